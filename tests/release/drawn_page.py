@@ -241,7 +241,12 @@ def number(words):
     return float(plain)
 
 
+def between(low, high):
+    """An interval as the page writes it."""
+    return f"{low:,} to {high:,}" if low else f"at most {high:,}"
+
+
 def ends(words):
     """The ends of an interval as the page writes it."""
-    low, high = words.split(" to ")
+    low, high = words.replace("at most ", "0 to ").split(" to ")
     return int(number(low)), int(number(high))

@@ -6,7 +6,7 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from tests.release.drawn_page import read
 from tests.release.spine.made_files import write_files
 

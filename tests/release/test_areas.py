@@ -14,7 +14,7 @@ from hedgerow.release.areas.answers import variances
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.areas.tables import is_closed
 from hedgerow.release.execution import in_memory
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from tests.made import random_axis
 from tests.release.spine.made_spines import dense_estimates, incidence
 

@@ -11,6 +11,7 @@ import pytest
 from hedgerow.release.page import cube as cube_module
 from tests.browser import needs_chromium, show_all
 from tests.release.cube_pages import EVIL, counts_of, page_of, released
+from tests.release.drawn_page import between
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
@@ -71,7 +72,7 @@ def margin_words(row):
     mark = "≠ " if row["contradicted"] else ""
     return [
         f"{mark}{row['count']:,}",
-        "exact" if exact else f"{row['low']:,} to {row['high']:,}",
+        "exact" if exact else between(row["low"], row["high"]),
         f"{round(row['estimate']):,}",
     ]
 
@@ -134,7 +135,7 @@ def test_an_axis_at_its_total_leaves_the_margin_of_the_other_as_a_map(opened, cu
     labels = [tile.get_attribute("aria-label") for tile in tab.locator(".tile").all()]
     for row, label in zip(file.to_dicts(), labels, strict=True):
         assert label.startswith(f"{row['home_region']}: {row['count']:,} (95 % interval "
-                                f"{row['low']:,} to {row['high']:,})")  # fmt: skip
+                                f"{between(row['low'], row['high'])}, ")  # fmt: skip
     choose(tab, 0, 0)
     assert "This is one count" in tab.inner_text("#explorer")
 
@@ -249,7 +250,7 @@ def test_the_rows_below_are_those_of_the_file(opened, cubes):
     told = {tuple(row.split("\t")[:3]) for row in rows}
     assert told == {
         (f"{row['home_region']} → {row['work_region']}", f"{row['count']:,}",
-         f"{row['low']:,} to {row['high']:,}")
+         between(row["low"], row["high"]))
         for row in counts_of(made, (1, 1)).to_dicts()
     }  # fmt: skip
     assert "6 of 6 possible counts are listed." in tab.inner_text("#explorer")

@@ -6,6 +6,7 @@ from itertools import product
 import polars as pl
 import pytest
 
+from hedgerow.pages.catalogue import catalogue
 from hedgerow.release.page.report import _short
 from hedgerow.release.page.words import _few
 from tests.release.cube_pages import carried_rows, facts_of
@@ -104,5 +105,5 @@ def test_a_budget_is_stated_in_few_letters_and_not_below_what_it_is(value, words
 
 
 def test_of_many_combinations_a_sentence_names_some():
-    assert _few(["a", "b"]) == "a and b"
-    assert _few([f"m{i}" for i in range(54)]).endswith(", m10, m11 and 42 more")
+    assert _few(catalogue(), ["a", "b"]) == "a and b"
+    assert _few(catalogue(), [f"m{i}" for i in range(54)]).endswith(", m10, m11 and 42 more")

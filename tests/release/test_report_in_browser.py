@@ -25,6 +25,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.browser import needs_chromium
 from tests.release.contradictions import uneven
+from tests.release.drawn_page import between
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
@@ -116,7 +117,7 @@ def test_a_click_opens_a_state_and_its_counties(opened, census):
     rows = tab.locator("#explorer .scroll table tbody tr")
     told = [row.split("\t")[:3] for row in rows.all_inner_texts()]
     assert told == [
-        [county, f"{count:,}", f"{low:,} to {high:,}"]
+        [county, f"{count:,}", between(low, high)]
         for county, count, low, high in inside["county", "count", "low", "high"].iter_rows()
     ]
     assert tab.title() == "Counts by state, county and tract"  # no name of an area ran as a script
@@ -372,19 +373,20 @@ def test_every_row_below_a_picture_has_what_the_files_say_by_heading(
         count, low, high = (known[row[heading]][one] for one in ("count", "low", "high"))
         assert row["Count"].split("\n")[0] == f"{count:,}"
         exact = low == high == count
-        assert row["95 % interval"] == ("exact" if exact else f"{low:,} to {high:,}")
+        assert row["95 % interval"] == ("exact" if exact else between(low, high))
         assert float(row["Part"].removesuffix(" %")) == three_digits(count / whole)
         for mark, value in (("x1", low), ("x2", high), ("cx", count)):
             place = 4 + 136 * np.log1p(value) / np.log1p(most)
             assert row["On a logarithmic scale"][mark] == pytest.approx(place, abs=0.06)
 
 
+RELIABILITY = ["firm", "rough", "mostly noise"]
+
+
 def sureness(row):
     """Its class by half the width of its interval over its count."""
-    half = (row["high"] - row["low"]) / 2 / row["count"]
-    if half > 0 and (row["low"] == 0 or half > 0.75):
-        return 3
-    return 0 if half <= 0.05 else 1 if half <= 0.25 else 2
+    reach = max(row["high"] - row["count"], row["count"] - row["low"]) / row["count"]
+    return 0 if reach <= 0.1 else 1 if reach <= 0.5 else 2
 
 
 def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count(opened, census):
@@ -400,7 +402,8 @@ def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count
         assert area == pytest.approx(row["count"] / whole, rel=1e-3)
         assert kind == f"tile s{sureness(row)}"
         assert label.startswith(
-            f"{row['county']}: {row['count']:,} (95 % interval {row['low']:,} to {row['high']:,}), "
+            f"{row['county']}: {row['count']:,} (95 % interval {between(row['low'], row['high'])}, "
+            f"{RELIABILITY[sureness(row)]}), "
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hedgerow.distribution.bins import NumericColumn, binned, coded_axis
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
-from hedgerow.tables.database import Query
+from hedgerow.tables.sources.database import Query
 from tests.refused import told
 
 RANGES = Ranges("paid", [0, 0.1, 0.3, 1], "refuse")

@@ -4,7 +4,7 @@ import pytest
 
 from hedgerow import machine
 from hedgerow.machine import usable_memory
-from hedgerow.tables import database
+from hedgerow.tables.sources import database
 
 GIB = 1 << 30
 NONE_V1 = "9223372036854771712"

@@ -11,7 +11,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.refused import refused
-from tests.tables.test_product import AGES, KINDS, RACES, person
+from tests.tables.lists.test_product import AGES, KINDS, RACES, person
 
 AREAS = {"county": ["A", "A", "B"], "block": ["A1", "A2", "B1"]}
 GROUPS = {(h, c): g for h, c, g in zip(*RACES.values(), strict=True)}

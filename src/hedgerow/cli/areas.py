@@ -9,7 +9,7 @@ import typer
 
 from hedgerow.cli.output_file import pairs
 from hedgerow.errors import HedgerowError
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 
 Areas = Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.output_file import pairs
-from hedgerow.cli.proposal import (
+from hedgerow.cli.proposal.proposal import (
     AxisWords,
     Proposer,
     check_no_record,
@@ -18,8 +18,8 @@ from hedgerow.cli.proposal import (
     numbers_among,
     with_product,
 )
-from hedgerow.cli.proposed_axis import ProposedAxis, toml
-from hedgerow.cli.template import (
+from hedgerow.cli.proposal.proposed_axis import ProposedAxis, toml
+from hedgerow.cli.proposal.template import (
     UNKNOWN_AXIS,
     axis_section,
     last_sections,
@@ -34,11 +34,11 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import open_database
-from hedgerow.tables.files import share_files
-from hedgerow.tables.list_shape import ListShape
+from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.read import read_areas
-from hedgerow.tables.sources import Source, describe_source, open_source
+from hedgerow.tables.sources.database import open_database
+from hedgerow.tables.sources.files import share_files
+from hedgerow.tables.sources.source import Source, describe_source, open_source
 
 USUAL_DELTA = "1e-8"
 URL = r"[\w+]+:/"

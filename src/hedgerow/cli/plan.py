@@ -54,7 +54,7 @@ from hedgerow.release.directory.measurements import STANDARD_ERROR
 from hedgerow.release.preflight import check_combines, check_estimable
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import visible
 
 MOST_AREAS = 20

@@ -42,7 +42,7 @@ from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.spine.answers import is_off_tree
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import visible
 
 FIRST_ROWS = 20

@@ -13,8 +13,8 @@ from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources import Source, describe_source, float_sql, load, open_source
+from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources.source import Source, describe_source, float_sql, load, open_source
 
 # Codes of bins that say which values they hold, so that a list of bins is its own legend.
 #

@@ -19,7 +19,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
-from hedgerow.tables.area_names import SUFFIX
+from hedgerow.tables.lists.area_names import SUFFIX
 
 UNLISTED = "Combinations that are not listed have a count of 0."
 FIGURES = {

@@ -31,12 +31,12 @@ from hedgerow.plan.public_rows import (
 )
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import LONGEST_LEVEL
-from hedgerow.tables.database import Query
 from hedgerow.tables.domain import is_column_pointed
+from hedgerow.tables.lists.public_columns import listed_names
+from hedgerow.tables.lists.public_table import read_public_table
 from hedgerow.tables.ordered import LARGEST_LEAF
-from hedgerow.tables.public_columns import listed_names
-from hedgerow.tables.public_table import read_public_table
-from hedgerow.tables.sources import describe_source, is_file
+from hedgerow.tables.sources.database import Query
+from hedgerow.tables.sources.source import describe_source, is_file
 from hedgerow.tables.tree import Tree
 from hedgerow.text import check_name, visible
 

@@ -16,9 +16,9 @@ from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table, sho
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.public_columns import as_called, columns_in
+from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.read import read_areas
-from hedgerow.tables.sources import describe_source
+from hedgerow.tables.sources.source import describe_source
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22

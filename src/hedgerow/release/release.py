@@ -44,7 +44,7 @@ from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Levels, Tree
 
 

@@ -29,9 +29,9 @@ from hedgerow.spark.session import (
 )
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.domain import axis_columns
-from hedgerow.tables.one_select import ANY, POSTGRESQL, SQLITE, one_select
 from hedgerow.tables.ordered import LARGEST_LEAF
-from hedgerow.tables.sources import Source
+from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from hedgerow.tables.sources.source import Source
 from hedgerow.tables.tree import Tree
 
 CATALOGUE, JDBC = "table:", "jdbc:"

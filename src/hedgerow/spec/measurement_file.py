@@ -11,8 +11,8 @@ from hedgerow.spec.axis_section import AREAS_OF_TABLE, AxisSection, listed_axis,
 from hedgerow.spec.release_file import TreeSection, refuse_release_file
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.database import open_database, translate_duckdb_errors
-from hedgerow.tables.files import open_file
+from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources.files import open_file
 from hedgerow.tables.tree import Tree
 
 

@@ -12,7 +12,7 @@ from hedgerow.spec.simulate_section import read_section
 from hedgerow.spec.simulate_settings import Comparison, LeftOut, with_sections
 from hedgerow.spec.table import located
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.files import share_files
+from hedgerow.tables.sources.files import share_files
 from hedgerow.tables.tree import Tree
 
 _SAME = (

@@ -12,10 +12,10 @@ from hedgerow.spark.table import SparkSource, SparkTable, read_source
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.files import share_files
-from hedgerow.tables.public_columns import as_called, columns_in
+from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.read import Query
-from hedgerow.tables.sources import describe_source
+from hedgerow.tables.sources.files import share_files
+from hedgerow.tables.sources.source import describe_source
 from hedgerow.tables.tree import Tree
 
 SQLITE = "sqlite:///"

@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
-from hedgerow.tables.area_names import Given, Names, beside, read_names
-from hedgerow.tables.areas import complete, nest
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
 from hedgerow.tables.codes.reading import Reading, called
 from hedgerow.tables.codes.rule import Rule
-from hedgerow.tables.product import (
+from hedgerow.tables.lists.area_names import Given, Names, beside, read_names
+from hedgerow.tables.lists.areas import complete, nest
+from hedgerow.tables.lists.product import (
     Order,
     Product,
     combinations,
     distinct_rows,
     nest_product,
 )
-from hedgerow.tables.sources import as_arrow, as_codes, read_areas
+from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
 
 LARGEST_SIZE = (1 << 31) - 1
 """Nodes of a level: they are numbered in 32 bits."""

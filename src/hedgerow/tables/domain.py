@@ -15,7 +15,7 @@ from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.codes.not_stated import ByParent
-from hedgerow.tables.sources import Source
+from hedgerow.tables.sources.source import Source
 
 OUTSIDE, CONTRADICTION = -1, -2
 VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied

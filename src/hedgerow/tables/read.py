@@ -8,7 +8,6 @@ import duckdb
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.codes.float_codes import unpointed_sql
-from hedgerow.tables.database import Query, open_database, private_folder, translate_duckdb_errors
 from hedgerow.tables.domain import (
     CONTRADICTION,
     OUTSIDE,
@@ -19,7 +18,13 @@ from hedgerow.tables.domain import (
     raise_unmatched,
 )
 from hedgerow.tables.ordered import Ordering, whole_count
-from hedgerow.tables.sources import (
+from hedgerow.tables.sources.database import (
+    Query,
+    open_database,
+    private_folder,
+    translate_duckdb_errors,
+)
+from hedgerow.tables.sources.source import (
     Source,
     coded,
     describe_source,

@@ -16,9 +16,9 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.division import Division
 from hedgerow.tables.codes.prefix import Prefix
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.database import open_database
 from hedgerow.tables.read import Query, read_areas
-from hedgerow.tables.sources import Source, coded
+from hedgerow.tables.sources.database import open_database
+from hedgerow.tables.sources.source import Source, coded
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 

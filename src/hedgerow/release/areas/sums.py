@@ -20,7 +20,7 @@ from hedgerow.release.areas.beside import Beside
 from hedgerow.release.cuboid import label_columns
 from hedgerow.release.descent.nodes import sums_of_cells
 from hedgerow.release.directory.stored import Content
-from hedgerow.tables.lookup import Lookup
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Levels
 
 MOST_SUMS = 1 << 22

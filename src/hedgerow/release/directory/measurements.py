@@ -39,8 +39,8 @@ from hedgerow.release.descent.source import Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.release.directory.public_files import write_facts
-from hedgerow.tables.area_names import names_frame
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.area_names import names_frame
 from hedgerow.tables.tree import Levels, Tree
 
 Part = TypeVar("Part")

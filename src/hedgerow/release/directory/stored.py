@@ -48,10 +48,10 @@ from hedgerow.release.directory.parquet_file import (
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.preflight import check_combines, check_tables
-from hedgerow.tables.area_names import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
+from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64

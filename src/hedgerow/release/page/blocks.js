@@ -1,8 +1,7 @@
 // Counts and codes out of the blocks of the page, each when it is first needed.
 
-const facts = JSON.parse(document.getElementById("facts").textContent);
 const { axes, steps, depths, files, last, numeric, total } = facts;
-const unit = facts.unit || "records";
+const unit = facts.unit;
 const held = new Map();
 
 // What a level is called where no other level of its axis stands beside it.

@@ -133,7 +133,7 @@ function crossed(place, part, [down, across], whole, every, again) {
   }
   const cells = [...at.values()], top = Math.max(...cells.map((cell) => cell.count));
   const isDense = columns.kept.length > 9, figure = (isDense ? briefest : number).format;
-  const pressed = (item, words) => opener(item, `cell${sureness(item) === 3 ? " wide" : ""}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + words);
+  const pressed = (item, words) => opener(item, `cell r${reliability(item)}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + words);
   const cell = (row, column) => {
     const item = at.get(`${row.codes[down]},${column.codes[across]}`);
     if (!item) return make("td", { class: "none" }, "0");
@@ -146,30 +146,29 @@ function crossed(place, part, [down, across], whole, every, again) {
   const bounds = (item) => make("td", { class: "sum bounds" }, item.isSum ? "–" : interval(item));
   const unbiased = (item) => make("td", { class: "sum" }, item.isSum ? "–" : number.format(item.unbiased));
   const isPlain = rows.isSum && columns.isSum;
-  const MARGIN = [["all", all], ["95 % interval", bounds], ["unbiased estimate", unbiased]].slice(0, isPlain ? 1 : 3);
+  const MARGIN = [[say("all"), all], [say("interval"), bounds], [say("unbiased"), unbiased]].slice(0, isPlain ? 1 : 3);
   const [rowName, columnName] = [down, across].map((a) => levelName(a, place[a].k));
   const head = (words) => make("th", { scope: "col" }, words);
   const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
     ...MARGIN.map(([, own]) => (k ? make("td") : own(whole))), ...columns.kept.map(draw)));
   const body = rows.kept.map((row) => make("tr", {}, make("th", { scope: "row" }, isolated(row.name)),
     ...MARGIN.map(([, draw]) => draw(row)), ...columns.kept.map((column) => cell(row, column))));
-  const where = place.some(({ c }) => c) ? ` within ${nameOf(named(place))}` : "";
+  const where = place.some(({ c }) => c) ? nameOf(named(place)) : "";
   const table = make("table", {},
-    make("caption", {}, make("span", {}, `${rowName} (rows) by ${columnName} (columns)${where}`)),
+    make("caption", {}, make("span", {}, say(where ? "matrix_within" : "matrix_caption", { rows: rowName, columns: columnName, where }))),
     make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
       ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
     make("tbody", {}, ...first, ...body));
-  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}${isPlain ? " plain" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
-  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
+  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}${isPlain ? " plain" : ""}`, role: "group", "aria-label": say("matrix_scrolls") }, table);
+  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, say("fuller")), ...sureBoxes(),
     [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);
-  const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)
-    .map(([one, words]) => `the ${one.kept.length} largest of ${one.all} ${words}`);
+  const left = [[rows, "largest_rows"], [columns, "largest_columns"]].filter(([one]) => one.all > one.kept.length)
+    .map(([one, key]) => say(key, { kept: one.kept.length, all: one.all }));
   const more = left.length && rows.all * columns.all <= MOST_CELLS
-    ? make("button", { type: "button", class: "more", click: again }, "Show all") : null;
-  const summed = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.isSum).map(([, words]) => words);
-  const margins = summed.length ? `Under “all”, ${summed.join(" and ")} have sums of all their released counts, without an interval: they are no table of their own. `
-    : "The margins are counts of the release with intervals of their own, not sums of what is shown. ";
-  const note = make("p", {}, left.length ? `Shown are ${left.join(" and ")}. ` : "", margins, more);
+    ? make("button", { type: "button", class: "more", click: again }, say("show_all")) : null;
+  const summed = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.isSum).map(([, key]) => say(key));
+  const margins = summed.length ? say("margins_sums", { which: summed.join(say("and")) }) : say("margins_own");
+  const note = make("p", {}, left.length ? `${say("shown_largest", { left: left.join(say("and")) })} ` : "", `${margins} `, more);
   return { nodes: [picture, key, note], draw: () => roam(picture, ".cell", true) };
 }
 
@@ -178,14 +177,14 @@ function crumbs(place) {
   return axes.map((axis, a) => {
     const entries = [];
     for (let { c, code } = place[a]; ; code = owner(level(a, c).start, code), c--) {
-      const words = isolated(c ? label(a, c, code) : `${axis.name}: everything`);
+      const words = isolated(c ? label(a, c, code) : say("axis_everything", { axis: axis.name }));
       const to = reachable(place.map((one, b) => (b === a ? { c, code, k: Math.min(c + 1, finest[a]) } : one)));
       entries.unshift(make("li", {}, c === place[a].c ? make("span", { "aria-current": "page" }, words)
         : to ? make("button", { type: "button", click: () => go(written(to), "", 2, "back") }, words)
           : make("span", {}, words)));
       if (c === 0) break;
     }
-    return make("nav", { "aria-label": `Where you are on ${axis.name}` }, make("ol", { class: "crumbs" }, ...entries));
+    return make("nav", { "aria-label": say("where_on", { axis: axis.name }) }, make("ol", { class: "crumbs" }, ...entries));
   });
 }
 
@@ -193,25 +192,25 @@ function crumbs(place) {
 function choice(place) {
   const own = cuboidOf(place, []), levels = place.map(({ k }) => k);
   const options = facts.released.filter((one) => isCoarser(own, one)).map((one) => make("option",
-    { value: one.join("-"), selected: one.join("-") === levels.join("-") }, isCarried(one) ? wordsOf(own, one) : `${wordsOf(own, one)} (in its file)`));
-  const none = make("option", { value: own.join("-"), selected: !splitAxes(place).length }, depthOf(own) ? "not split" : "total");
+    { value: one.join("-"), selected: one.join("-") === levels.join("-") }, isCarried(one) ? wordsOf(own, one) : say("in_its_file", { name: wordsOf(own, one) })));
+  const none = make("option", { value: own.join("-"), selected: !splitAxes(place).length }, depthOf(own) ? say("not_split") : say("total"));
   const pick = make("select", { "data-axis": "cuboid", change: (event) => go(written(among(place, event.target.value.split("-").map(Number))), "", 2, "axis-cuboid") }, none, ...options);
-  return make("div", { class: "tools", role: "group", "aria-label": "Levels to show" }, make("label", {}, "Counts by ", pick));
+  return make("div", { class: "tools", role: "group", "aria-label": say("levels_to_show") }, make("label", {}, say("counts_by"), " ", pick));
 }
 
 function choices(place) {
   if (released) return choice(place);
-  const split = splitAxes(place), roles = split.length === 2 ? ["Rows: ", "Columns: "] : [];
+  const split = splitAxes(place), roles = split.length === 2 ? [say("rows_label"), say("columns_label")] : [];
   const labels = axes.map((axis, a) => {
     const { c, k } = place[a], options = [];
     for (let l = c; l <= finest[a]; l++) {
-      options.push(make("option", { value: l, selected: l === k }, l > c ? axis.levels[l - 1] : c ? "not split" : "total"));
+      options.push(make("option", { value: l, selected: l === k }, l > c ? axis.levels[l - 1] : c ? say("not_split") : say("total")));
     }
     const to = (l) => place.map((one, b) => (b === a ? { ...one, k: l } : one));
     const choice = make("select", { "data-axis": a, change: (event) => go(written(to(Number(event.target.value))), "", 2, `axis-${a}`) }, ...options);
-    return make("label", {}, roles[split.indexOf(a)] || "", isolated(axis.name), " by ", choice);
+    return make("label", {}, roles[split.indexOf(a)] || "", isolated(axis.name), ` ${say("by")} `, choice);
   });
-  return make("div", { class: "tools", role: "group", "aria-label": "Levels to show" }, ...labels);
+  return make("div", { class: "tools", role: "group", "aria-label": say("levels_to_show") }, ...labels);
 }
 
 function here(place, whole) {
@@ -219,15 +218,15 @@ function here(place, whole) {
   return make("div", { class: "here", role: "status" },
     make("h3", { tabindex: -1 }, isolated(nameOf(named(place)))),
     make("strong", {}, number.format(whole.count)),
-    make("span", {}, exact ? `${unit}, an exact and public number`
-      : `${unit}; 95 % interval ${interval(whole)}; unbiased estimate ${number.format(whole.unbiased)}`),
+    make("span", {}, exact ? say("here_exact", { unit })
+      : say("here_unbiased", { unit, interval: interval(whole), unbiased: whole.unbiased })),
     isContradicted(whole) ? make("span", { class: "doubt" }, `≠ ${contradiction(whole)}`) : null);
 }
 
 // What the labels list of an axis that is made of several columns.
 function legends(place) {
   return axes.map(({ name, told }, a) => told && place[a].k && told[place[a].k - 1]
-    ? make("p", { class: "told" }, "Labels of ", isolated(name), " list ", isolated(told[place[a].k - 1]), ".") : null).filter(Boolean);
+    ? make("p", { class: "told" }, say("labels_list", { axis: apart(name), columns: apart(told[place[a].k - 1]) })) : null).filter(Boolean);
 }
 
 // How many counts there can be below a place; null where the page does not know.
@@ -247,22 +246,22 @@ function draw(place, every = false) {
   let picture = null;
   if (!split.length) {
     const isLast = released && !facts.released.some((one) => isCoarser(levels, one));
-    parts.push(make("p", {}, isLast ? "This is one count, which no released table splits further." : "This is one count; choose a level to split it."));
+    parts.push(make("p", {}, say(isLast ? "one_count_last" : "one_count")));
   } else if (!isCarried(levels)) {
-    parts.push(make("p", {}, `The counts by ${name} are in counts/cuboid=${levels.join("-")}.parquet beside this page, which carries smaller tables.`));
+    parts.push(make("p", {}, say("in_file", { name, file: `counts/cuboid=${levels.join("-")}.parquet` })));
   } else {
     const part = cut(place, levels), few = largest(part);
     const items = itemsOf(few, place, whole.count), cells = possible(place);
-    const listed = number.format(part.found.length);
-    const note = cells === null ? `${listed} counts are listed; what is not listed was released as 0${facts.ruled ? ", as is what public facts rule out" : ""}.`
-      : `${listed} of ${number.format(cells)} possible counts are listed${cells > part.found.length ? "; the others were released as 0." : "."}`;
+    const listed = part.found.length;
+    const note = cells === null ? say(facts.ruled ? "listed_ruled" : "listed", { listed })
+      : say(cells > listed ? "listed_some" : "listed_all", { listed, cells });
     const line = make("p", { class: "readout", "aria-hidden": "true" }, note);
     if (split.length === 1) picture = map(items);
     if (split.length === 2) picture = crossed(place, part, split, whole, every, () => draw(place, true));
     if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
-    else parts.push(make("p", {}, released ? "A matrix shows two axes; these counts have more, and are listed." : "A matrix shows two axes: leave the others at their total, or open a cell."), line);
-    const most = few.found.length < part.found.length ? ` Below are the ${number.format(MOST_LISTED)} largest.` : "";
-    parts.push(listing(items, `${nameOf(named(place))} by ${name}. ${note}${most}`, name));
+    else parts.push(make("p", {}, say(released ? "too_many_axes" : "two_axes")), line);
+    const most = few.found.length < part.found.length ? ` ${say("below_largest", { number: MOST_LISTED })}` : "";
+    parts.push(listing(items, say("caption", { name: nameOf(named(place)), by: name, note: `${note}${most}` }), name));
   }
   box.replaceChildren(...parts);
   if (picture) picture.draw();

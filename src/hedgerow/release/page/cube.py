@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.markup import shown, table
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -44,16 +46,22 @@ from hedgerow.release.page.carried import (
     value_parts,
     varints,
 )
-from hedgerow.release.page.described import axis_facts, unit_facts
-from hedgerow.release.page.markup import counted, shown, table
+from hedgerow.release.page.described import (
+    axis_facts,
+    between,
+    counted,
+    first_table,
+    unit_facts,
+    words_of,
+)
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Levels, Tree
 from hedgerow.text import visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table, for readers without scripts."""
-_MARGIN = ["all", "95 % interval", "unbiased estimate"]
+_MARGIN = ("all", "interval", "unbiased")
 _UNKNOWN = ["–", "–"]
 
 
@@ -79,15 +87,15 @@ class Cells:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def sentence(self, i: int) -> list[str]:
+    def sentence(self, say: Catalogue, i: int) -> list[str]:
         """Return a count, its interval and its estimate as HTML."""
         doubt = int(self.estimate[i]) if self.contradicted[i] else None
         low, high = self.low[i], self.high[i]
         exact = low == high == self.counts[i]
         return [
-            counted(int(self.counts[i]), doubt),
-            "exact" if exact else f"{low:,} to {high:,}",
-            f"{self.estimate[i]:,}",
+            counted(say, int(self.counts[i]), doubt),
+            say("script.exact") if exact else between(say, int(low), int(high)),
+            say.number(int(self.estimate[i])),
         ]
 
 
@@ -146,7 +154,7 @@ class CarriedCuboids:
         levels = self.start
         split = [a for a, k in enumerate(levels) if k]
         if not split or not len(self.cells[levels]):
-            return "<p>The counts are in the Parquet files of this release.</p>"
+            return f"<p>{words_of(self.plan)('release.in_files')}</p>"
         if len(split) != 2:
             return self._list(levels)
         used = [len(self.used[a, levels[a]].codes) for a in split]
@@ -155,40 +163,43 @@ class CarriedCuboids:
             return self._list(rows if rows in self.cells else levels)
         return self._matrix(levels, (split[0], split[1]))
 
+    @property
+    def _say(self) -> Catalogue:
+        return words_of(self.plan)
+
     def _labels(self, axis: int, level: int, codes: Int64) -> list[str]:
         return [shown(label) for label in area_labels(self.tree.axes[axis], level, codes)]
 
     def _list(self, levels: Levels) -> str:
-        name, cells = shown(self.plan.label_of(levels)), self.cells[levels]
+        say, name, cells = self._say, shown(self.plan.label_of(levels)), self.cells[levels]
         labels = [self._labels(a, k, cells.codes[a][:MOST_ROWS]) for a, k in enumerate(levels) if k]
         rows = [
-            [" → ".join(path), *cells.sentence(i)]
+            [" → ".join(path), *cells.sentence(say, i)]
             for i, path in enumerate(zip(*labels, strict=True))
         ]
-        more = "" if len(rows) == len(cells) else f"; the first {len(rows)} of {len(cells):,}"
-        return table(f"Counts by {name}{more}", [name, "Count", *_MARGIN[1:]], rows)
+        return first_table(say, name, _MARGIN[1:], rows, len(cells))
 
     def _margin(self, levels: Levels, axis: int) -> list[list[str]]:
         """Return the counts of a pair's margin in words: sums alone where it was not released."""
         cells = self.cells[levels]
         if (margin := self.cells.get(_only(levels, axis))) is not None:
-            return [margin.sentence(i) for i in range(len(margin))]
+            return [margin.sentence(self._say, i) for i in range(len(margin))]
         codes = self.used[axis, levels[axis]].codes
         sums = np.zeros(len(codes), dtype=np.int64)
         np.add.at(sums, np.searchsorted(codes, cells.codes[axis]), cells.counts)
-        return [[f"{each:,}", *_UNKNOWN] for each in sums]
+        return [[self._say.number(int(each)), *_UNKNOWN] for each in sums]
 
     def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
-        cells, whole = self.cells[levels], self.cells[(0,) * len(levels)]
+        say, cells, whole = self._say, self.cells[levels], self.cells[(0,) * len(levels)]
         name = [shown(self.plan.label_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
         is_known = any(_only(levels, a) in self.cells for a in split)
-        words = _MARGIN if is_known else _MARGIN[:1]
+        words = [say(f"script.{key}") for key in (_MARGIN if is_known else _MARGIN[:1])]
         used = [self.used[a, levels[a]].codes for a in split]
         place = [np.searchsorted(own, cells.codes[a]) for own, a in zip(used, split, strict=True)]
-        inner = {at: cells.sentence(i)[0] for i, at in enumerate(zip(*place, strict=True))}
+        inner = {at: cells.sentence(say, i)[0] for i, at in enumerate(zip(*place, strict=True))}
         lines = [
-            [word, *([""] * len(words) if k else whole.sentence(0)[: len(words)])]
+            [word, *([""] * len(words) if k else whole.sentence(say, 0)[: len(words)])]
             + [each[k] for each in columns]
             for k, word in enumerate(words)
         ]
@@ -197,7 +208,8 @@ class CarriedCuboids:
             lines.append([label, *rows[r][: len(words)], *row])
         head = self._labels(split[1], levels[split[1]], used[1])
         return table(
-            f"Counts by {name[0]} (rows) and {name[1]} (columns)",
+            say,
+            say("release.first.matrix", rows=name[0], columns=name[1]),
             [f"{name[0]} ↓<br>{name[1]} →", *words, *head],
             lines,
         )

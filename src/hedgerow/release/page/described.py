@@ -1,11 +1,55 @@
 """What the publisher says of the table, on its page: labels, unit, source and notes."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.markup import attribute, items, shown, table
 from hedgerow.plan.plan import Plan
-from hedgerow.release.page.markup import attribute, items, shown
 from hedgerow.tables.axis import Axis
 from hedgerow.text import visible
+
+
+def words_of(plan: Plan) -> Catalogue:
+    """Return the texts of the page of a plan, in the language of its description."""
+    return catalogue(plan.description.language)
+
+
+def unit_of(plan: Plan) -> str:
+    """Return what counts count, in the plural: text."""
+    return plan.description.unit or words_of(plan)("release.records")
+
+
+def counted(say: Catalogue, count: int, estimate: int | None) -> str:
+    """Return a count as HTML, below it the estimate of one that its measurements contradict."""
+    if estimate is None:
+        return say.number(count)
+    small = say("release.contradicted", estimate=estimate)
+    return f'{say.number(count)}<small class="doubt">{small}</small>'
+
+
+def first_table(
+    say: Catalogue, name: str, columns: Sequence[str], rows: list[list[str]], every: int
+) -> str:
+    """Return the first counts of a cuboid as a table, for readers without scripts.
+
+    Args:
+        say: the texts of the page.
+        name: of the cuboid, HTML.
+        columns: the keys of those behind the counts.
+        rows: of cells, HTML.
+        every: how many counts the cuboid lists.
+    """
+    key = "release.first.list" if len(rows) == every else "release.first.part"
+    headings = [name, say("script.count"), *(say(f"script.{each}") for each in columns)]
+    return table(say, say(key, name=name, rows=len(rows), every=every), headings, rows)
+
+
+def between(say: Catalogue, low: int, high: int) -> str:
+    """Return an interval in words."""
+    return (
+        say("script.at_most", high=high) if low == 0 else say("script.from_to", low=low, high=high)
+    )
 
 
 def axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
@@ -19,9 +63,9 @@ def axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
     return facts if alone is None else facts | {"alone": [visible(words) for words in alone]}
 
 
-def unit_facts(plan: Plan) -> dict[str, str]:
-    """Return what the page's script says that counts count, where the publisher says so."""
-    return {"unit": visible(plan.description.unit)} if plan.description.unit else {}
+def unit_facts(plan: Plan) -> dict[str, Any]:
+    """Return what the page's script says that counts count, and the texts that it says it in."""
+    return {"unit": visible(unit_of(plan)), "words": words_of(plan).script("release")}
 
 
 def level_labels(plan: Plan, axis: Axis) -> list[str]:
@@ -38,16 +82,24 @@ def in_its_language(plan: Plan, text: str) -> str:
 
 def counted_units(plan: Plan) -> str:
     """Return what the total counts, to stand before it: HTML."""
-    return shown(capital(plan.description.unit)) if plan.description.unit else "Records"
+    return shown(capital(unit_of(plan)))
 
 
 def described(plan: Plan) -> str:
     """Return what the publisher says of the table: HTML, nothing where that is nothing."""
     said = plan.description
-    given = [("Publisher", said.publisher), ("Period", said.period), ("Licence", said.licence)]
-    points = [(term, shown(text)) for term, text in given if text]
+    say = words_of(plan)
+    given = {"publisher": said.publisher, "period": said.period, "licence": said.licence}
+    points = [
+        (say(f"release.described.{term}"), shown(text)) for term, text in given.items() if text
+    ]
     if said.notes:
-        points.append(("Notes", "".join(f"<p>{shown(note)}</p>" for note in said.notes)))
+        points.append(
+            (
+                say("release.described.notes"),
+                "".join(f"<p>{shown(note)}</p>" for note in said.notes),
+            )
+        )
     if not points:
         return ""
     text = items(points, "points")

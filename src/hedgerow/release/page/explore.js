@@ -1,13 +1,13 @@
 function crumbs(path, along) {
   const entries = path.map((i, t) => {
     const [axis] = t ? steps[t - 1] : [0];
-    const own = t ? label(axis, along[t][axis].level, along[t][axis].code) : "Everything";
+    const own = t ? label(axis, along[t][axis].level, along[t][axis].code) : say("everything");
     const words = t && axes.length > 1 ? `${axes[axis].name} ${own}` : own;
     const here = t === path.length - 1;
     return make("li", {}, here ? make("span", { "aria-current": "page" }, isolated(words))
       : make("button", { type: "button", click: () => go(t, i, 2, "back") }, isolated(words)));
   });
-  return make("nav", { "aria-label": "Where you are" }, make("ol", { class: "crumbs" }, ...entries));
+  return make("nav", { "aria-label": say("where") }, make("ol", { class: "crumbs" }, ...entries));
 }
 
 function here(t, i, codes) {
@@ -16,7 +16,7 @@ function here(t, i, codes) {
   return make("div", { class: "here", role: "status" },
     make("h3", { tabindex: -1 }, isolated(nameOf(codes))),
     make("strong", {}, number.format(value.count)),
-    make("span", {}, exact ? `${unit}, an exact and public number` : `${unit}; 95 % interval ${interval(value)}`),
+    make("span", {}, exact ? say("here_exact", { unit }) : say("here_sure", { unit, interval: interval(value) })),
     isContradicted(value) ? make("span", { class: "doubt" }, `≠ ${contradiction(value)}`) : null);
 }
 
@@ -24,7 +24,7 @@ function views(t, i, mode) {
   const names = [[2, depths[t + 2]], [1, depths[t + 1]]].map(([steps, name]) => make("button", {
     type: "button", "aria-pressed": String(steps === mode), click: () => go(t, i, steps, "view"),
   }, isolated(name)));
-  return make("div", { class: "tools", role: "group", "aria-label": "What to show" }, "Show", make("div", {}, ...names));
+  return make("div", { class: "tools", role: "group", "aria-label": say("what_to_show") }, say("show"), make("div", {}, ...names));
 }
 
 function draw(t, i, asked, every = false) {
@@ -32,7 +32,7 @@ function draw(t, i, asked, every = false) {
   const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes)];
   let picture = null;
   if (t >= last) {
-    parts.push(make("p", {}, t < steps.length ? `The counts below are in ${files[t + 1]}.` : "This is the finest level."));
+    parts.push(make("p", {}, t < steps.length ? say("below_in_file", { file: files[t + 1] }) : say("finest")));
   } else {
     const pairs = t + 2 <= last && steps[t][0] !== steps[t + 1][0];
     const mode = pairs ? asked : 1;
@@ -44,10 +44,9 @@ function draw(t, i, asked, every = false) {
     picture = mode === 2 ? matrix(items, t, every, () => draw(t, i, asked, true))
       : numeric ? bars(items, possible(t)) : map(items);
     const unlisted = cells - items.length;
-    const note = `${number.format(items.length)} of ${number.format(cells)} possible counts are listed` +
-      (unlisted ? "; the others were released as 0." : ".");
+    const note = say(unlisted ? "listed_some" : "listed_all", { listed: items.length, cells });
     parts.push(...picture.nodes.slice(0, 1), make("p", { class: "readout", "aria-hidden": "true" }, note),
-      ...picture.nodes.slice(1), listing(items, `${nameOf(codes)} by ${name}. ${note}`, name));
+      ...picture.nodes.slice(1), listing(items, say("caption", { name: nameOf(codes), by: name, note }), name));
   }
   box.replaceChildren(...parts);
   if (picture) picture.draw();

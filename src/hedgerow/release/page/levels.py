@@ -12,8 +12,10 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.markup import shown, table
 from hedgerow.plan.cost import possible_cells
-from hedgerow.plan.cuboids import Public
+from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
@@ -28,7 +30,7 @@ from hedgerow.release.directory.measurements import (
     counts_file,
 )
 from hedgerow.release.directory.parquet_file import opened, rows_of
-from hedgerow.release.page.markup import shown, table
+from hedgerow.release.page.described import words_of
 from hedgerow.release.page.promise import keeps_budget
 from hedgerow.tables.tree import Levels
 
@@ -112,35 +114,39 @@ def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterat
 
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return for every cuboid its noise, share and expected error; of two axes also in pairs."""
-    rows, expected = [], forecast(plan).to_dicts()
+    say, rows, expected = words_of(plan), [], forecast(plan).to_dicts()
     for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
-        noise = what.kind if row["noise"] is None else row["noise"]
+        noise = _kind(say, what) if row["noise"] is None else say.numeral(row["noise"])
         rows.append(
             [
                 _numbered(plan, levels),
-                f"{possible_cells(plan, levels):,}",
-                f"{listed.listed:,}",
+                say.number(possible_cells(plan, levels)),
+                say.number(listed.listed),
                 noise,
-                "–" if row["share"] is None else f"{100 * row['share']:.3g} %",
-                _error(row["noise_sd"]),
-                _error(row["rmse"]),
-                "–" if row["max_95"] is None else f"±{ceil(row['max_95']):,}",
-                "–" if listed.total is None else f"{listed.contradicted:,}",
+                "–" if row["share"] is None else say.percent(f"{100 * row['share']:.3g}"),
+                _error(say, row["noise_sd"]),
+                _error(say, row["rmse"]),
+                "–" if row["max_95"] is None else f"±{say.number(ceil(row['max_95']))}",
+                "–" if listed.total is None else say.number(listed.contradicted),
             ]
         )
     is_paired = not plan.is_chain and len(plan.tree.axes) == 2
+    possible = "possible_facts" if plan.facts else "possible"
+    share = "share" if plan.price_of_a_share == 1 else "share_beside"
+    keys = ["level", possible, "listed", "noise", share, "noise_sd", "rmse", "max_95"]
+    keys.append("contradicted")
     return (pair_table(plan, expected) if is_paired else "") + table(
-        f"{'Depth by depth' if plan.is_chain else 'Level by level'}, from the whole to the finest "
-        "counts",
-        [
-            "Level", _possible(plan), "Listed, above 0", "Noise",
-            "Share of the budget" if plan.price_of_a_share == 1 else "Share beside other levels",
-            "Noise: standard deviation", "Expected error (RMSE)", "95 %: no error beyond",
-            "Contradicted ≠",
-        ],
+        say,
+        say("release.levels.chain" if plan.is_chain else "release.levels.cuboids"),
+        [say(f"release.levels.{key}") for key in keys],
         rows,
-    )  # fmt: skip
+    )
+
+
+def _kind(say: Catalogue, what: CuboidPlan) -> str:
+    """Return what a cuboid without noise of its own is."""
+    return say("release.levels.public" if isinstance(what, Public) else "release.levels.unmeasured")
 
 
 def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
@@ -152,29 +158,35 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
         plan: over two axes; no chain.
         expected: its forecast, row by row.
     """
-    tree, cells = plan.tree, {}
+    say, tree, cells = words_of(plan), plan.tree, {}
     for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
-        share = what.kind if row["share"] is None else f"{100 * row['share']:.3g} %"
-        error = "exact" if isinstance(what, Public) else _error(row["rmse"])
-        possible = possible_cells(plan, levels)
-        many = f"{possible:,} count{'s' if possible > 1 else ''}"
+        part = None if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
+        share = _kind(say, what) if part is None else part
+        error = say("script.exact") if isinstance(what, Public) else _error(say, row["rmse"])
+        many = say("release.levels.counts", n=possible_cells(plan, levels))
         cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
+    a_sum = f"<small>{say('release.levels.sum')}</small>"
     for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
         if levels not in cells:
-            cells[levels] = "" if plan.table_of(levels) is None else "<small>a sum</small>"
+            cells[levels] = "" if plan.table_of(levels) is None else a_sum
     words = plan.description
     names = [
-        ["total", *(words.level_words(tree, axis, level) for level in axis.levels)]
+        [say("script.total"), *(words.level_words(tree, axis, level) for level in axis.levels)]
         for axis in tree.axes
     ]
     down, across = (shown(words.axis_label(axis)) for axis in tree.axes)
-    share = "share of the budget" if plan.price_of_a_share == 1 else "share beside other levels"
-    left = ""
-    if len(plan.levels) < len(cells):
-        left = "; a sum: not released as such, but a sum of released counts; blank: in no table"
+    told = [
+        say("release.levels.pairs_facts" if plan.facts else "release.levels.pairs"),
+        say(
+            "release.levels.and_share"
+            if plan.price_of_a_share == 1
+            else "release.levels.and_beside"
+        ),
+        say("release.levels.and_sums") if len(plan.levels) < len(cells) else "",
+    ]
     return table(
-        f"Expected error (RMSE) of every pair of levels; below it how many counts are possible"
-        f"{' under public facts, at most' if plan.facts else ''}, and the {share}{left}",
+        say,
+        "".join(told),
         [
             f"{down} ↓<br>{across} →",
             *map(shown, names[1]),
@@ -186,10 +198,6 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _possible(plan: Plan) -> str:
-    return "Possible counts under public facts, at most" if plan.facts else "Possible counts"
-
-
 def _numbered(plan: Plan, levels: Levels) -> str:
     """Return the name of a cuboid, on a chain behind the number of its depth."""
     name = shown(plan.label_of(levels))
@@ -198,115 +206,87 @@ def _numbered(plan: Plan, levels: Levels) -> str:
 
 def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
+    say = words_of(plan)
     listed = [(levels, f) for levels, f in zip(plan.levels, facts, strict=True) if f.total]
     classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
     rows = []
     for levels, f in listed:
-        cells = [_relative(f, k, public=plan.is_public(levels)) for k in classes]
+        cells = [_relative(say, f, k, public=plan.is_public(levels)) for k in classes]
         rows.append([shown(plan.label_of(levels)), *cells])
     if not rows:
-        return "<p>No counts are listed.</p>"
-    headings = [_class(k) for k in classes]
-    caption = (
-        "Standard error of released counts by their size, as a part of the count; "
-        "below it, how many counts there are"
-    )
-    return table(caption, ["Level", *headings], rows)
+        return f"<p>{say('release.sizes.none')}</p>"
+    headings = [_class(say, k) for k in classes]
+    return table(say, say("release.sizes.caption"), [say("release.levels.level"), *headings], rows)
 
 
 def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return how many counts their own measurements contradict, and what to do with them."""
-    number = sum(f.contradicted for f in facts)
-    summary = (
-        "No count that this page has read is contradicted by its own noisy counts."
-        if not number
-        else f"<strong>Contradicted by their own noisy counts: {number:,}.</strong> They are "
-        "marked ≠ above: quote the unbiased estimate, which stands beside the count, in its place."
+    say, number = words_of(plan), sum(f.contradicted for f in facts)
+    summary = say(
+        "release.contradictions.some" if number else "release.contradictions.none", number=number
     )
-    across = (
-        ""
-        if len(plan.tree.axes) == 1 or isinstance(plan.workload, Cube)
-        else " Sums across levels, such as one group over all areas, can be so where no count of "
-        "this page is: <code>hedgerow table DIR --by</code> says which."
-    )
-    return (
-        f"<p>{summary} A 95 % interval misses one true count in twenty by chance, and a released "
-        "count may lie outside its own. Contradicted is a count that lies outside even the "
-        "intervals which hold for all counts of its level at once: it was moved by being kept from "
-        f"falling below 0, and by having to add up.{across}</p>"
-    )
+    is_whole = len(plan.tree.axes) == 1 or isinstance(plan.workload, Cube)
+    across = "" if is_whole else f" {say('release.contradictions.across')}"
+    return f"<p>{summary} {say('release.contradictions.meant')}{across}</p>"
 
 
 def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
-    names = plan
+    say = words_of(plan)
     passed = [
-        "Every listed count is a whole number above 0, and no interval reaches below 0.",
-        f"The counts of each level sum to the same total, {facts[0].total or 0:,}.",
+        say("release.checks.whole"),
+        say("release.checks.total", total=facts[0].total or 0),
     ]
     if len(carried) > 1:
-        finest = shown(names.label_of(carried[-1]))
-        passed.append(
-            f"Every family adds up to its parent’s count, down to {finest}."
-            if plan.is_chain
-            else "Every combination of levels that this page carries adds up to all coarser ones"
-            + (", so the tables agree." if len(plan.tables) > 1 else ".")
-        )
+        finest = shown(plan.label_of(carried[-1]))
+        key = "chain" if plan.is_chain else "tables" if len(plan.tables) > 1 else "cuboids"
+        passed.append(say(f"release.checks.adds_up_{key}", finest=finest))
     if plan.public is not None:
-        deepest = shown(names.label_of(plan.public))
-        passed.append(f"Public counts are stated as exact: they carry no noise, down to {deepest}.")
+        passed.append(say("release.checks.public", deepest=shown(plan.label_of(plan.public))))
     if keeps_budget(plan):
-        passed.append("What all measurements cost together was computed again: it is in budget.")
+        passed.append(say("release.checks.budget"))
     unread = [
-        shown(names.label_of(levels))
+        shown(plan.label_of(levels))
         for levels, each in zip(plan.levels, facts, strict=True)
         if each.total is None
     ]
-    left = "" if not unread else f" Too large to read for this page: {', '.join(unread)}."
+    left = f" {say('release.checks.unread', levels=', '.join(unread))}" if unread else ""
     return (
         f'<ul class="checks">{"".join(f"<li>{line}</li>" for line in passed)}</ul>\n'
-        f"<p>A page is not made where counts fail any of these.{left} "
-        "<code>hedgerow check</code> on this directory verifies more: the digest of every file, "
-        "every family of every level, and "
-        "that the counts are what the estimator makes of the noisy counts.</p>"
+        f"<p>{say('release.checks.needed')}{left} {say('release.checks.more')}</p>"
     )
 
 
 def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
     others = [levels for levels in plan.levels if levels not in carried]
+    say, kind = words_of(plan), "chain" if plan.is_chain else "cuboids"
+    numbers = {"carried": len(carried), "every": len(plan.levels), "last": len(carried) - 1}
     if not others:
-        which = "levels" if plan.is_chain else "combinations of levels"
         if not plan.is_chain and not isinstance(plan.workload, Cube):
-            which = f"{len(carried)} combinations of levels that were released"
-        return f"<p>This page carries the counts of all {which}.</p>"
+            kind = "named"
+        return f"<p>{say(f'release.carried.all_{kind}', **numbers)}</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
-    here = (
-        f"the counts of depths 0 to {len(carried) - 1}"
-        if plan.is_chain
-        else f"the counts of {len(carried)} of {len(plan.levels)} combinations of levels"
-    )
-    return (
-        f"<p>This page carries {here if carried else 'no counts'}, to stay small. The others are "
-        f"in the Parquet files beside it: {left}.</p>"
-    )
+    here = say(f"release.carried.some_{kind}" if carried else "release.carried.none", **numbers)
+    return f"<p>{here} {say('release.carried.others', files=left)}</p>"
 
 
-def _relative(facts: CuboidFacts, size: int, *, public: bool) -> str:
+def _relative(say: Catalogue, facts: CuboidFacts, size: int, *, public: bool) -> str:
     number = int(facts.number[size])
     if not number:
         return "–"
     mean = facts.relative[size] / number
-    words = "exact" if public or mean == 0 else f"±{_digits(100 * mean)} %"
-    return f"{words}<small>{number:,}</small>"
+    is_exact = public or mean == 0
+    words = say("script.exact") if is_exact else f"±{say.percent(_digits(100 * mean))}"
+    return f"{words}<small>{say.number(number)}</small>"
 
 
-def _class(digits: int) -> str:
-    return f"{10**digits if digits else 1:,} to {10 ** (digits + 1) - 1:,}"
+def _class(say: Catalogue, digits: int) -> str:
+    return say("script.from_to", low=10**digits, high=10 ** (digits + 1) - 1)
 
 
-def _error(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.4g}"
+def _error(say: Catalogue, value: float | None) -> str:
+    return "–" if value is None else say.numeral(f"{value:,.4g}")
 
 
 def _digits(value: float) -> str:

@@ -26,18 +26,18 @@ function listing(items, caption, heading) {
         ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
         : isolated(item.name)),
       make("td", { class: "n" }, number.format(item.count), isContradicted(item)
-        ? make("small", { class: "doubt" }, `≠ contradicted; unbiased estimate ${number.format(item.estimate)}`) : null),
+        ? make("small", { class: "doubt" }, say("contradicted", { estimate: item.estimate })) : null),
       make("td", { class: "n" }, interval(item)),
       make("td", { class: "wide-only" }, whisker(item, most)),
       make("td", { class: "n wide-only" }, percent(item.part))));
-    const head = [[heading], ["Count", "n"], ["95 % interval", "n"], ["On a logarithmic scale", "wide-only"], ["Part", "n wide-only"]]
+    const head = [[heading], [say("count"), "n"], [say("interval"), "n"], [say("log_scale"), "wide-only"], [say("part"), "n wide-only"]]
       .map(([words, kind]) => make("th", { scope: "col", class: kind }, words));
-    const choice = make("select", { "aria-label": "Order of the rows", change: (event) => { order = event.target.value; draw(); holder.querySelector("select").focus(); } },
-      make("option", { value: "size", selected: order === "size" }, "largest first"),
-      make("option", { value: "code", selected: order === "code" }, "in the order of codes"));
+    const choice = make("select", { "aria-label": say("order"), change: (event) => { order = event.target.value; draw(); holder.querySelector("select").focus(); } },
+      make("option", { value: "size", selected: order === "size" }, say("largest_first")),
+      make("option", { value: "code", selected: order === "code" }, say("by_code")));
     const left = items.length - rows;
-    const parts = [make("div", { class: "tools" }, make("label", {}, "Rows ", choice)),
-      make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table, may scroll sideways" }, make("table", {},
+    const parts = [make("div", { class: "tools" }, make("label", {}, say("rows_are"), " ", choice)),
+      make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": say("table_scrolls") }, make("table", {},
         make("caption", {}, make("span", {}, caption)), make("thead", {}, make("tr", {}, ...head)),
         make("tbody", {}, ...lines)))];
     if (left > 0) {
@@ -45,7 +45,7 @@ function listing(items, caption, heading) {
         rows += 4 * ROWS;
         draw();
         (holder.querySelector("button.more") || holder.querySelector(".scroll")).focus();
-      } }, left > 4 * ROWS ? `Show ${4 * ROWS} more of ${number.format(left)} rows` : `Show the other ${left} rows`));
+      } }, left > 4 * ROWS ? say("show_more", { some: 4 * ROWS, left }) : say("show_rest", { n: left })));
     }
     holder.replaceChildren(...parts);
   };

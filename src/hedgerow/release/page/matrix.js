@@ -29,17 +29,17 @@ function bars(items, possible) {
       columns.push(make("span", { class: "bar" }));
       continue;
     }
-    const body = make("i", { class: (size > 1 ? "s1" : `s${sureness(item)}`) + doubt(item) });
+    const body = make("i", { class: (size > 1 ? "s1" : `s${reliability(item)}`) + doubt(item) });
     const reach = size > 1 ? null : make("s");
     body.style.height = up(item.count);
     if (reach) Object.assign(reach.style, { bottom: up(item.low), height: up(item.high - item.low) });
     columns.push(opener(item, "bar", body, reach));
   }
-  const what = size > 1 ? `${drawn.length} bars, each of ${size} ranges` : `${drawn.length} counts with their intervals`;
-  const picture = make("div", { class: "bars", role: "group", "aria-label": `Bars: ${what}. ${KEYS}` }, ...columns);
+  const what = size > 1 ? say("bars_grouped", { bars: drawn.length, size }) : say("bars_each", { bars: drawn.length });
+  const picture = make("div", { class: "bars", role: "group", "aria-label": say("bars", { what }) }, ...columns);
   const ends = make("div", { class: "ends", "aria-hidden": "true" },
     make("span", {}, items[0].name), make("span", {}, items[items.length - 1].name));
-  const key = size > 1 ? make("p", {}, `Each bar is the sum of ${size} ranges side by side; the table has them one by one.`) : sureKey(items);
+  const key = size > 1 ? make("p", {}, say("bar_sums", { size })) : sureKey(items);
   return { nodes: [picture, ends, key], draw: () => roam(picture, "button") };
 }
 
@@ -69,7 +69,7 @@ function matrix(cells, t, every, again) {
   const cell = (row, column) => {
     const item = at.get(`${row.place},${column.place}`);
     if (!item) return make("td", { class: "none" }, "0");
-    const button = opener(item, `cell${sureness(item) === 3 ? " wide" : ""}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + figure(item.count));
+    const button = opener(item, `cell r${reliability(item)}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + figure(item.count));
     const shade = 0.5 * Math.log1p(item.count) / Math.log1p(top);
     button.style.backgroundColor = `rgba(var(--tile), ${shade.toFixed(3)})`;
     return make("td", {}, button);
@@ -80,19 +80,19 @@ function matrix(cells, t, every, again) {
     make("th", { scope: "row" }, isolated(row.name)),
     ...columns.kept.map((column) => cell(row, column)), total(row)));
   const table = make("table", {},
-    make("caption", {}, make("span", {}, `${down} (rows) by ${across} (columns)`)),
+    make("caption", {}, make("span", {}, say("matrix_caption", { rows: down, columns: across }))),
     make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${down} ↓`, make("br"), `${across} →`),
-      ...columns.kept.map(head), make("th", { scope: "col" }, "all"))),
-    make("tbody", {}, ...body, make("tr", {}, make("th", { scope: "row" }, "all"),
+      ...columns.kept.map(head), make("th", { scope: "col" }, say("all")))),
+    make("tbody", {}, ...body, make("tr", {}, make("th", { scope: "row" }, say("all")),
       ...columns.kept.map(total), total({ count: cells.reduce((a, one) => a + one.count, 0) }))));
-  const picture = make("div", { class: `scroll matrix${isDense ? " dense" : ""}`, role: "group", "aria-label": `Matrix, may scroll. ${KEYS}` }, table);
-  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, "The fuller a cell, the larger its count. ", make("span", { class: "wide" }, "Dotted italics"), ": the 95 % interval is wide or reaches 0."),
+  const picture = make("div", { class: `scroll matrix${isDense ? " dense" : ""}`, role: "group", "aria-label": say("matrix_scrolls") }, table);
+  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, say("fuller")), ...sureBoxes(),
     cells.some(isContradicted) ? doubtKey() : null);
-  const left = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.all > one.kept.length)
-    .map(([one, words]) => `the ${one.kept.length} largest of ${one.all} ${words}`);
+  const left = [[rows, "largest_rows"], [columns, "largest_columns"]].filter(([one]) => one.all > one.kept.length)
+    .map(([one, key]) => say(key, { kept: one.kept.length, all: one.all }));
   const more = left.length && rows.all * columns.all <= MOST_CELLS
-    ? make("button", { type: "button", class: "more", click: again }, "Show all") : null;
-  const note = left.length ? make("p", {}, `Shown are ${left.join(" and ")}; sums are of all. `, more) : null;
+    ? make("button", { type: "button", class: "more", click: again }, say("show_all")) : null;
+  const note = left.length ? make("p", {}, say("shown_sums_of_all", { left: left.join(say("and")) }), " ", more) : null;
   return { nodes: [picture, key, note].filter(Boolean), draw: () => roam(picture, ".cell", true) };
 }
 

@@ -2,7 +2,6 @@
 
 const MOST_TILES = 240, MOST_BARS = 200, GROUPED_BARS = 100, MATRIX_SIDE = 24, MOST_CELLS = 20000;
 const SMALLEST_TILE = 90; // square pixels
-const KEYS = "Arrow keys move, Enter opens, Escape goes back.";
 
 function opener(item, kind, ...children) {
   return make("button", {
@@ -44,14 +43,8 @@ function tiled(areas, width, height) {
   return found;
 }
 
-// A count in full where there is room for it, in short where there is not.
-function fitting(count, across) {
-  const full = number.format(count);
-  return 8 * full.length + 16 <= across ? full : compact.format(count);
-}
-
 function map(items) {
-  const picture = make("div", { class: "map", role: "group", "aria-label": `Map of ${items.length} counts, their area in proportion. ${KEYS}` });
+  const picture = make("div", { class: "map", role: "group", "aria-label": say("map", { counts: items.length }) });
   const draw = () => {
     const width = picture.clientWidth, height = picture.clientHeight;
     const sum = items.reduce((a, item) => a + item.count, 0);
@@ -66,10 +59,10 @@ function map(items) {
     picture.replaceChildren(...spots.map(([left, top, across, down], k) => {
       const words = across > 58 && down > 24;
       const tile = k < kept
-        ? opener(sorted[k], `tile s${sureness(sorted[k])}${doubt(sorted[k])}`,
+        ? opener(sorted[k], `tile s${reliability(sorted[k])}${doubt(sorted[k])}`,
           words ? make("b", {}, isContradicted(sorted[k]) ? "≠ " : "", isolated(sorted[k].brief)) : null,
           words && down > 42 ? fitting(sorted[k].count, across) : null)
-        : make("div", { class: "tile rest" }, words ? `${number.format(sorted.length - kept)} more` : "");
+        : make("div", { class: "tile rest" }, words ? say("more", { number: sorted.length - kept }) : "");
       Object.assign(tile.style, { left: `${100 * left / width}%`, top: `${100 * top / height}%`,
         width: `${100 * across / width}%`, height: `${100 * down / height}%` });
       return tile;
@@ -79,13 +72,17 @@ function map(items) {
   return { nodes: [picture, sureKey(items)], draw };
 }
 
+// What the textures mean.
+const sureBoxes = () => RELIABILITY.map((words, k) => make("span", {}, make("span", { class: `key-box s${k}` }),
+  `${words}: ${say(`reach_${k}`)}`));
+
 function sureKey(items) {
-  const boxes = SURE.map((words, k) => make("span", {}, make("span", { class: `key-box s${k}` }), words));
+  const boxes = sureBoxes();
   if (items.some(isContradicted)) boxes.push(doubtKey());
-  return make("p", { class: "tools", "aria-hidden": "true" }, "95 % interval:", ...boxes);
+  return make("p", { class: "tools", "aria-hidden": "true" }, ...boxes);
 }
 
 function doubtKey() {
-  return make("span", {}, make("span", { class: "key-box doubt" }), "≠ contradicted by its own noisy counts: quote the estimate");
+  return make("span", {}, make("span", { class: "key-box doubt" }), say("doubt_key"));
 }
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.errors import BudgetError
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.markup import Line, Scale, even_ticks, legend, picture, table
 from hedgerow.picture import BLUE, RED, figure_for, open_axes
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.profile import Profile
-from hedgerow.release.page.markup import Line, Scale, even_ticks, legend, picture, table
+from hedgerow.release.page.described import words_of
 from hedgerow.text import format_delta, format_rounded_up
 
 # A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures.
@@ -116,8 +118,8 @@ class Priced:
 
     @property
     def word(self) -> str:
-        """What the tight lines are."""
-        return "exact" if self.is_exact else "proved bound"
+        """The key of what the tight lines are called."""
+        return "release.price.exact" if self.is_exact else "release.price.bound"
 
     @property
     def loose(self) -> tuple[Pair, ...]:
@@ -156,74 +158,59 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    note = (_EXACT if priced.is_exact else _BOUNDED) if priced.tight else _LOOSE
+    say = words_of(plan)
+    note = ("note_exact" if priced.is_exact else "note_bound") if priced.tight else "note_loose"
     return (
-        f'<p>{note}</p>\n<div class="pair">{_price(priced)}{_test(priced)}</div>\n'
+        f"<p>{say(f'release.price.{note}')}</p>\n"
+        f'<div class="pair">{_price(say, priced)}{_test(say, priced)}</div>\n'
         f"{_figures(plan, priced)}"
     )
 
 
-_EXACT = (
-    "The exact lines are those of all noisy measurements of this release together, with proved "
-    "bounds. Beside them stand the figures that are usually reported for the same noise."
-)
-_BOUNDED = (
-    "Which change of one unit is the worst is not known for this release, so the solid lines are "
-    "proved bounds for whatever one unit changes, a little on the safe side. Beside them stand the "
-    "figures that are usually reported for the same noise."
-)
-_LOOSE = (
-    "The exact lines of this release are out of reach of our accountants: every figure follows "
-    "from its ρ, which is exact, and is on the safe side."
-)
-
-
-def _price(priced: Priced) -> str:
+def _price(say: Catalogue, priced: Priced) -> str:
     lines = [
-        Line("dotted", "from ρ, as the US Census Bureau states it", priced.bureau),
-        Line("dashed", "from ρ, by the best known conversion", priced.best),
+        Line("dotted", say("release.price.bureau"), priced.bureau),
+        Line("dashed", say("release.price.best"), priced.best),
     ]
     if priced.tight:
         seen = [(e, d) for e, d in priced.tight if d >= LEAST_DELTA]
-        lines.append(Line("exact", priced.word, seen))
+        lines.append(Line("exact", say(priced.word), seen))
     last = max(e for line in lines for e, _ in line.points) * 1.02
     x = Scale("ε", 0, last, even_ticks(0, last))
     powers = [(10.0**-k, f"10<tspan dy='-4' font-size='80%'>−{k}</tspan>") for k in range(3, 16, 3)]
-    y = Scale("δ, what is allowed beyond ε", LEAST_DELTA, 1, [(1, "1"), *powers], log=True)
+    y = Scale(say("release.price.delta_axis"), LEAST_DELTA, 1, [(1, "1"), *powers], log=True)
     drawn = picture(
         "price",
-        "δ falls as ε grows. The further to the left a line lies, the smaller the stated loss of "
-        "the same release. The table below gives figures.",
+        say("release.price.cost_told"),
         x,
         y,
         lines,
     )
     return (
-        f"<figure><figcaption>What the release costs: δ for every ε</figcaption>\n{drawn}\n"
+        f"<figure><figcaption>{say('release.price.cost')}</figcaption>\n{drawn}\n"
         f"{legend(lines[::-1])}</figure>"
     )
 
 
-def _test(priced: Priced) -> str:
+def _test(say: Catalogue, priced: Priced) -> str:
     lines = [
-        Line("plain", "no release at all", [(0, 1), (1, 0)]),
-        Line("dashed", "what ρ or a pure ε alone promise", _tested(priced.loose)),
+        Line("plain", say("release.price.nothing"), [(0, 1), (1, 0)]),
+        Line("dashed", say("release.price.loose"), _tested(priced.loose)),
     ]
     if priced.tight:
-        lines.append(Line("exact", priced.word, _tested(priced.tight)))
-    x = Scale("false alarms", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
-    y = Scale("differences missed, at least", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)])
+        lines.append(Line("exact", say(priced.word), _tested(priced.tight)))
+    ticks = [(i / 5, say.percent(str(20 * i))) for i in range(6)]
+    x = Scale(say("release.price.alarms"), 0, 1, ticks)
+    y = Scale(say("release.price.missed"), 0, 1, ticks)
     drawn = picture(
         "test",
-        "Whoever tests whether one unit of the table was different, and accepts a rate of false "
-        "alarms, misses at least the rate of true differences that the lines show. The nearer to "
-        "the straight diagonal, the less the release gives away.",
+        say("release.price.test_told"),
         x,
         y,
         lines,
     )
     return (
-        "<figure><figcaption>What an attacker can find out: errors of the best test"
+        f"<figure><figcaption>{say('release.price.test')}"
         f"</figcaption>\n{drawn}\n{legend(lines[::-1])}</figure>"
     )
 
@@ -233,17 +220,16 @@ def _tested(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _figures(plan: Plan, priced: Priced) -> str:
-    profile, rows = plan.guarantee, []
+    say, profile, rows = words_of(plan), plan.guarantee, []
     is_exact = priced.is_exact and priced.tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = [format_rounded_up(ask(delta)) for ask in asked]
+        figures = [say.numeral(format_rounded_up(ask(delta))) for ask in asked]
         rows.append([format_delta(delta), *figures])
-    caption = "ε at several δ, rounded up" + (
-        "" if is_exact else "; the first column is what is promised"
-    )
-    first = "exact" if is_exact else "proved bound"
-    return table(caption, ["δ", first, "from ρ, best known", "from ρ, Bun &amp; Steinke"], rows)
+    caption = say("release.price.table" if is_exact else "release.price.table_bound")
+    first = say("release.price.exact" if is_exact else "release.price.bound")
+    others = [say("release.price.best_short"), say("release.price.bun_steinke")]
+    return table(say, caption, ["δ", first, *others], rows)
 
 
 def figure(value: Fraction | float) -> str:

@@ -4,36 +4,39 @@ It is made from the public files of a release directory and its plan alone, and 
 gives the same page. It asks for nothing from any network, and a policy within it forbids that.
 """
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from importlib.resources import files as package_files
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.pages import markup
+from hedgerow.pages.frame import BLOCK, Document, document, part, spoken
+from hedgerow.pages.markup import shown
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import check_plain
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
-from hedgerow.release.page import levels, markup, words
+from hedgerow.release.page import levels, words
 from hedgerow.release.page.carried import Carried, area_labels, carry, parts_of
 from hedgerow.release.page.cube import carry_cuboids
 from hedgerow.release.page.described import (
     axis_facts,
+    between,
+    counted,
     counted_units,
     described,
+    first_table,
     in_its_language,
     unit_facts,
+    words_of,
 )
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
-from hedgerow.release.page.markup import counted, shown, table
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
 from hedgerow.tables.tree import Levels
@@ -66,8 +69,9 @@ def first_counts(plan: Plan, carried: Carried) -> str:
     tree = plan.tree
     depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
     if depth is None:
-        return "<p>The counts are in the Parquet files of this release.</p>"
+        return f"<p>{words_of(plan)('release.in_files')}</p>"
     nodes, interval = _first(carried.nodes[depth]), carried.intervals[depth]
+    say = words_of(plan)
     codes = [
         area_labels(axis, level, code)
         for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
@@ -77,16 +81,15 @@ def first_counts(plan: Plan, carried: Carried) -> str:
     rows = [
         [
             " › ".join(shown(code) for code in path),
-            counted(int(count), estimates.get(i)),
-            f"{low:,} to {high:,}",
+            counted(say, int(count), estimates.get(i)),
+            between(say, int(low), int(high)),
         ]
         for i, (path, count, low, high) in enumerate(
             zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
         )
     ]
     name, every = shown(plan.label_of(tree.cuboid(depth))), len(carried.nodes[depth])
-    more = "" if len(rows) == every else f"; the first {len(rows)} of {every:,}"
-    return table(f"Counts by {name}{more}", [name, "Count", "95 % interval"], rows)
+    return first_table(say, name, ["interval"], rows, every)
 
 
 def _first(nodes: Nodes) -> Nodes:
@@ -99,11 +102,11 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 CHAIN_SCRIPTS = (
-    "blocks.js", "nodes.js", "words.js", "pictures.js", "matrix.js", "keys.js", "listing.js",
+    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "matrix.js", "keys.js", "listing.js",
     "explore.js",
 )  # fmt: skip
 CUBE_SCRIPTS = (
-    "blocks.js", "places.js", "words.js", "pictures.js", "keys.js", "listing.js", "cube.js",
+    "blocks.js", "places.js", "sentences.js", "pictures.js", "keys.js", "listing.js", "cube.js",
 )  # fmt: skip
 
 
@@ -142,35 +145,31 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
     seen = (_chain if plan.is_chain else _cuboids)(folder, plan, [each.listed for each in facts])
-    style = "".join(_part(name) for name in seen.styles)
-    script = _script(seen.scripts)
-    total, priced = facts[0].total or 0, Priced.of(plan.guarantee)
+    say, total, priced = words_of(plan), facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
     shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
-    return Template(_part("page.html")).substitute(
-        title=markup.attribute(title),
+    body = Template(spoken(_part("page.html"), say)).substitute(
         heading=in_its_language(plan, title),
         described=described(plan),
-        version=markup.attribute(made_by),
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
+        made_by=say("release.foot.made_by", version=markup.attribute(made_by)),
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
         explore=seen.first,
         carried=levels.carried_words(seen.levels, plan),
-        distribution="" if shape is None else _DISTRIBUTION.format(shape),
+        distribution=""
+        if shape is None
+        else _DISTRIBUTION.format(say("release.distribution.heading"), shape),
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
         curves=curves(plan, priced),
         checks=levels.checks(plan, facts, seen.levels),
         cite=words.cited(plan, total, made_by),
-        facts=markup.data(seen.facts),
-        blocks="\n".join(_block(name, text) for name, text in seen.blocks),
     )
+    script = "".join(map(_part, seen.scripts))
+    made = Document(title, body, _part("page.css"), script, seen.facts, seen.blocks, made_by)
+    return document(made, say)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ class Explored:
         first: the first counts as HTML, for readers without scripts.
         facts: what the script starts from.
         blocks: names and texts of the counts.
-        scripts, styles: the parts of the page that show them.
+        scripts: the parts of the page that show them.
     """
 
     levels: Sequence[Levels]
@@ -190,7 +189,6 @@ class Explored:
     facts: dict[str, Any]
     blocks: list[tuple[str, str]]
     scripts: tuple[str, ...]
-    styles: tuple[str, ...]
 
 
 def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
@@ -199,42 +197,37 @@ def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     carried = carry(folder, plan, listed, numeric=numeric)
     first, shape = first_counts(plan, carried), first_shape(plan, carried, numeric=numeric)
     depths = tree.chain[: carried.last + 1]
-    return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS, ("page.css",))
+    return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS)
 
 
 def _cuboids(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     """Return the combinations of levels, to choose from."""
     carried = carry_cuboids(folder, plan, dict(zip(plan.levels, listed, strict=True)))
-    first, styles = carried.first_counts(), ("page.css", "cube.css")
     facts, blocks = carried.facts(), carried.blocks
-    return Explored(list(carried.cells), first, facts, blocks, CUBE_SCRIPTS, styles)
+    return Explored(list(carried.cells), carried.first_counts(), facts, blocks, CUBE_SCRIPTS)
 
 
-_DISTRIBUTION = '<section id="distribution">\n<h2>The distribution</h2>\n{}\n</section>'
-_BLOCK = ('<script type="text/plain" id="', '">', "</script>")
-
-
-def _block(name: str, text: str) -> str:
-    return f"{_BLOCK[0]}{name}{_BLOCK[1]}{text}{_BLOCK[2]}"
+_DISTRIBUTION = '<section id="distribution">\n<h2>{}</h2>\n{}\n</section>'
 
 
 def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     """Return the four facts at the head of the page, and the promise's restriction if any."""
-    budget = plan.budget
+    say, budget = words_of(plan), plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     promise = ", ".join(
-        f"{letter} = {_short(getattr(budget, name))}"
+        f"{letter} = {say.numeral(_short(getattr(budget, name)))}"
         for name, letter in letters.items()
         if name in budget.__slots__
     )
-    listed = sum(each.listed for each in facts)
+    listed, kind = sum(each.listed for each in facts), "chain" if plan.is_chain else "cuboids"
+    tables = [(say("release.head.tables"), f"{len(plan.tables)}")] if len(plan.tables) > 1 else []
     return markup.items(
         [
-            (counted_units(plan), f"{facts[0].total or 0:,}"),
-            ("Counts listed", f"{listed:,}"),
-            ("Levels" if plan.is_chain else "Combinations of levels", f"{len(facts)}"),
-            *([("Tables", f"{len(plan.tables)}")] if len(plan.tables) > 1 else []),
-            ("Promise", markup.attribute(promise)),
+            (counted_units(plan), say.number(facts[0].total or 0)),
+            (say("release.head.listed"), say.number(listed)),
+            (say(f"release.head.levels_{kind}"), f"{len(facts)}"),
+            *tables,
+            (say("release.head.promise"), markup.attribute(promise)),
             *words.restricted(plan),
         ],
         "overview",
@@ -258,28 +251,17 @@ def _same_page(made: str, given: str) -> bool:
 
 def _pieces(text: str) -> list[tuple[str, str, str]]:
     """Return a page cut at its blocks: the name of each, what it holds, and what follows it."""
-    first, *others = text.split(_BLOCK[0])
+    first, *others = text.split(BLOCK[0])
     pieces = [("", "", first)]
     for other in others:
-        name, _, rest = other.partition(_BLOCK[1])
-        inner, _, tail = rest.partition(_BLOCK[2])
+        name, _, rest = other.partition(BLOCK[1])
+        inner, _, tail = rest.partition(BLOCK[2])
         pieces.append((name, inner, tail))
     return pieces
 
 
-def _script(names: Sequence[str]) -> str:
-    """Return the page's script: its parts share one scope, which nothing else sees."""
-    parts = (_part(name) for name in names)
-    return f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
-
-
 def _part(name: str) -> str:
-    return package_files("hedgerow.release.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """Return the hash by which the page's policy knows its own style and script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return part("hedgerow.release.page", name)
 
 
 def _short(value: Fraction) -> str:

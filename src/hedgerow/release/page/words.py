@@ -1,6 +1,8 @@
 """What was released and promised, in words for people who are no mathematicians."""
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import isinf
 
 import numpy as np
 
@@ -9,6 +11,18 @@ from hedgerow.errors import ReleaseError, TableError
 from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.pages.catalogue import USUAL, Catalogue
+from hedgerow.pages.markup import (
+    Line,
+    Scale,
+    attribute,
+    even_ticks,
+    items,
+    legend,
+    picture,
+    shown,
+    table,
+)
 from hedgerow.plan.cuboids import (
     All,
     Measure,
@@ -22,24 +36,14 @@ from hedgerow.plan.cuboids import (
 from hedgerow.plan.known import facts_in_words
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
+from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
-from hedgerow.release.page.described import capital, level_labels
-from hedgerow.release.page.markup import (
-    Line,
-    Scale,
-    attribute,
-    even_ticks,
-    items,
-    joined,
-    legend,
-    picture,
-    shown,
-    table,
-)
+from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
 from hedgerow.release.page.promise import Priced, figure
-from hedgerow.tables.product import BETWEEN_CODES
+from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
+from hedgerow.text import format_delta, format_rounded_up
 
 # The distribution of a numeric column in a release: its CDF, with the band of its intervals.
 
@@ -65,7 +69,7 @@ def distribution(release: OnDisk) -> str | None:
         cumulative = Cumulative.of_release(release)
     except ReleaseError:
         return None
-    ranges = ranges_of(release.plan.tree.axes[0])
+    say, ranges = words_of(release.plan), ranges_of(release.plan.tree.axes[0])
     if cumulative.total == 0:
         return None
     upto = np.arange(cumulative.bins + 1)
@@ -75,38 +79,48 @@ def distribution(release: OnDisk) -> str | None:
         np.linspace(0, cumulative.bins, min(cumulative.bins + 1, MOST_POINTS)).astype(int)
     )
     edges = ranges.edges
-    line = Line("exact", "released", [(float(edges[i]), float(part[0, i])) for i in kept])
+    line = Line(
+        "exact",
+        say("release.distribution.released"),
+        [(float(edges[i]), float(part[0, i])) for i in kept],
+    )
     band = [
         (float(edges[i]), min(float(part[1, i]), 1.0), min(float(part[2, i]), 1.0)) for i in kept
     ]
     first, last = float(edges[0]), float(edges[-1])
     drawn = picture(
         "cdf",
-        f"The part of the records below each value of {ranges.name}, rising from 0 to 1, with a "
-        "band of 95 % intervals. The table below gives figures.",
+        say("release.distribution.told", name=ranges.name),
         Scale(ranges.name, first, last, even_ticks(first, last)),
-        Scale("part of the records below", 0, 1, [(i / 5, f"{20 * i} %") for i in range(6)]),
+        Scale(
+            say("release.distribution.part_axis"),
+            0,
+            1,
+            [(i / 5, say.percent(str(20 * i))) for i in range(6)],
+        ),
         [line],
         band=band,
     )
     rows = [
         [
-            f"{edges[i]:,.10g}",
-            f"{cumulative.released[i]:,}",
-            f"{100 * part[0, i]:.2f} %",
-            f"{low[i]:,} to {high[i]:,}" if low[i] < high[i] else "exact",
+            say.numeral(f"{edges[i]:,.10g}"),
+            say.number(int(cumulative.released[i])),
+            say.percent(f"{100 * part[0, i]:.2f}"),
+            between(say, int(low[i]), int(high[i])) if low[i] < high[i] else say("script.exact"),
         ]
         for i in np.unique(np.linspace(0, cumulative.bins, MOST_ROWS + 1).astype(int))[1:]
     ]
     figures = table(
-        f"Records below a value of {shown(ranges.name)}",
-        ["Below", "Records", "Part", "95 % interval of the records"],
+        say,
+        say("release.distribution.table", name=shown(ranges.name)),
+        [say(f"release.distribution.{key}") for key in ("below", "records", "part", "interval")],
         rows,
     )
+    band_key = Line("band-key", say("release.distribution.band"), [])
     return (
-        "<figure><figcaption>How many records lie below each value</figcaption>\n"
-        f"{drawn}\n{legend([line, Line('band-key', '95 % interval at each edge', [])])}</figure>"
-        f"\n{figures}\n<p>Quantiles with intervals: <code>hedgerow distribution DIR</code>.</p>"
+        f"<figure><figcaption>{say('release.distribution.caption')}</figcaption>\n"
+        f"{drawn}\n{legend([line, band_key])}</figure>"
+        f"\n{figures}\n<p>{say('release.distribution.quantiles')}</p>"
     )
 
 
@@ -119,235 +133,285 @@ MOST_NAMED = 12
 
 def title(plan: Plan) -> str:
     """Return what is counted by what: text."""
-    axes, described = plan.tree.axes, plan.description
+    say, axes, described = words_of(plan), plan.tree.axes, plan.description
     if described.title:
         return described.title
     if is_numeric(plan.tree):
-        return f"Distribution of {described.axis_label(axes[0])}"
-    what = capital(described.unit) if described.unit else "Counts"
+        return say("release.title.distribution", name=described.axis_label(axes[0]))
+    what = capital(described.unit) if described.unit else say("release.title.counts")
     if len(plan.tables) > 1:
         names = [plan.label_of(levels) for levels in plan.tables]
-        return f"{what} by {joined([*names[:MOST_TABLES], *_more(names[MOST_TABLES:])])}"
-    if len(axes) == 1:
-        return f"{what} by {joined(level_labels(plan, axes[0]))}"
-    return f"{what} by {' × '.join(map(described.axis_label, axes))}"
+        by = say.joined([*names[:MOST_TABLES], *_more(say, names[MOST_TABLES:])])
+    elif len(axes) == 1:
+        by = say.joined(level_labels(plan, axes[0]))
+    else:
+        by = " × ".join(map(described.axis_label, axes))
+    return say("release.title.by", what=what, by=by)
 
 
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
     finest, said = map(max, zip(*plan.tables, strict=True)), plan.description
+    say = words_of(plan)
     lists = [
         f"{shown(said.axis_label(axis))} "
-        f"({joined([shown(level) for level in level_labels(plan, axis)[:k]])})"
+        f"({say.joined([shown(level) for level in level_labels(plan, axis)[:k]])})"
         for axis, k in zip(plan.tree.axes, finest, strict=True)
         if k
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
         name, bins = shown(said.axis_label(axis)), axis.size(axis.depth)
-        lists = [f"{name}, in {bins:,} ranges and groups of them"]
-    units = shown(said.unit) if said.unit else "records"
-    record = "A record is one thing that the table counts, such as a person or a trip. "
-    if said.unit:
-        record = f"What privacy terms below call a record is one of these {units}. "
-    exact = "a public number" if plan.public is not None else "measured with noise"
-    added = (
-        "at every level they add up to the count above them"
-        if plan.is_chain
-        else "those of every combination of levels add up to those of all coarser ones"
-        if isinstance(plan.workload, Cube)
-        else "those of every released combination of levels add up to those of all coarser ones"
-    )
-    listing = "is not listed" if len(plan.tables) == 1 else "its table does not list"
-    return (
-        f"<p>This page describes counts of <strong>{total:,}</strong> {units} ({exact}), by "
-        f"{joined(lists)}. {record}Counts are whole numbers, none is negative, and {added}. "
-        f"What {listing} has a count of 0.{_labels(plan)}</p>{_tables(plan)}"
-    )
+        lists = [say("release.what.ranges", name=name, bins=bins)]
+    units = shown(unit_of(plan))
+    parts = [
+        say(
+            "release.what.counts_exact" if plan.public is not None else "release.what.counts_noisy",
+            total=total, units=units, by=say.joined(lists),
+        ),
+        say("release.what.record_is" if said.unit else "release.what.record", units=units),
+        say(f"release.what.add_up_{_shape(plan)}"),
+        say("release.what.unlisted" if len(plan.tables) == 1 else "release.what.unlisted_tables"),
+    ]  # fmt: skip
+    return f"<p>{' '.join(parts)}{_labels(plan)}</p>{_tables(plan)}"
+
+
+def _shape(plan: Plan) -> str:
+    """Return what a release is made of, as the end of a key."""
+    return "chain" if plan.is_chain else "cube" if isinstance(plan.workload, Cube) else "named"
 
 
 def _labels(plan: Plan) -> str:
     """Return which columns the labels of product axes list: HTML."""
-    said = plan.description
+    said, say = plan.description, words_of(plan)
     told = (
-        f" Labels of {shown(said.axis_label(axis))} list "
-        f"{shown(BETWEEN_CODES.join(said.level_label(axis, k) for k in axis.columns))}, as far as "
-        "their level goes."
+        say(
+            "release.what.labels",
+            axis=shown(said.axis_label(axis)),
+            columns=shown(BETWEEN_CODES.join(said.level_label(axis, k) for k in axis.columns)),
+        )
         for axis in plan.tree.axes
         if axis.product is not None
     )
-    return "".join(told)
+    return "".join(f" {words}" for words in told)
 
 
 def _tables(plan: Plan) -> str:
     """Return which tables were released of several, and what holds between them: HTML."""
     if len(plan.tables) == 1:
         return ""
-    tree, tables = plan.tree, plan.tables
+    say, tree, tables = words_of(plan), plan.tree, plan.tables
     pairs = [(one, other) for i, one in enumerate(tables) for other in tables[:i]]
     shared = {tuple(map(min, *both)) for both in pairs}
     common = [shown(plan.label_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
     joint = shown(plan.label_of(tuple(map(max, *pairs[0]))))
-    return (
-        f"\n<p>{len(tables)} tables were released: "
-        f"{joined([shown(plan.label_of(levels)) for levels in tables])}. They agree on everything "
-        f"that they have in common: what they tell of {joined(common) or 'the total'} is the same. "
-        f"No joint table was made: counts that need levels of several tables at once, such as "
-        f"{joint}, are not in this release.</p>"
+    told = say(
+        "release.what.tables",
+        number=len(tables),
+        tables=say.joined([shown(plan.label_of(levels)) for levels in tables]),
+        common=say.joined(common) or say("release.what.the_total"),
+        joint=joint,
     )
+    return f"\n<p>{told}</p>"
 
 
 def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
     """Return the promise, point by point."""
-    return items(
-        [
-            ("Who is protected", _who(plan)),
-            ("From whom", _FROM_WHOM),
-            ("How well", _how_well(plan, priced)),
-            ("What is public", _public(plan)),
-            ("What is not hidden", _not_hidden(plan)),
-            ("How the counts were made", _made(plan, estimator)),
-        ],
-        "points",
-    )
+    say = words_of(plan)
+    points = {
+        "who": _who(plan),
+        "from_whom": say("release.promise.from_everyone"),
+        "how_well": _how_well(plan, priced),
+        "public": _public(plan),
+        "not_hidden": _not_hidden(plan),
+        "made": _made(plan, estimator),
+    }
+    return items([(say(f"release.promise.{key}"), text) for key, text in points.items()], "points")
 
 
 def restricted(plan: Plan) -> list[tuple[str, str]]:
     """Return the restriction of a promise that holds between some tables alone, if it does."""
+    say = words_of(plan)
     agreed = [
-        f"the list of {r.axis}" if r.level is None else f"{r.axis}.{r.level}"
+        say("release.promise.list_of", axis=r.axis) if r.level is None else f"{r.axis}.{r.level}"
         for r in plan.protection.restrictions
     ]
-    return [("Only between tables that agree on", shown(joined(agreed)))] if agreed else []
+    return [(say("release.promise.agreed"), shown(say.joined(agreed)))] if agreed else []
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
     """Return how to name this release in a text."""
-    said = plan.description
+    say, said = words_of(plan), plan.description
     source = ", ".join(part for part in (said.publisher, said.period) if part)
-    line = (
-        f"{f'{source}: ' if source else ''}{title(plan)}: {total:,} {said.unit or 'records'}, "
-        f"released under differential privacy with Hedgerow "
-        f"{version}. {plan.promise} Plan SHA-256: {plan.hash}."
+    line = say(
+        "release.cite.line",
+        source=f"{source}: " if source else "",
+        title=title(plan),
+        total=total,
+        units=unit_of(plan),
+        version=version,
+        promise=stated(plan),
+        hash=plan.hash,
     )
     return (
-        f"<p>Name the {'' if said.publisher else 'publisher and the '}date of publication, and "
-        "the release as</p>\n"
+        f"<p>{say('release.cite.name' if said.publisher else 'release.cite.name_publisher')}</p>\n"
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
-        "<p>The plan’s hash stands for everything that was decided beforehand: "
-        "levels, noise, shares and promise. It is in <code>manifest.json</code>, with the digest "
-        "of every file. This page holds no date of its own.</p>"
+        f"<p>{say('release.cite.hash')}</p>"
     )
-
-
-_FROM_WHOM = (
-    "From everyone who sees any part of this release, the noisy counts included, whatever they "
-    "know already and however long they compute. Nothing that is done with the release afterwards "
-    "weakens the promise; further releases from the same table add to its cost."
-)
 
 
 _MEASURED: dict[Measure, str] = {
-    Survivors(): "the counts below what was released as positive, level by level",
-    All(): "all possible counts of each measured level",
-    RunningSums(): "weighted running sums of all ranges",
+    Survivors(): "survivors",
+    All(): "all",
+    RunningSums(): "running_sums",
 }
 
 
+def stated(plan: Plan) -> str:
+    """Return the whole promise in sentences, as `hedgerow.privacy.promise.Promise` does: text."""
+    say, profile, delta = words_of(plan), plan.guarantee, plan.promise.delta
+    pure, rho, costs = profile.pure_epsilon, profile.rho, list[str]()
+    if pure is not None or rho is not None:
+        key, spent = ("pure", pure) if pure is not None else ("rho", rho)
+        costs.append(say(f"release.promise.{key}", cost=_rounded_up(say, spent or Fraction(0))))
+    if delta is not None:
+        epsilon = profile.epsilon(delta)
+        shown_delta = say.numeral(format_delta(delta))
+        costs.append(
+            say("release.promise.no_epsilon", delta=shown_delta)
+            if isinf(epsilon)
+            else say("release.promise.epsilon", cost=_rounded_up(say, epsilon), delta=shown_delta)
+        )
+    cost = say("release.promise.satisfies", costs=say("list.last").join(costs))
+    return " ".join(part for part in (_protected(plan), cost, _restriction(plan)) if part)
+
+
+def _rounded_up(say: Catalogue, value: Fraction | float) -> str:
+    return say.numeral(format_rounded_up(value))
+
+
+def _protected(plan: Plan) -> str:
+    """Return who is protected from what, in a sentence: text."""
+    say, relation = words_of(plan), plan.neighbours
+    m, unit = relation.contributions, relation.unit
+    if isinstance(relation, AddRemove):
+        key = "add_remove_unit" if unit else "add_remove_many" if m > 1 else "add_remove"
+    elif not relation.total_is_public:
+        key = "replace_at_most"
+    elif m > 1:
+        key = "replace_many"
+    else:
+        key = "replace_unit" if unit else "replace"
+    unit = unit or say("release.promise.unit")
+    return say(f"release.promise.{key}", m=m, unit=unit)
+
+
+def _restriction(plan: Plan) -> str:
+    """Return what is not hidden as it is public by declaration, in sentences: text."""
+    say, restrictions = words_of(plan), plan.protection.restrictions
+    named = {
+        "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
+        "lists": [r.axis for r in restrictions if r.level is None],
+    }
+    last = say("list.last")
+    each = [say(f"release.promise.{key}", names=last.join(n)) for key, n in named.items() if n]
+    return " ".join(each)
+
+
 def _who(plan: Plan) -> str:
-    text = shown(plan.neighbours.describe())
+    say, text = words_of(plan), shown(_protected(plan))
     m, unit = plan.neighbours.contributions, plan.neighbours.unit
     if unit is not None:
-        text += f" Each {shown(unit)} counts with at most {m:,} record{'s' if m > 1 else ''}."
+        text += f" {say('release.promise.each', n=m, unit=shown(unit))}"
     elif m > 1:
-        text += f" That no unit has more than {m:,} records is the publisher’s statement."
+        text += f" {say('release.promise.no_more', n=m)}"
     return text
 
 
+def noticed(plan: Plan, priced: Priced) -> str:
+    """Return how often one unit's change is noticed at most, as a percentage rounded up."""
+    return words_of(plan).percent(figure(priced.detection(ALPHA)).removesuffix(" %"))
+
+
 def _how_well(plan: Plan, priced: Priced) -> str:
-    noticed = figure(priced.detection(ALPHA))
-    return (
-        f"{shown(str(plan.promise))} In plain words: someone has two tables that "
-        f"differ in one protected unit and agree on all that is public, and must tell which of "
-        f"them this release was made from. "
-        f"If 5 % false alarms are accepted, the difference is noticed at most {noticed} of the "
-        f"time; without the release, by guessing, it would be 5 %."
-    )
+    plainly = words_of(plan)("release.promise.plainly", noticed=noticed(plan, priced))
+    return f"{shown(stated(plan))} {plainly}"
 
 
 def _public(plan: Plan) -> str:
+    say = words_of(plan)
     exact = [plan.label_of(k) for k, what in plan.by_levels.items() if isinstance(what, Public)]
-    what = f"Exact counts, released without noise: {joined([shown(name) for name in exact])}. "
-    return (
-        (what if exact else "No count is public: every one carries noise, the total too. ")
-        + "Declared public are also the lists of areas or ranges (<code>domain/</code>), this "
-        f"plan, its noise and its hash.{_facts(plan)}"
-    )
+    names = say.joined([shown(name) for name in exact])
+    what = say("release.public.exact", names=names) if exact else say("release.public.none")
+    return f"{what} {say('release.public.declared')}{_facts(plan)}"
 
 
 def _facts(plan: Plan) -> str:
     """Return what public files and rules say, and that it costs nothing: HTML."""
     if plan.known is None:
         return ""
-    each = "".join(f"<li>{shown(words)}</li>" for words in facts_in_words(plan.tree, plan.facts))
-    return (
-        " So are facts from public files and rules (<code>domain/public/</code>):"
-        f"<ul>{each}</ul>{plan.known.words} They say nothing of the confidential table: they cost "
-        "nothing, and do not restrict the promise."
+    say = words_of(plan)
+    each = "".join(
+        f"<li>{_plans_own(say, words)}</li>" for words in facts_in_words(plan.tree, plan.facts)
     )
+    together = say("release.public.together", open=plan.known.open_cells, cells=plan.known.cells)
+    return f" {say('release.public.facts')}<ul>{each}</ul>{together} {say('release.public.free')}"
+
+
+def _plans_own(say: Catalogue, text: str) -> str:
+    """Return what a plan says of itself, which it does in English: HTML."""
+    return shown(text) if say.language == USUAL else f'<span lang="{USUAL}">{shown(text)}</span>'
 
 
 def _not_hidden(plan: Plan) -> str:
-    restriction = plan.protection.restriction
-    restricted_to = "" if restriction is None else f"{shown(restriction)} "
-    return restricted_to + (
-        "What is true of many: a release is there to tell how the counts are spread, and what "
-        "follows from that about people like you holds whether or not you are in the table."
-    )
+    restriction = _restriction(plan)
+    restricted_to = f"{shown(restriction)} " if restriction else ""
+    return restricted_to + words_of(plan)("release.promise.true_of_many")
 
 
 def _made(plan: Plan, estimator: Estimator) -> str:
+    say = words_of(plan)
     every = [(plan.label_of(levels), what) for levels, what in plan.by_levels.items()]
     measured = [name for name, what in every if isinstance(what, Measured | Summed)]
     idle = [name for name, what in every if isinstance(what, Unmeasured)]
-    noise = plan.mechanism.name.replace("-", " ").title()
-    what = f"{noise} noise, drawn exactly on the whole numbers, was added to"
-    levels = "levels" if plan.is_chain else "combinations of levels (cuboids)"
-    which = _MEASURED[plan.measure] if plan.is_chain else _measured_cells(plan)
-    parts = [f"{what} {which}, at {len(measured)} of {len(every)} {levels}."]
+    key = f"release.made.{plan.mechanism.name}"
+    noise = say(key) if key in say.texts else plan.mechanism.name.replace("-", " ")
+    which = say(f"release.made.{_MEASURED[plan.measure]}") if plan.is_chain else _cells(plan)
+    parts = [
+        say(
+            "release.made.chain" if plan.is_chain else "release.made.cuboids",
+            noise=noise, which=which, measured=len(measured), every=len(every),
+        )
+    ]  # fmt: skip
     if idle:
-        names = _few([shown(name) for name in idle])
-        parts.append(f"Not measured, as they follow from others: {names}.")
+        names = _few(say, [shown(name) for name in idle])
+        parts.append(say("release.made.idle", names=names))
     if not plan.is_chain:
-        parts.append(shown(plan.joint.words))
+        parts.append(_plans_own(say, plan.joint.words))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))
-    parts.append(
-        f"The estimator <em>{named}</em> made of what was measured whole numbers that add up. "
-        "What was measured is in <code>measurements/</code>, noise included, and can be estimated "
-        "again at no cost in privacy."
-    )
+    parts.append(say("release.made.estimator", name=named))
     return " ".join(parts)
 
 
-def _measured_cells(plan: Plan) -> str:
+def _cells(plan: Plan) -> str:
     """Return which counts of which cuboids carry noise of their own: HTML."""
-    names = {levels: shown(plan.label_of(levels)) for levels in plan.measured}
-    below = _few([name for levels, name in names.items() if not plan.is_whole(levels)])
-    whole = _few([name for levels, name in names.items() if plan.is_whole(levels)])
-    which = "those of which every coarser count was released as positive"
-    if isinstance(plan.workload, Cube):
-        return "all possible counts" + (f" (of {below}, {which})" if below else "")
+    say, names = words_of(plan), {k: shown(plan.label_of(k)) for k in plan.measured}
+    below = _few(say, [name for levels, name in names.items() if not plan.is_whole(levels)])
+    whole = _few(say, [name for levels, name in names.items() if plan.is_whole(levels)])
+    key = "cube" if isinstance(plan.workload, Cube) else "named"
     if not below:
-        return f"all possible counts of {whole}"
-    return f"all possible counts of {whole} (and of {below}, {which})"
+        return say(f"release.made.whole_{key}", whole=whole)
+    if not whole and key == "named":
+        return say("release.made.below_named", below=below)
+    return say(f"release.made.both_{key}", whole=whole, below=below)
 
 
-def _few(names: Sequence[str]) -> str:
+def _few(say: Catalogue, names: Sequence[str]) -> str:
     """Return some of the names in words, and how many there are besides."""
-    return joined([*names[:MOST_NAMED], *_more(names[MOST_NAMED:])])
+    return say.joined([*names[:MOST_NAMED], *_more(say, names[MOST_NAMED:])])
 
 
-def _more(left: Sequence[str]) -> list[str]:
-    return [f"{len(left)} more"] if left else []
+def _more(say: Catalogue, left: Sequence[str]) -> list[str]:
+    return [say("release.more", number=len(left))] if left else []

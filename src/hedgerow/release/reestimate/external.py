@@ -29,7 +29,7 @@ from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.sources import as_arrow, as_codes
+from hedgerow.tables.sources.source import as_arrow, as_codes
 from hedgerow.tables.tree import Levels, Tree
 
 VARIANCE = "variance"

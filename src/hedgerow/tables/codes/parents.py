@@ -9,7 +9,7 @@ import polars as pl
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import Rule, every_code
-from hedgerow.tables.sources import as_codes
+from hedgerow.tables.sources.source import as_codes
 
 
 @dataclass(frozen=True)

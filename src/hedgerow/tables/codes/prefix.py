@@ -8,7 +8,7 @@ import polars as pl
 
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import Rule, every_code, in_short, whole_numbers
-from hedgerow.tables.sources import as_codes
+from hedgerow.tables.sources.source import as_codes
 
 
 @dataclass(frozen=True)

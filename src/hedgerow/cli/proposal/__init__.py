@@ -1,0 +1,1 @@
+"""What `hedgerow new` proposes, from a header and public lists."""

@@ -1,0 +1,128 @@
+"""The text of a new release file, section by section."""
+
+from collections.abc import Sequence
+from math import prod
+
+from hedgerow.cli.proposal.proposed_axis import toml
+from hedgerow.plan.cuboids import FEW_LEAVES
+
+UNKNOWN_AXIS = ("<a name, such as geography>", ("<coarsest column>", "<finest column>"))
+MOST_WHOLE_CELLS = 1 << 27
+"""Cells of a cube that are held in memory at once where a new file proposes it: 3 GB."""
+
+Sizes = Sequence[list[int] | None]
+
+
+def table_section(source: str, count: str | None, unit: str | None) -> str:
+    """Return ``[table]``."""
+    lines = ["[table]", f"source = {toml(source)}   # confidential"]
+    if count is not None:
+        lines.append(f"count  = {toml(count)}   # the number of records of a row")
+    elif unit is not None:
+        lines.append(f"unit   = {toml(unit)}   # who is protected, with all their records")
+    else:
+        lines += [
+            '# count = "<a column>"   # the number of records of a row; default: 1',
+            '# unit  = "<a column>"   # who is protected, if one person may have several records',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def axis_section(name: str, columns: Sequence[str]) -> str:
+    """Return ``[[axis]]`` of columns of the table for which no list is given."""
+    is_known = not name.startswith("<")
+    areas = f"{name}.csv" if is_known else "<public list>.csv"
+    return (
+        f"[[axis]]\n"
+        f"name   = {toml(name)}\n"
+        f"levels = [{', '.join(map(toml, columns))}]   # from coarse to fine\n"
+        f"areas  = {toml(areas)}   # the public list: these columns, one row a {columns[-1]!r}, "
+        f"empty ones too;\n"
+        f'#        or "table", if the codes in the table are public\n'
+    )
+
+
+def number_hint(column: str) -> str:
+    """Return the comment for a column that is called like a number."""
+    return (
+        f"# {column} is a number? As an axis of bins between public bounds:\n"
+        f"# [[axis]]\n# name = {toml(column)}\n# low  = 0\n# high = 100\n# bins = 100\n"
+    )
+
+
+def workload_sections(sizes: Sizes) -> list[str]:
+    """Return ``[workload]`` with a cube over several axes, where its cells fit."""
+    known = [size for size in sizes if size is not None]
+    if len(sizes) < 2:
+        return []
+    if len(known) < len(sizes):
+        why = 'every combination of levels; "chain" where the lists of areas are too long for it'
+    elif _fits(known):
+        why = 'every combination of levels; "chain": the axes in turns; or a list of those wanted'
+    else:
+        return []
+    return [f'[workload]\ncuboids = "cube"   # {why}\n']
+
+
+def _fits(sizes: Sequence[Sequence[int]]) -> bool:
+    """Return whether the cells that a cube measures whole are few enough."""
+    whole = prod(map(sum, sizes))
+    if len(sizes) == 2 and prod(size[-1] for size in sizes) > FEW_LEAVES:
+        whole -= prod(size[-1] for size in sizes)  # survivors alone
+    return whole <= MOST_WHOLE_CELLS
+
+
+def _measure(sizes: Sizes) -> str:
+    """Return what is measured: all cells unless there are known to be too many.
+
+    A cube over three axes and more measures all cells.
+    """
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes) > 2 and _fits(known):
+        return "all"
+    return "survivors" if prod(size[-1] for size in known) > FEW_LEAVES else "all"
+
+
+def privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
+    """Return ``[privacy]``."""
+    given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
+    kept = toml(f"<most records of one {unit}>") if most is None else str(most)
+    records = "records to keep of each of them" if unit is not None else "records of one person"
+    return (
+        f"[privacy]\n"
+        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": '
+        f"their values\n"
+        f"contributions = {kept}   # the most {records}\n"
+        f'mechanism     = "discrete-gaussian"\n'
+        f"epsilon       = {toml(given)}   # the promise\n"
+        f"delta         = {toml(delta)}   # well below 1 over the number of records\n"
+    )
+
+
+def last_sections(sizes: Sizes, *, is_distribution: bool, has_attributes: bool) -> str:
+    """Return ``[allocation]``, ``[estimate]`` and ``[output]``."""
+    if is_distribution:
+        return _DISTRIBUTION + _OUTPUT
+    return _COUNTS.format(measure="all" if has_attributes else _measure(sizes)) + _OUTPUT
+
+
+_DISTRIBUTION = """\
+[allocation]
+method = "distribution"   # minimises the error of cumulative counts
+
+"""
+_COUNTS = """\
+[allocation]
+method     = "optimal"
+objective  = "released"   # minimises the error after estimation
+importance = "levels"     # all levels alike; without it all counts, so mostly the finest level
+
+[estimate]
+method  = "euclidean"
+measure = "{measure}"   # "all": every possible cell; "survivors" where there are too many
+
+"""
+_OUTPUT = """\
+[output]
+directory = "out"        # is created when the release is complete; must not exist
+"""

@@ -1,0 +1,193 @@
+"""HTML from text that anyone may have written: everything passes through `shown` or `attribute`."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.text import visible
+
+
+def shown(words: str) -> str:
+    """Return text as HTML, isolated so that its direction does not turn what stands around it."""
+    return f"<bdi>{attribute(words)}</bdi>"
+
+
+def attribute(words: str) -> str:
+    """Return text as HTML or as the value of an attribute in quotes."""
+    return escape(visible(words), quote=True)
+
+
+def data(value: Any) -> str:
+    """Return JSON that may stand within a script element."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def table(
+    say: Catalogue,
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: int = 1,
+) -> str:
+    """Return a table with a caption; its first column heads its rows.
+
+    On a narrow window each row becomes a few lines, every cell behind its column's heading.
+
+    Args:
+        say: the texts of the page.
+        caption: HTML.
+        headings: of the columns, HTML.
+        rows: of cells, HTML.
+        words: how many of the first columns hold words, which stand to the left.
+    """
+    head = "".join(
+        f'<th scope="col"{"" if i < words else _NUMBER}>{cell}</th>'
+        for i, cell in enumerate(headings)
+    )
+    plain = [_TAG.sub(" ", cell) for cell in headings]
+    body = "\n".join(f"<tr>{_row(row, plain, words)}</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{say("table.scrolls")}">\n'
+        f"<table><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
+    """Return a list of terms and their descriptions, both HTML."""
+    inner = "\n".join(
+        f"<div><dt>{term}</dt><dd>{description}</dd></div>" for term, description in pairs
+    )
+    return f'<dl class="{kind}">\n{inner}\n</dl>'
+
+
+_NUMBER = ' class="n"'
+_TAG = re.compile(r"<[^>]*>")
+
+
+def _row(row: Sequence[str], headings: Sequence[str], words: int) -> str:
+    first, *others = row
+    cells = (
+        f'<td data-of="{headings[i]}"{"" if i < words else _NUMBER}>{cell}</td>'
+        for i, cell in enumerate(others, start=1)
+    )
+    return f'<th scope="row">{first}</th>{"".join(cells)}'
+
+
+# Line pictures as SVG: they scale, print, follow the colours of the page and have a text.
+
+WIDTH, HEIGHT = 460, 300
+LEFT, RIGHT, TOP, BOTTOM = 58, 28, 12, 44
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: a style of the page's (``exact``, ``dashed``, …), its name, its points."""
+
+    style: str
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One axis of a picture.
+
+    Attributes:
+        title: what it measures.
+        low, high: its ends.
+        ticks: values with their words.
+        log: whether it counts powers.
+    """
+
+    title: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """0 at the low end, 1 at the high one."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+def picture(
+    name: str,
+    described: str,
+    x: Scale,
+    y: Scale,
+    lines: Sequence[Line],
+    *,
+    band: Sequence[tuple[float, float, float]] = (),
+) -> str:
+    """Return an SVG."""
+
+    def spot(a: float, b: float) -> str:
+        across = LEFT + x.place(a) * (WIDTH - LEFT - RIGHT)
+        return f"{across:.1f},{HEIGHT - BOTTOM - y.place(b) * (HEIGHT - TOP - BOTTOM):.1f}"
+
+    drawn = [_grid(x, y, spot)]
+    if band:
+        edge = [spot(a, low) for a, low, _ in band] + [spot(a, high) for a, _, high in band[::-1]]
+        drawn.append(f'<polygon class="band" points="{" ".join(edge)}"/>')
+    drawn += [
+        f'<polyline class="line {line.style}" points="{" ".join(spot(*p) for p in line.points)}"/>'
+        for line in lines
+    ]
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-text">'
+        f'<title id="{name}-text">{attribute(described)}</title>\n' + "\n".join(drawn) + "</svg>"
+    )
+
+
+def legend(lines: Sequence[Line]) -> str:
+    """Return the styles of the lines with their names."""
+    rows = (
+        '<li><svg class="key" viewBox="0 0 34 10" aria-hidden="true">'
+        f'<line class="line {line.style}" x1="1" y1="5" x2="33" y2="5"/></svg>'
+        f"{attribute(line.name)}</li>"
+        for line in lines
+    )
+    return f'<ul class="legend">{"".join(rows)}</ul>'
+
+
+def even_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
+    """Return round values between two, with their words."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    values = [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [(value, f"{value:,.6g}") for value in values]
+
+
+def _grid(x: Scale, y: Scale, spot: Callable[[float, float], str]) -> str:
+    parts = ['<g class="grid" aria-hidden="true">']
+    for value, words in x.ticks:
+        across = spot(value, y.low).split(",")[0]
+        parts.append(
+            f'<line x1="{across}" x2="{across}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+            f'<text x="{across}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{words}</text>'
+        )
+    for value, words in y.ticks:
+        up = spot(x.low, value).split(",")[1]
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up}" y2="{up}"/>'
+            f'<text x="{LEFT - 7}" y="{up}" dy="4" text-anchor="end">{words}</text>'
+        )
+    parts.append(
+        f'<text class="title" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 8}" '
+        f'text-anchor="middle">{attribute(x.title)}</text>'
+        f'<text class="title" transform="translate(13 {(HEIGHT - BOTTOM + TOP) / 2:.0f}) '
+        f'rotate(-90)" text-anchor="middle">{attribute(y.title)}</text></g>'
+    )
+    return "".join(parts)

@@ -1,0 +1,26 @@
+// Sentences about counts. Labels come in as text alone, each isolated from what is around it.
+
+// A count that its own noisy counts contradict has an estimate to quote in its place.
+const isContradicted = ({ estimate }) => estimate !== undefined;
+const contradiction = (item) => isContradicted(item)
+  ? say("contradiction", { estimate: item.estimate }) : "";
+const doubt = (item) => isContradicted(item) ? " doubt" : "";
+
+function sentence(item) {
+  const told = { count: item.count, part: percent(item.part), ranges: item.of };
+  if (item.of > 1) return say("sentence_ranges", told);
+  const sure = item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+  return say("sentence", { ...told, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure });
+}
+
+const spoken = (item) => item.name + sentence(item) + (item.opens ? say("opens") : ".");
+
+function nameOf(codes) {
+  const named = axes.map((_axis, a) => {
+    const { level: k, code } = codes[a];
+    if (k === 0) return null;
+    const what = levelName(a, k);
+    return `${what} ${label(a, k, code)}`;
+  });
+  return named.filter(Boolean).join(" × ") || say("everything");
+}

@@ -1,0 +1,1 @@
+"""Public lists: areas, names, products, lookups, facts; what headers and values say of them."""

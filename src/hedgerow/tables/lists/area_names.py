@@ -1,0 +1,142 @@
+"""Names of areas beside their codes, from the public list alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from hedgerow.errors import TableError, did_you_mean
+from hedgerow.tables.codes.rule import Rule
+from hedgerow.tables.sources.source import as_codes
+
+Names = tuple[pl.Series | None, ...]
+"""Of each level the names of its nodes, missing where the list has none; None of a level without;
+empty of an axis without."""
+Given = str | Mapping[str, str]
+"""The column of names of the deepest level (with a rule: of all codes), or of each level given."""
+
+CODE, NAME, LEVEL = "code", "name", "level"
+SUFFIX = "_name"
+
+
+def name_columns(given: Given | None, levels: Sequence[str], subject: str) -> dict[str, str]:
+    """Return level → its column of names.
+
+    Raises:
+        TableError: a level that is none.
+    """
+    if given is None or isinstance(given, str):
+        return {} if given is None else {levels[-1]: given}
+    for level in given:
+        if level not in levels:
+            raise TableError(
+                f"{subject}: names has a column for {level!r}, which is no level "
+                f"({', '.join(levels)}){did_you_mean(level, levels)}"
+            )
+    return dict(given)
+
+
+def read_names(
+    given: Given | None,
+    rule: Rule | None,
+    areas: pl.DataFrame,
+    paths: pl.DataFrame,
+    labels: Sequence[pl.Series],
+    subject: str,
+) -> Names:
+    """Return the names of the nodes of all levels.
+
+    Args:
+        given: the columns of names.
+        rule: of the list, if any; then one column has the names of all codes.
+        areas: the list.
+        paths: the codes of its rows, one column a level; of a rule, unused.
+        labels: of each level the codes of its nodes.
+        subject: how messages name the list.
+
+    Raises:
+        TableError: a missing column, or a code with two names.
+    """
+    if given is None:
+        return ()
+    levels = [codes.name for codes in labels]
+    if rule is None:
+        columns = name_columns(given, levels, subject)
+        pairs = {
+            level: pl.DataFrame(
+                [paths[level].alias(CODE), as_codes(areas, [name], subject)[name].alias(NAME)]
+            )
+            for level, name in columns.items()
+        }
+    else:
+        if not isinstance(given, str) or rule.numeric:
+            raise TableError(
+                f"{subject}: with prefix or parent, names is the one column with the names of all "
+                f"codes; with divide there are none"
+            )
+        (code,) = rule.code_columns(areas.columns, levels, subject)
+        every = as_codes(areas, [code, given], subject).rename({code: CODE, given: NAME})
+        pairs = dict.fromkeys(levels, every)
+    found = tuple(
+        _of_nodes(pairs[level], codes, subject) if level in pairs else None
+        for level, codes in zip(levels, labels, strict=True)
+    )
+    return found if any(names is not None for names in found) else ()
+
+
+def _of_nodes(pairs: pl.DataFrame, codes: pl.Series, subject: str) -> pl.Series | None:
+    """Return the name of each code; None where none has one."""
+    known = pairs.filter(pl.col(NAME).is_not_null() & pl.col(CODE).is_in(codes.implode())).unique()
+    if known[CODE].is_duplicated().any():
+        twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+        raise TableError(
+            f"{subject}: {codes.name} {twice[CODE][0]!r} has two names, {twice[NAME][0]!r} and "
+            f"{twice[NAME][1]!r}; each code needs one"
+        )
+    if known.is_empty():
+        return None
+    wanted = pl.DataFrame([codes.alias(CODE)])
+    return wanted.join(known, on=CODE, how="left", maintain_order="left")[NAME]
+
+
+def names_frame(labels: Sequence[pl.Series], levels: Sequence[str], names: Names) -> pl.DataFrame:
+    """Return all names that there are: ``level``, ``code``, ``name``."""
+    frames = [
+        pl.DataFrame([pl.repeat(level, len(codes), eager=True).alias(LEVEL), codes.alias(CODE),
+                      of_level.alias(NAME)]).drop_nulls()
+        for level, codes, of_level in zip(levels, labels, names, strict=bool(names))
+        if of_level is not None
+    ]  # fmt: skip
+    return pl.concat(frames)
+
+
+def from_names_frame(
+    frame: pl.DataFrame, labels: Sequence[pl.Series], levels: Sequence[str], subject: str
+) -> Names:
+    """Return the names of all levels from what `names_frame` made."""
+    return tuple(
+        _of_nodes(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
+        for level, codes in zip(levels, labels, strict=True)
+    )
+
+
+def beside(
+    frame: pl.DataFrame, column: str, codes: pl.Series, names: pl.Series | None
+) -> pl.DataFrame:
+    """Return a table with the names of a column of codes behind it, called ``COLUMN_name``.
+
+    Raises:
+        TableError: the table has a column of that name.
+    """
+    if names is None or column not in frame.columns:
+        return frame
+    heading = f"{column}{SUFFIX}"
+    if heading in frame.columns:
+        raise TableError(f"the table has a column {heading!r} already; leave names out")
+    known = pl.DataFrame([codes.alias(column), names.alias(heading)])
+    joined = frame.join(known, on=column, how="left", maintain_order="left")
+    order = _behind(frame.columns, column, heading)
+    return joined.select(order)
+
+
+def _behind(columns: Iterable[str], column: str, heading: str) -> list[str]:
+    return [name for each in columns for name in ((each, heading) if each == column else (each,))]

@@ -1,0 +1,375 @@
+"""Areas of a user's own: which nodes of an axis belong to which, as a public lookup says.
+
+Constituencies, health areas, catchments: areas that are no level, and may overlap. A lookup is a
+table with a column of an axis's codes (of any of its levels) and a column of areas, one row a pair,
+as publishers ship them: with columns of names, with areas elsewhere, and with more rows than pairs.
+
+*Which column is what.* Codes stand in the columns that the release calls so (or those given as such
+columns). Of the others a column of names is one whose header is that of codes but for its end:
+``PCON25NM`` beside ``PCON25CD``, ``seat_name`` beside ``seat``. What is left is the column of
+areas, or the one that is given.
+
+*What is refused.* An area of which the axis has some codes and not all; and parts of one code (rows
+of a finer list, shares) in several areas, as nothing is known of parts. Where codes of a level all
+have one length, longer codes are parts of those that they begin with. Areas of which the axis has
+no code at all are left out, and counted.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Int64
+from hedgerow.errors import TableError, did_you_mean, of_public_table, shorten
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.area_names import beside
+from hedgerow.tables.sources.database import open_database
+from hedgerow.tables.sources.source import describe_source, open_source, read_areas
+from hedgerow.tables.tree import TAKEN, Tree
+from hedgerow.text import visible
+
+ROLE = "the lookup of areas"
+NODE, FINER = "\0node", "\0finer"
+"""Columns beside those of the lookup, which cannot be called that."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lookup:
+    """Which nodes of a level belong to which areas.
+
+    Attributes:
+        axis: the number of the axis.
+        level: whose nodes are listed.
+        areas: their codes, sorted, under the name of their column.
+        start: int64 (areas + 1): where each one's nodes begin.
+        nodes: int64 (pairs): the nodes of each area, ascending.
+        names: of the areas, missing where one has none; None where the lookup has no names.
+        outside: how many nodes of the level are in no area.
+        elsewhere: how many areas were left out, as the axis has none of their codes.
+
+    Example:
+        >>> place = {"county": ["A", "A", "B"], "town": ["A1", "A2", "B1"]}
+        >>> tree = hr.Tree([hr.Axis.from_frame("place", place, levels=["county", "town"])])
+        >>> lookup = Lookup.of(tree, {"town": ["A2", "B1", "B1"], "clinic": ["p", "p", "q"]})
+        >>> lookup.areas.to_list(), lookup.members(0).tolist()
+        (['p', 'q'], [1, 2])
+    """
+
+    axis: int
+    level: int
+    areas: pl.Series
+    start: Int64
+    nodes: Int64
+    names: pl.Series | None = None
+    outside: int = 0
+    elsewhere: int = 0
+
+    def __len__(self) -> int:
+        return len(self.areas)
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        source: Any,
+        column: str | None = None,
+        *,
+        names: str | None = None,
+        codes: Mapping[str, str] | None = None,
+    ) -> "Lookup":
+        """Read a lookup.
+
+        Args:
+            tree: whose axes.
+            source: a CSV or Parquet file, a `hedgerow.tables.read.Query`, or a data frame.
+            column: that holds the areas; where it is not given, the only one that is left.
+            names: the column of their names; where it is not given, the one called like ``column``
+                with another ending, if there is one.
+            codes: column of the lookup → column or level of the release whose codes it has, for
+                columns that are called otherwise.
+
+        Raises:
+            TableError: no column of an axis, or of several; no column of areas, or several; a code
+                that the axis does not have; an area with two names; a code that is split between
+                areas; no row at all.
+        """
+        subject = describe_source(source, ROLE)
+        with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
+            headers = list(opened.names)
+        called = _called(headers, codes or {}, subject)
+        number, level, own = _level_in(tree, list(called), subject)
+        own = [called[each] for each in own]
+        known = {*(called[name] for name in _known(tree) & called.keys()), *own}
+        column, names = _area_columns(headers, known, own, column, names, subject)
+        rest = [header for header in headers if header not in {*own, column}]
+        read = read_areas(source, headers, numbers=rest, role=ROLE)
+        every = read.drop_nulls(column).unique()
+        axis = tree.axes[number]
+        every = _collapsed(every, own, axis, level)
+        keys = axis.keys(level)
+        domain = keys.rename(dict(zip(keys.columns, own, strict=True))).with_row_index(NODE)
+        placed = every.join(domain, on=own, how="left")
+        inside = _inside(placed, own, column, axis, level, subject)
+        _check_split(inside, own, column, subject)
+        found = inside.select(column, NODE).unique().sort(column, NODE)
+        areas = found[column].unique(maintain_order=True)
+        begin = found[column].search_sorted(areas).to_numpy().astype(np.int64)
+        nodes = found[NODE].to_numpy().astype(np.int64)
+        return cls(
+            number, level, areas, np.append(begin, len(nodes)), nodes,
+            names=None if names is None else _named(inside, column, names, areas, subject),
+            outside=axis.size(level) - found[NODE].n_unique(),
+            elsewhere=every[column].n_unique() - len(areas),
+        )  # fmt: skip
+
+    def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table with the names of areas behind their codes: ``COLUMN_name``.
+
+        Raises:
+            TableError: it has a column called like that.
+        """
+        return beside(frame, self.areas.name, self.areas, self.names)
+
+    def notes(self, tree: Tree) -> list[str]:
+        """Return what the areas leave out, in sentences for people; all of it is public."""
+        axis, said = tree.axes[self.axis], list[str]()
+        if self.outside:
+            said.append(
+                f"{self.outside:,} of {axis.size(self.level):,} codes of "
+                f"{axis.levels[self.level - 1]} are in no area, and their records in no sum."
+            )
+        if self.elsewhere:
+            said.append(
+                f"{self.elsewhere:,} areas of the lookup are left out: the release has none of "
+                f"their codes."
+            )
+        return said
+
+    def members(self, area: int) -> Int64:
+        """Return the nodes of an area: int64 (its nodes), ascending."""
+        return self.nodes[self.start[area] : self.start[area + 1]]
+
+    def sums(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return the sums of a table's rows by area: (areas, …) of (nodes of the level, …)."""
+        return np.add.reduceat(table[self.nodes], self.start[:-1], axis=0)
+
+    def partitions(self, nodes: int) -> list[Int64]:
+        """Return areas in groups that do not overlap, each as the area of every node.
+
+        Args:
+            nodes: how many the level has.
+
+        Returns:
+            For each group int64 (nodes): the area of each node, -1 for none.
+        """
+        found: list[Int64] = []
+        for area in range(len(self)):
+            members = self.members(area)
+            free = next((each for each in found if (each[members] < 0).all()), None)
+            if free is None:
+                free = np.full(nodes, -1, dtype=np.int64)
+                found.append(free)
+            free[members] = area
+        return found
+
+
+def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
+    """Return the axis, its deepest level that a table has the codes of, and their columns."""
+    found = [
+        (number, *deepest)
+        for number, axis in enumerate(tree.axes)
+        if (deepest := _deepest_in(axis, names)) is not None
+    ]
+    if len(found) != 1:
+        every = [column for axis in tree.axes for column in axis.columns]
+        which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
+        fault = f"has codes of the axes {which}" if found else "has no column of an axis's codes"
+        raise TableError(
+            f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
+            f"release ({shorten(', '.join(every), 200)}); its columns are "
+            f"{shorten(', '.join(names), 200)}"
+        )
+    return found[0]
+
+
+def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | None:
+    for level in range(axis.depth, 0, -1):
+        codes = list(axis.keys(level).columns)
+        if set(codes) <= set(names):
+            return level, codes
+        if axis.product is None and axis.levels[level - 1] in names:
+            return level, [axis.levels[level - 1]]
+    return None
+
+
+def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
+    """Return what columns are called in the release → their headers.
+
+    Raises:
+        TableError: a column that the lookup does not have, or two that are called the same.
+    """
+    for header in codes:
+        if header not in headers:
+            raise TableError(
+                f"{subject} has no column {shorten(header)!r}; its columns are "
+                f"{shorten(', '.join(headers), 200)}{did_you_mean(header, headers)}"
+            )
+    if len({*codes.values()}) < len(codes):
+        raise TableError(f"{subject}: two columns are said to have the same codes; name one")
+    taken = {*codes.values()}
+    found = {header: header for header in headers if header not in codes and header not in taken}
+    return found | {name: header for header, name in codes.items()}
+
+
+def _known(tree: Tree) -> set[str]:
+    """Return all that levels and columns are called in the release."""
+    return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
+
+
+_END = re.compile(r"[ _.-]*(?:codes?|cds?|ids?|(names?|nms?w?))$", re.IGNORECASE)
+"""What headers of codes and of names end with: the group is of names."""
+
+
+_SHARE = re.compile(
+    r"(?:^|[^a-z])(?:weights?|shares?|proportions?|percent(?:age)?|fractions?|ratios?|a?fact)"
+    r"(?:$|[^a-z])",
+    re.IGNORECASE,
+)
+"""What headers say of columns with shares of a code."""
+
+
+def _stem(header: str) -> str:
+    """Return what a column of codes and that of their names have in common."""
+    return _END.sub("", header).casefold()
+
+
+def _is_of_names(header: str) -> bool:
+    end = _END.search(header)
+    return end is not None and end.group(1) is not None
+
+
+def _area_columns(
+    headers: Sequence[str],
+    known: set[str],
+    codes: Sequence[str],
+    column: str | None,
+    names: str | None,
+    subject: str,
+) -> tuple[str, str | None]:
+    """Return the column of areas, and that of their names if there is one."""
+    others = [header for header in headers if header not in known]
+    for given, what in ((column, "areas"), (names, "names")):
+        if given is not None and given not in others:
+            raise TableError(
+                f"{subject} has no column of {what} {shorten(given)!r}; beside levels it has "
+                f"{shorten(', '.join(others), 200) or 'none'}{did_you_mean(given, others)}"
+            )
+    if column is None:
+        of_codes = {_stem(code) for code in codes}
+        left = [
+            each for each in others
+            if each != names and not (_is_of_names(each) and (
+                _stem(each) in of_codes
+                or any(_stem(each) == _stem(o) for o in others if not _is_of_names(o))
+            ))
+        ]  # fmt: skip
+        if len(left) != 1:
+            raise TableError(
+                f"{subject} has {len(left)} columns beside those of the axis"
+                + (f" ({shorten(', '.join(left), 200)}); say which holds the areas (column=…, "
+                   f"--area-column), and which their names, if any (names=…, --area-names)"
+                   if left else "; it needs one with the areas")
+            )  # fmt: skip
+        column = left[0]
+    if column in TAKEN:
+        raise TableError(
+            f"{subject}: areas cannot be called {column!r}, as a release's columns are"
+        )
+    if names is None and not _is_of_names(column):
+        alike = [o for o in others if _is_of_names(o) and _stem(o) == _stem(column)]
+        names = alike[0] if len(alike) == 1 else None
+    return column, names
+
+
+def _inside(
+    placed: pl.DataFrame,
+    codes: Sequence[str],
+    column: str,
+    axis: Axis,
+    level: int,
+    subject: str,
+) -> pl.DataFrame:
+    """Return the rows of areas that the axis has, or raise if it has some of an area's codes."""
+    if placed.is_empty():
+        raise TableError(f"{subject} has no row with an area")
+    there = placed.filter(pl.col(NODE).is_not_null())
+    unknown = placed.filter(pl.col(NODE).is_null())
+    mixed = unknown if there.is_empty() else unknown.join(there, on=column, how="semi")
+    if len(mixed):
+        first = mixed.sort(codes)
+        code = " × ".join(visible(str(code)) for code in first.select(codes).row(0))
+        raise TableError(
+            f"{subject}: {len(mixed):,} of its {len(placed):,} rows have codes that axis "
+            f"{axis.name!r} does not have at level {axis.levels[level - 1]}, such as "
+            f"{shorten(code)} (area {shorten(visible(str(first[column][0])))}); correct them, or "
+            f"leave those rows out"
+        )
+    return there
+
+
+def _collapsed(every: pl.DataFrame, codes: Sequence[str], axis: Axis, level: int) -> pl.DataFrame:
+    """Return a finer lookup at a level whose codes all have one length: its codes begin with them.
+
+    The codes as they were stand in a column of their own, so that split ones are found.
+    """
+    labels = axis.labels[level - 1]
+    lengths = labels.str.len_chars()
+    if len(codes) > 1 or axis.product is not None or lengths.n_unique() > 1:
+        return every
+    code, length = pl.col(codes[0]), int(lengths[0])
+    begins = code.str.head(length).is_in(labels.implode())
+    finer = begins & (code.str.len_chars() > length) & ~code.is_in(labels.implode())
+    collapsed = pl.when(finer).then(code.str.head(length)).otherwise(code)
+    return every.with_columns(code.alias(FINER), collapsed.alias(codes[0]))
+
+
+def _check_split(inside: pl.DataFrame, codes: Sequence[str], column: str, subject: str) -> None:
+    """Raise if a lookup has parts of codes, or shares of them, and puts one into several areas."""
+    pairs = inside.select(*codes, column, NODE).unique()
+    several = pairs.filter(pairs[NODE].is_duplicated()).sort(*codes, column)
+    others = [name for name in inside.columns if name not in {*codes, column, NODE, FINER}]
+    shares = [name for name in others if _SHARE.search(name)]
+    parts = FINER in inside.columns and (inside[FINER] != inside[codes[0]]).any()
+    if several.is_empty() or not (parts or shares or len(pairs) < len(inside)):
+        return
+    code = shorten(" × ".join(visible(str(code)) for code in several.select(codes).row(0)))
+    areas = several.filter(several[NODE] == several[NODE][0])[column]
+    into = shorten(" and ".join(visible(str(area)) for area in areas))
+    why = f"has shares of codes ({shares[0]!r})" if shares else "has several rows for one code"
+    differ = f" without {shorten(', '.join(others), 100)}" if others else ""
+    raise TableError(
+        f"{subject} {why}, and {code} is in {into}: the release knows nothing of its parts, and a "
+        f"sum takes whole codes; give each code the area that fits best, or, if it belongs to each "
+        f"area as a whole, give one row for each code and area{differ}"
+    )
+
+
+def _named(
+    inside: pl.DataFrame, column: str, names: str, areas: pl.Series, subject: str
+) -> pl.Series:
+    """Return the name of each area, or raise if one has two."""
+    known = inside.select(column, names).drop_nulls().unique()
+    twice = known.filter(known[column].is_duplicated()).sort(column, names)
+    if len(twice):
+        raise TableError(
+            f"{subject}: area {shorten(visible(str(twice[column][0])))} has two names, "
+            f"{shorten(visible(twice[names][0]))!r} and {shorten(visible(twice[names][1]))!r}; "
+            f"each needs one"
+        )
+    wanted = pl.DataFrame([areas])
+    return wanted.join(known, on=column, how="left", maintain_order="left")[names]

@@ -1,0 +1,335 @@
+"""The private database: DuckDB in memory, where a confidential table is grouped once."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+import duckdb
+import pyarrow as pa
+
+from hedgerow.errors import (
+    HedgerowError,
+    MachineError,
+    TableError,
+    check_type,
+    outside_limits,
+    shorten,
+)
+from hedgerow.kernels import core_count
+from hedgerow.machine import usable_memory
+from hedgerow.tables.sources.odbc import OdbcRows, secrets_of, shown_connection
+from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
+
+NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Make a folder for temporary files that only we can read; remove it afterwards."""
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise MachineError(
+            f"cannot make a folder for temporary files in {tempfile.gettempdir()} "
+            f"({error.strerror}); name another in the environment variable TMPDIR"
+        ) from error
+    with folder as path:
+        yield Path(path)
+
+
+@contextmanager
+def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory that spills to a private folder, removed afterwards."""
+    with private_folder() as folder:
+        settings = _settings(str(folder), memory)
+        with closing(duckdb.connect(":memory:", config=settings)) as db:
+            db.execute("SET enable_progress_bar = false")  # ours is the only one
+            yield db
+
+
+def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | float | list[str]]:
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": folder,
+        "threads": core_count(),
+        "preserve_insertion_order": False,
+        # nothing is fetched from the network behind the user's back
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    usable = usable_memory()  # unknown, DuckDB decides
+    if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
+        memory = usable // 2
+    if memory is not None:
+        settings["memory_limit"] = f"{memory}B"
+    return settings
+
+
+@contextmanager
+def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
+    """Turn DuckDB's errors into ours; its words may quote the table and stay confidential."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise MachineError(
+            f"{subject} needs more memory than there is, and the temporary files in "
+            f"{tempfile.gettempdir()} have no more room; free some, or name another place in "
+            f"the environment variable TMPDIR"
+        ) from None
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except duckdb.Error as error:
+        if "No space left" in str(error):
+            raise MachineError(f"the disk is full: no room to read {subject}") from None
+        if "Permission denied" in str(error):
+            raise MachineError(f"no permission to read {subject}") from None
+        rule = NOT_UTF8 if "This file is not utf-8 encoded" in str(error) else sentence
+        said = str(error).partition("\nPossible fixes:")[0]  # these are for DuckDB's own options
+        raise outside_limits(subject, rule, said) from None
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
+
+
+def sql_identifier(name: str) -> str:
+    """Return an identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(text: str) -> str:
+    """Return a text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+# A query to a database, read through ADBC or ODBC. No message ever holds a password.
+
+ODBC = "odbc"
+DRIVERS = {
+    "sqlite": "adbc_driver_sqlite.dbapi",
+    "postgresql": "adbc_driver_postgresql.dbapi",
+    "postgres": "adbc_driver_postgresql.dbapi",
+    ODBC: "arrow_odbc",
+}
+READINGS = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "postgres": POSTGRESQL, ODBC: ANY}
+READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+}
+READ_ONLY["postgres"] = READ_ONLY["postgresql"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """The rows that a SELECT returns.
+
+    Attributes:
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://…``; or
+            ``odbc://`` and a connection string of ODBC (``odbc://Driver={…};Server=…``); never
+            shown, for it may hold a password.
+        sql: one SELECT.
+
+    Raises:
+        TableError: a URL of another kind, or a query that is not one SELECT.
+
+    Example:
+        >>> query = hr.Query("postgresql://me:secret@host/trips", "SELECT * FROM trips")
+        >>> query.place
+        'postgresql://host/trips'
+    """
+
+    url: str = field(repr=False)
+    sql: str
+
+    def __post_init__(self) -> None:
+        check_type("a database URL", self.url, str, "a text", TableError)
+        check_type("a query", self.sql, str, "a text, one SELECT", TableError)
+        if self.scheme not in DRIVERS:
+            raise TableError(
+                "a database URL must begin with sqlite:///, postgresql:// or odbc://; "
+                f"got one that begins with {shorten(self.scheme or 'something else')!r}"
+            )
+        if self.scheme == ODBC and not self.place.removeprefix("odbc://"):
+            raise TableError(
+                "odbc:// must be followed by a connection string that names a Driver, DSN or "
+                "Server, such as odbc://Driver={PostgreSQL};Server=host;Database=trips"
+            )
+        one_select(self.sql, READINGS[self.scheme])
+
+    @property
+    def scheme(self) -> str:
+        """What the URL begins with."""
+        return self.url.partition("://")[0] if "://" in self.url else ""
+
+    @property
+    def connection(self) -> str:
+        """What follows ``://``: over ODBC the connection string."""
+        return self.url.partition("://")[2]
+
+    @property
+    def place(self) -> str:
+        """The URL without user, password and parameters."""
+        if self.scheme == ODBC:
+            return f"odbc://{shown_connection(self.connection)}"
+        if self.scheme == "sqlite":
+            return self.url.partition("?")[0]
+        parts = _split(self.url)
+        return f"{self.scheme}://{parts.hostname or ''}{parts.path}" if parts else self.scheme
+
+
+@contextmanager
+def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"]:
+    """Run a query: its columns and, on request, its rows; then close the connection."""
+    driver = _driver(query)
+    if query.scheme == ODBC:
+        yield _over_odbc(query, subject, driver)
+        return
+    with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
+        connection = driver.connect(_address(query, subject))
+    with closing(connection), closing(connection.cursor()) as cursor:
+        one = one_select(query.sql, READINGS[query.scheme])
+        select = f"({one}\n) AS selected"  # \n: it may end in a comment
+        with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
+            cursor.execute(READ_ONLY[query.scheme])
+            connection.commit()
+            cursor.execute(f"SELECT * FROM {select} LIMIT 0")
+            with cursor.fetch_record_batch() as nothing:
+                schema = nothing.schema
+        yield RunningQuery(query, subject, cursor, select, schema)
+
+
+@dataclass(frozen=True)
+class RunningQuery:
+    """A query whose columns are known.
+
+    Attributes:
+        schema: its columns.
+    """
+
+    query: Query
+    subject: str
+    cursor: Any
+    select: str
+    schema: pa.Schema
+
+    @contextmanager
+    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+        """Yield some columns as text, called c0, c1, …; a missing value is an empty text.
+
+        Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
+        because SQLite's driver takes a column's type from its first rows.
+        """
+        names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
+        texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
+        with _no_secrets(self.query, self.subject, "broke off the query"):
+            self.cursor.execute(f"SELECT {texts} FROM {self.select}")
+            reader = self.cursor.fetch_record_batch()
+            with reader:
+                yield reader
+
+
+@dataclass(frozen=True)
+class OdbcQuery:
+    """A query over ODBC whose columns are known.
+
+    Attributes:
+        schema: its columns.
+    """
+
+    query: Query
+    subject: str
+    select: OdbcRows
+    schema: pa.Schema
+
+    @contextmanager
+    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+        """Yield some columns, called c0, c1, …."""
+        with _no_secrets(self.query, self.subject, "broke off the query"):
+            yield self.select.reader(fields)
+
+
+def _over_odbc(query: Query, subject: str, driver: ModuleType) -> OdbcQuery:
+    # in parentheses a query cannot write: neither SELECT … INTO nor WITH … DELETE may stand there
+    select = f"({one_select(query.sql, READINGS[ODBC])}\n) selected"  # Oracle has no AS here
+
+    def clean(error: BaseException) -> str:
+        return _without_secrets(query, error)
+
+    rows = OdbcRows(driver, query.connection, select, clean)
+    sentence = (
+        "cannot be reached, or does not understand the query; check the connection string, the "
+        "server and the login, and that the query is one SELECT that may stand in parentheses"
+    )
+    with _no_secrets(query, subject, sentence):
+        return OdbcQuery(query, subject, rows, rows.schema())
+
+
+def _driver(query: Query) -> ModuleType:
+    extra = "odbc" if query.scheme == ODBC else "sql"
+    try:
+        return import_module(DRIVERS[query.scheme])
+    except ImportError:
+        raise TableError(
+            f"reading from a {query.scheme} database needs the extra packages of "
+            f"hedgerow[{extra}]; install them with: pip install 'hedgerow[{extra}]'"
+        ) from None
+
+
+def _address(query: Query, subject: str) -> str:
+    if query.scheme != "sqlite":
+        return query.url
+    path = Path(unquote(query.place.removeprefix("sqlite:///")))
+    if not path.is_file():  # SQLite would make an empty database
+        raise TableError(f"{subject} does not exist; check its path")
+    return f"file:{quote(str(path.absolute()))}?mode=ro"
+
+
+@contextmanager
+def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
+    """Turn the driver's errors into ours; its words, without the password, stay confidential."""
+    try:
+        yield
+    except HedgerowError:
+        raise
+    except (pa.ArrowException, OSError, _errors(query)) as error:
+        text = _without_secrets(query, error)
+        raise TableError(f"{subject} {sentence}", confidential=text) from None
+
+
+def _without_secrets(query: Query, error: BaseException) -> str:
+    text = str(error).replace(query.url, query.place)
+    for secret in _secrets(query):
+        text = text.replace(secret, "…")
+    return text
+
+
+def _errors(query: Query) -> type[Exception]:
+    kind: type[Exception] = _driver(query).Error
+    return kind
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL, or None where it has none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.password
+    except ValueError:
+        return None
+    return parts
+
+
+def _secrets(query: Query) -> list[str]:
+    """Return the password as written and as meant."""
+    if query.scheme == ODBC:
+        return secrets_of(query.connection)
+    parts = _split(query.url)
+    if parts is None:
+        return [query.url.partition("://")[2]]
+    written = [parts.password or ""]
+    written += [p.partition("=")[2] for p in parts.query.split("&") if p.startswith("password=")]
+    return [text for word in written if word for text in (word, unquote(word))]

@@ -1,0 +1,366 @@
+"""Where a table comes from: files, data frames, queries; all become one relation of text codes."""
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from hedgerow.errors import TableError, did_you_mean, of_public_table, outside_limits
+from hedgerow.tables.codes.float_codes import (
+    EXACT,
+    FRACTIONS,
+    fraction_sql,
+    has_fraction,
+    unpointed,
+    whole_codes,
+    whole_sql,
+)
+from hedgerow.tables.sources.database import (
+    OdbcQuery,
+    Query,
+    RunningQuery,
+    open_database,
+    run_query,
+    sql_identifier,
+    translate_duckdb_errors,
+)
+from hedgerow.tables.sources.files import Relation, open_file, without_mark
+from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
+
+# The door for data frames: anything with the Arrow stream interface, as Polars.
+
+CODE_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
+
+
+def as_arrow(frame: Any, subject: str) -> pa.Table:
+    """Return the frame as an Arrow table, without the byte order mark of its first name."""
+    table = _arrow(frame, subject)
+    names = without_mark(table.column_names)
+    return table if list(names) == table.column_names else table.rename_columns(names)
+
+
+def _arrow(frame: Any, subject: str) -> pa.Table:
+    if isinstance(frame, pl.LazyFrame):
+        frame = _collected(frame, subject)
+    if isinstance(frame, pa.Table):
+        return frame
+    if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
+        raise TableError(
+            f"{subject} must be a data frame with the Arrow stream interface (Polars, pandas, "
+            f"PyArrow, DuckDB), a dict of columns or a file, got {type(frame).__name__}"
+        )
+    try:
+        if isinstance(frame, dict):
+            return pa.table(frame)
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(
+            f"{subject} is no table: its columns must have one length, and each a type of Arrow's",
+            confidential=str(error),
+        ) from None
+
+
+CODES = "codes must be text or whole numbers (write them as text, so that 01001 keeps its zero)"
+
+
+def refused_codes(subject: str, column: str, kind: str) -> str:
+    """Return the sentence for a column that cannot hold codes."""
+    return f"{subject} column {column!r} holds {kind}; {CODES}"
+
+
+def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except pl.exceptions.PolarsError as error:
+        failure = TableError(f"{subject} cannot be computed", confidential=str(error))
+    raise failure
+
+
+def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
+    """Return public columns as text codes; an empty text counts as missing, ``74.0`` as 74."""
+    for column in columns:
+        if column not in frame.columns:
+            names = ", ".join(frame.columns)
+            raise TableError(f"{subject} has no column {column!r}; it has {names}")
+        kind = frame.schema[column]
+        whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
+        if not (whole or kind in CODE_TYPES or kind.is_float()):
+            raise TableError(refused_codes(subject, column, str(kind)))
+        if kind.is_float() and has_fraction(frame[column]):
+            raise TableError(refused_codes(subject, column, FRACTIONS))
+    texts = [
+        pl.lit(whole_codes(frame[column])).alias(column)
+        if frame.schema[column].is_float()
+        else pl.col(column).cast(pl.String)
+        for column in columns
+    ]
+    codes = frame.select(pl.when(text != "").then(text) for text in texts)
+    return codes.with_columns(unpointed(code) for code in codes)
+
+
+def in_order(frame: pl.DataFrame) -> bool:
+    """Return whether the rows of text codes ascend, compared by the first column first.
+
+    Where a code is missing the answer may be False for rows that ascend.
+    """
+    tied = np.ones(max(len(frame) - 1, 0), dtype=bool)
+    for column in frame:
+        upper, lower = column[:-1], column[1:]
+        if (tied & (upper > lower).fill_null(value=True).to_numpy()).any():
+            return False
+        tied &= upper.eq_missing(lower).to_numpy()
+    return True
+
+
+SQL_CODE_TYPES = {"VARCHAR", "BOOLEAN", "DATE", "UUID", '"NULL"'}
+
+
+def is_file(source: Any) -> bool:
+    """Return whether a source is a path."""
+    return isinstance(source, str | PathLike)
+
+
+def describe_source(source: Any, role: str) -> str:
+    """Return how messages name a source: ``the table trips.csv``."""
+    if isinstance(source, Query):
+        return f"{role} at {source.place}"
+    if isinstance(source, str) and "://" in source:  # it may hold a password: never shown
+        raise TableError(f"{role} is a database URL; it needs a query: Query(url, sql)")
+    return f"{role} {source}" if is_file(source) else role
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table whose columns are known.
+
+    Attributes:
+        subject: how messages name it.
+        names: its columns.
+        load: makes the relation ``loaded`` with some columns, by place, called c0, c1, ….
+        floats: columns that hold floats at their origin, though they are loaded as text.
+        is_public: it is a public list of areas, no confidential table.
+    """
+
+    subject: str
+    names: tuple[str, ...]
+    load: Callable[[list[int]], None]
+    floats: frozenset[str] = frozenset()
+    is_public: bool = False
+
+    def place(self, column: str) -> int:
+        """Return the place of a column."""
+        times = self.names.count(column)
+        if times > 1:
+            raise TableError(f"{self.subject} has {times} columns called {column!r}; rename one")
+        if not times:
+            # A CSV file without a header shows a record here. A column that is called the same but
+            # for capitals and gaps is told of all the same: it says no more than the name given.
+            columns = (
+                f"its columns are {', '.join(self.names)[:500]}{did_you_mean(column, self.names)}"
+            )
+            same = [name for name in self.names if _letters(name) == _letters(column)]
+            suggestion = did_you_mean(column, self.names if self.is_public else same)
+            raise TableError(
+                f"{self.subject} has no column {column!r}{suggestion}", confidential=columns
+            )
+        return self.names.index(column)
+
+
+def _letters(name: str) -> str:
+    """Return a name without capitals and gaps."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+@contextmanager
+def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Iterator[Source]:
+    """Open a source for as long as its files and connections are needed."""
+    if isinstance(source, Query):
+        with run_query(source, subject) as query:
+            names = tuple(query.schema.names)
+            floats = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
+            yield Source(subject, names, lambda places: _load_query(db, query, places), floats)
+    elif is_file(source) and is_statistics_file(source):
+        stored = StatisticsFile.open(Path(source).absolute(), subject)
+        yield Source(subject, stored.names, lambda places: _load_chunks(db, stored, places))
+    elif is_file(source):
+        file = open_file(db, Path(source), subject)
+        yield Source(subject, file.names, lambda places: _load_file(db, file, places, subject))
+    else:
+        table = as_arrow(source, subject)
+        names = tuple(table.column_names)
+        yield Source(subject, names, lambda places: _load_frame(db, table, places, subject))
+
+
+def _load_file(
+    db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], subject: str
+) -> None:
+    chosen = ", ".join(f"{file.fields[place]} AS c{i}" for i, place in enumerate(places))
+    kind = "VIEW" if file.repeatable else "TABLE"
+    with translate_duckdb_errors(subject, file.fault):
+        db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
+
+
+def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: list[int]) -> None:
+    with translate_duckdb_errors(file.subject, "cannot be read to its end"):
+        db.register("arriving", file.schema(places).empty_table())
+        db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
+        for chunk in file.chunks(places):
+            db.register("arriving", chunk)
+            db.execute("INSERT INTO loaded FROM arriving")
+        db.unregister("arriving")
+
+
+def _load_frame(
+    db: duckdb.DuckDBPyConnection, table: pa.Table, places: list[int], subject: str
+) -> None:
+    chosen = table.select(places).rename_columns([f"c{i}" for i in range(len(places))])
+    with translate_duckdb_errors(subject, "has a column of a type that cannot be read"):
+        db.register("loaded", chosen)
+        db.execute("DESCRIBE loaded")
+
+
+def _load_query(
+    db: duckdb.DuckDBPyConnection, query: RunningQuery | OdbcQuery, places: list[int]
+) -> None:
+    with (
+        query.rows(places) as reader,
+        translate_duckdb_errors(query.subject, "broke off the query"),
+    ):
+        db.register("arriving", reader)
+        db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
+        db.unregister("arriving")
+
+
+def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> list[str]:
+    """Return the types of some columns, which are now ``loaded`` as c0, c1, …."""
+    source.load([source.place(column) for column in columns])
+    return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
+
+
+def coded(
+    db: duckdb.DuckDBPyConnection,
+    source: Source,
+    columns: Sequence[str],
+    kinds: Sequence[str],
+    numbers: Container[str] = (),
+) -> list[str]:
+    """Return the SQL of columns c0, c1, … of ``loaded`` as text; an empty text counts as missing.
+
+    Args:
+        db: where they are loaded.
+        source: whose columns they are.
+        columns: what it calls them.
+        kinds: their types in DuckDB.
+        numbers: those that may hold fractions, for they are coordinates.
+
+    Raises:
+        TableError: a column that cannot hold codes: of another type, or with fractions.
+    """
+    return [
+        _text(f"c{i}")
+        if column in numbers and _is_number(kind)
+        else _coded(db, source, column, f"c{i}", kind)
+        for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+    ]
+
+
+def _coded(
+    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
+) -> str:
+    if column in source.floats or kind in EXACT:
+        number = float_sql(source, column, field)
+        fraction = fraction_sql(number, kind if kind in EXACT else "DOUBLE")
+        with translate_duckdb_errors(source.subject, "cannot be read to its end"):
+            found = db.execute(f"SELECT 1 FROM loaded WHERE {fraction} LIMIT 1").fetchall()
+        if found:
+            raise outside_limits(source.subject, f"holds {FRACTIONS}; {CODES}", column=column)
+        return whole_sql(number)
+    whole = kind.endswith(("INT", "INTEGER", ",0)"))
+    if not (whole or kind in SQL_CODE_TYPES or kind[:4] == "ENUM"):
+        raise TableError(refused_codes(source.subject, column, kind))
+    return _text(field)
+
+
+def _is_number(kind: str) -> bool:
+    return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
+
+
+def _text(field: str) -> str:
+    return f"NULLIF(CAST({field} AS VARCHAR), '')"
+
+
+def float_sql(source: Source, column: str, field: str) -> str:
+    """Return the SQL of a column as it is, or as the floats that it holds at its origin."""
+    return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
+
+
+Choice = Callable[[Sequence[str]], Sequence[str]]
+"""What chooses columns from the names of all."""
+
+
+def read_areas(
+    source: Any,
+    columns: Sequence[str] | Choice | None,
+    *,
+    repeated: bool = False,
+    numbers: bool | Container[str] = False,
+    role: str = "the list of areas",
+) -> pl.DataFrame:
+    """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
+
+    Args:
+        source: a CSV or Parquet file, a `Query`, or a data frame.
+        columns: what to read, or what chooses it from the names of all columns; None: all.
+        repeated: the source is a table of records; each combination of codes is wanted once.
+        numbers: whether, or in which columns, fractions are read, too, as text.
+        role: what messages call it.
+    """
+    if repeated:  # of a table that may be confidential
+        return _listed(source, columns, role, repeated=True, numbers=numbers)
+    with of_public_table():
+        return _listed(source, columns, role, repeated=False, numbers=numbers)
+
+
+def _listed(
+    source: Any,
+    columns: Sequence[str] | Choice | None,
+    role: str,
+    *,
+    repeated: bool,
+    numbers: bool | Container[str],
+) -> pl.DataFrame:
+    subject = describe_source(source, role)
+    with open_database() as db, open_source(db, source, subject) as source_opened:
+        areas = replace(source_opened, is_public=not repeated)
+        if columns is None or callable(columns):
+            columns = areas.names if columns is None else columns(areas.names)
+        kinds = load(db, areas, columns)
+        fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
+        fractional = columns if numbers is True else fractional
+        codes = coded(db, areas, columns, kinds, fractional)
+        texts = ", ".join(
+            f"{code} AS {sql_identifier(name)}" for code, name in zip(codes, columns, strict=True)
+        )
+        with translate_duckdb_errors(subject, "is no table that can be read to its end"):
+            if not repeated:  # a list mostly stands in order as it is
+                db.execute("SET preserve_insertion_order = true")
+                listed = _rows(db, f"SELECT {texts} FROM loaded")
+                if in_order(listed):
+                    return listed
+                del listed
+            # sorted here, where it is fastest: an axis is made from sorted paths
+            distinct = "DISTINCT" if repeated else ""
+            return _rows(db, f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
+
+
+def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:
+    """Return rows of codes, without the ``.0`` that a whole column has."""
+    rows = pl.DataFrame(db.sql(select).to_arrow_table())
+    return rows.with_columns(unpointed(column) for column in rows)

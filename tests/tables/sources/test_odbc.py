@@ -1,0 +1,278 @@
+"""Queries over ODBC to SQLite and PostgreSQL, and secrets that stay where they are."""
+
+import os
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from traceback import format_exception
+from urllib.parse import urlsplit
+
+import adbc_driver_postgresql.dbapi as adbc
+import arrow_odbc
+import pytest
+
+from hedgerow import cli
+from hedgerow.errors import TableError
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.read import Query, read_areas
+from hedgerow.tables.sources import database, odbc
+from hedgerow.tables.sources.odbc import secrets_of, shown_connection
+from hedgerow.tables.tree import Tree
+from tests.refused import refused, told
+
+TREE = Tree([Axis.from_frame("place", {"county": ["01074", "01075", "2"]}, ["county"])])
+HIDDEN = "p}ss;word"
+WRITTEN = "{p}}ss;word}"
+
+
+@pytest.fixture
+def connection(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "t.db")) as db:
+        db.execute("CREATE TABLE t (county VARCHAR(9), n INTEGER, real DOUBLE, note TEXT)")
+        rows = [("01074", 3, 2.0, "a"), ("01075", 4, 2.0, None), ("01074", 5, 2.0, "b")]
+        db.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+        db.commit()
+    return f"odbc://Driver=SQLite3;Database={tmp_path}/t.db;PWD={WRITTEN}"
+
+
+def counted(url, sql="SELECT * FROM t", **options):
+    counts = Counts.from_frame(TREE, Query(url, sql), **options)
+    codes = TREE.axes[0].labels[-1].gather(counts.codes[0]).to_list()
+    return dict(zip(codes, counts.values.tolist(), strict=True))
+
+
+def test_a_table_is_read_with_the_types_of_the_database(connection):
+    assert counted(connection, count="n") == {"01074": 8, "01075": 4}
+    assert counted(connection) == {"01074": 2, "01075": 1}
+    assert counted(connection, "SELECT real AS county FROM t") == {"2": 3}
+    listed = read_areas(Query(connection, "SELECT county FROM t;"), ["county"], repeated=True)
+    assert sorted(listed["county"]) == ["01074", "01075"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_rows_come_in_batches(connection, rows, monkeypatch):
+    monkeypatch.setattr(odbc, "ROWS", rows)
+    assert counted(connection, count="n") == {"01074": 8, "01075": 4}
+
+
+def test_a_missing_code_is_missing(connection):
+    with refused("column 'county' lacks a code for some record"):
+        counted(connection, "SELECT note AS county FROM t WHERE note IS NULL")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'a\\' AS county FROM t",
+        "DELETE FROM t",
+        "SELECT 1; DELETE FROM t",
+        "SELECT 1) x; DELETE FROM t --",
+    ],
+)
+def test_a_query_is_one_select_however_the_database_reads_it(connection, sql):
+    with pytest.raises(TableError, match="query must be one SELECT"):
+        counted(connection, sql)
+
+
+def test_a_query_stands_in_parentheses_where_nobody_can_write(connection):
+    with pytest.raises(TableError, match="one SELECT that may stand in parentheses"):
+        counted(connection, "WITH x AS (SELECT 1) DELETE FROM t")
+    assert counted(connection, count="n") == {"01074": 8, "01075": 4}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("t.db", "no/t.db"), ("SQLite3", "Nothing"), (WRITTEN, f"{WRITTEN};Timeout=x;UID=someone")],
+)
+def test_no_message_shows_a_secret(connection, change):
+    url = connection.replace(*change)
+    query = Query(url, "SELECT nothing FROM t")
+    with pytest.raises(TableError, match="check the connection string") as caught:
+        read_areas(query, ["nothing"])
+    assert "Database=" in str(caught.value)
+    for text in (str(caught.value), str(caught.value.confidential), repr(query), query.place):
+        assert HIDDEN not in text
+        assert WRITTEN not in text
+        assert "someone" not in text
+
+
+def test_a_driver_that_quotes_the_connection_is_not_quoted(connection, monkeypatch):
+    def failing(*_, **__):
+        raise arrow_odbc.Error.__new__(arrow_odbc.Error)
+
+    def quoted(_):
+        return f"no login with {HIDDEN} or {WRITTEN} at {connection.partition('://')[2]}"
+
+    monkeypatch.setattr(arrow_odbc.Error, "__str__", quoted)
+    monkeypatch.setattr(arrow_odbc, "read_arrow_batches_from_odbc", failing)
+    with pytest.raises(TableError) as caught:
+        counted(connection)
+    assert caught.value.confidential == "no login with … or … at …"
+
+
+def test_a_failure_while_rows_arrive_is_told_without_secrets(connection, monkeypatch):
+    read = arrow_odbc.read_arrow_batches_from_odbc
+
+    class Broken:
+        def __init__(self, schema):
+            self.schema = schema
+
+        def __iter__(self):
+            raise arrow_odbc.Error.__new__(arrow_odbc.Error)
+
+    def breaking(sql, *args, **options):
+        reader = read(sql, *args, **options)
+        return reader if "1 = 0" in sql else Broken(reader.schema)
+
+    monkeypatch.setattr(arrow_odbc.Error, "__str__", lambda _: f"lost {HIDDEN} of 01074")
+    monkeypatch.setattr(arrow_odbc, "read_arrow_batches_from_odbc", breaking)
+    with refused("broke off the query") as caught:
+        counted(connection)
+    assert HIDDEN not in caught.value.confidential
+    assert "01074" not in told(caught.value)
+    assert "lost … of 01074" in caught.value.confidential
+
+
+def test_of_a_connection_only_where_the_data_are_is_shown():
+    connection = (
+        f"DRIVER={{My;Driver}}; server = host,1433 ;Uid=me;Pwd={WRITTEN};Token=t0ken;Trusted"
+    )
+    assert shown_connection(connection) == "DRIVER={My;Driver};server=host,1433"
+    assert "someone" in secrets_of("Driver=x;UID=someone")
+    assert {WRITTEN, HIDDEN, "t0ken", connection} <= set(secrets_of(connection))
+    assert (
+        Query(f"odbc://{connection}", "SELECT 1").place
+        == "odbc://DRIVER={My;Driver};server=host,1433"
+    )
+
+
+def test_short_options_do_not_garble_messages_and_short_passwords_are_hidden():
+    assert secrets_of("Driver=x;Encrypt=no;PWD=ab") == ["Driver=x;Encrypt=no;PWD=ab", "ab"]
+
+
+@pytest.mark.parametrize("rest", ["", "secret", "me:secret@host/db", "PWD=secret", "DSN"])
+def test_a_url_without_a_connection_string_is_refused_without_showing_it(rest):
+    with pytest.raises(TableError, match="must be followed by a connection string") as caught:
+        Query(f"odbc://{rest}", "SELECT 1")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_longer_text_than_there_is_room_for_is_refused_and_not_cut(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "long.db")) as db:
+        db.execute("CREATE TABLE t (county TEXT)")
+        db.execute("INSERT INTO t VALUES (?)", ["2" * 5000])
+        db.commit()
+    with refused("broke off the query"):
+        counted(f"odbc://Driver=SQLite3;Database={tmp_path}/long.db")
+
+
+def test_a_missing_library_names_the_extra(connection, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(database, "import_module", absent)
+    with pytest.raises(TableError, match=r"pip install 'hedgerow\[odbc\]'"):
+        counted(connection)
+
+
+DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
+PASSWORD = "S3cr3t;w"  # noqa: S105 - of a server for tests
+RELEASE = """
+[table]
+source = "{url}"
+query = "SELECT county, n FROM {table}"
+count = "n"
+[[axis]]
+name = "place"
+areas = "places.csv"
+levels = ["county"]
+[privacy]
+epsilon = 1
+delta = 1e-8
+[ledger]
+database = "ledger.db"
+dataset = "all"
+[output]
+directory = "out"
+"""
+
+
+@pytest.fixture
+def postgresql(tmp_path):
+    """A table on a server, its name, and the parts of a connection string to it by a password."""
+    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
+    if not url:
+        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
+    if not DRIVERS_OF_POSTGRESQL:
+        pytest.skip("PostgreSQL's driver for ODBC is not here")
+    name = f"odbc_{sha256(str(tmp_path).encode()).hexdigest()[:12]}"
+    place = urlsplit(url)
+    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+        cursor.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+        cursor.execute(
+            f"CREATE TABLE {name} (county text, padded char(9), whole float8, n numeric(12, 0))"
+        )
+        cursor.execute(
+            f"INSERT INTO {name} VALUES ('01074', '01074', 2, 3), ('01075', '01075', 2, 4)"
+        )
+        cursor.execute(f"GRANT SELECT ON {name} TO {name}")
+        db.commit()
+    yield name, {
+        "Driver": DRIVERS_OF_POSTGRESQL[0], "Server": place.hostname, "Port": place.port,
+        "Database": place.path[1:], "UID": name, "PWD": f"{{{PASSWORD}}}",
+    }  # fmt: skip
+    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+        cursor.execute(f"DROP TABLE {name}")
+        cursor.execute(f"DROP ROLE {name}")
+        db.commit()
+
+
+def written(parts):
+    return "odbc://" + ";".join(f"{key}={value}" for key, value in parts.items())
+
+
+def test_postgresql_is_read_over_odbc(postgresql):
+    table, parts = postgresql
+    url = written(parts)
+    assert counted(url, f"SELECT county, n FROM {table}", count="n") == {"01074": 3, "01075": 4}
+    assert counted(url, f"SELECT TRIM(padded) AS county FROM {table}") == {"01074": 1, "01075": 1}
+    assert counted(url, f"SELECT whole AS county FROM {table}") == {"2": 2}
+    with refused("look for lost leading zeros, spaces") as caught:
+        counted(url, f"SELECT padded AS county FROM {table}")
+    assert "the list has '0107" in caught.value.confidential
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"Port": 1}, {"Database": "none"}, {"UID": "somebody"}, {"Driver": "none"}, {"PWD": ""}],
+)
+def test_no_error_of_postgresql_shows_a_secret(postgresql, change):
+    table, parts = postgresql
+    sql = f"SELECT nothing FROM {table}"
+    with pytest.raises(TableError, match="check the connection string") as caught:
+        read_areas(Query(written(parts | change), sql), ["nothing"])
+    everything = "".join(format_exception(caught.value)) + str(caught.value.confidential)
+    assert not any(word in everything for word in (PASSWORD, "somebody", f'"{table}"'))
+
+
+def test_a_release_over_odbc_writes_no_secret_anywhere(postgresql, tmp_path, monkeypatch, capsys):
+    table, parts = postgresql
+    monkeypatch.chdir(tmp_path)
+    Path("places.csv").write_text("county\n01074\n01075\n")
+    Path("release.toml").write_text(RELEASE.format(url=written(parts), table=table))
+    for command in (
+        ["plan", "release.toml"],
+        ["ledger", "open", "release.toml", "--rho", "9"],
+        ["release", "release.toml"],
+        ["compare", "release.toml"],
+        ["check", "out"],
+    ):
+        assert cli.run(command) == 0
+    said = "".join(capsys.readouterr())
+    files = [path for path in Path().rglob("*") if path.is_file() and path.name != "release.toml"]
+    assert len(files) > 5
+    for text in (said.encode(), *(path.read_bytes() for path in files)):
+        assert PASSWORD.encode() not in text
+        assert b"UID=" not in text
