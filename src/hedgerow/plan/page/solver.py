@@ -73,7 +73,7 @@ def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
     """Return ln of the variance of noise at precisions whose logarithms are evenly spaced."""
     price = mechanism.price
     ends = [(float(price.variance) / v) ** (1 / price.power) for v in (WIDEST, NARROWEST)]
-    logs = np.linspace(*np.log(ends), NODES)
+    logs = np.linspace(math.log(ends[0]), math.log(ends[1]), NODES)
     each = (mechanism.with_precision(Fraction(math.exp(x)).limit_denominator(10**9)) for x in logs)
     found = [math.log(max(noise.noise_variance, 1e-300)) for noise in each]
     return {
