@@ -21,11 +21,12 @@ from tests.plan.page.test_solver import CHAIN, PAIR, random_shares
 ASK = """
 const { solver, points, asked } = given;
 return asked.map(([shares, value]) => {
-  const whole = wholeOf(points, null, value);
-  return { whole, errors: variancesOf(solver, { shares }, whole).map(Math.sqrt),
+  const division = solver.kind === "fixed" ? points.divisions[0] : null;
+  const whole = wholeOf(points, division, value);
+  return { whole, errors: variancesOf(solver, division ?? { shares }, whole).map(Math.sqrt),
     loss: lossOf(points, value), found: guarded(points, points.found, value),
     epsilon: epsilonAt(points, value),
-    back: wholeOf(points, null, valueFor(points, null, whole)) >= whole };
+    back: wholeOf(points, division, valueFor(points, division, whole)) >= whole };
 });
 """
 SCRIPTS = ["solver.js", "points.js"]
@@ -38,11 +39,15 @@ SCRIPTS = ["solver.js", "points.js"]
 def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neighbours):
     budget, drawn = EpsilonDelta("1", "1e-8"), np.random.default_rng(4)
     plan = make_plan(tree, budget=budget, neighbours=neighbours, measure=All())
-    points, solver = points_of(plan, is_fixed=False), solver_of(plan)
+    solver = solver_of(plan)
+    points = points_of(plan, is_fixed=solver["kind"] == "fixed")
+    assert (solver["kind"] == "fixed") == (neighbours.contributions == 3)
     number, asked, plans = len(solver["measurable"]), [], []
-    for _ in range(20):
+    for _ in range(12):
         shares = random_shares(drawn, number)
-        value = Fraction(str(float(f"{np.exp(drawn.uniform(np.log(0.06), np.log(19))):.2g}")))
+        if solver["kind"] == "fixed":
+            shares = [Fraction(1, number)] * number
+        value = Fraction(str(float(f"{np.exp(drawn.uniform(np.log(0.06), np.log(9))):.2g}")))
         asked.append(([float(s) for s in shares], float(value)))
         own = make_plan(
             tree, budget=EpsilonDelta(value, "1e-8"), neighbours=neighbours, measure=All(),

@@ -168,7 +168,7 @@ function showRow(row, variance) {
   });
   const part = noisePart(row, half);
   const rest = [say("off", { error: short.format(Math.sqrt(2 * variance / Math.PI)) }),
-    part === null ? say("below", { count: number.format(Math.ceil(2 * half)) })
+    part === 0 ? "" : part === null ? say("below", { count: number.format(Math.ceil(2 * half)) })
       : say("part", { part: percent(part), count: number.format(Math.ceil(2 * half)) })];
   row.outcome.replaceChildren(...words, make("small", {}, rest.join(" ")));
   setBands(row, half);
@@ -224,12 +224,14 @@ function showCurve(whole, variances) {
     svg("text", { x: left, y: height - 5 }, say("more_private")),
     svg("text", { x: width - right, y: height - 5, "text-anchor": "end" }, say("more_exact")),
     svg("line", { class: "now", x1: x(state.value), x2: x(state.value), y1: top, y2: height - bottom }));
+  const sameLevel = new Set(chosen.map(([place]) => place)).size === 1;
   const labels = chosen.map(([place, count], k) => {
     const at = (value) => partAt([place, count], value);
     const d = points.values.map((value, i) => `${i ? "L" : "M"}${x(value).toFixed(1)} ${y(at(value)).toFixed(1)}`).join("");
     parts.push(svg("path", { d, class: `c${k}` }), svg("circle", { cx: x(state.value), cy: y(at(state.value)), r: 5, class: `c${k}` }));
     const now = at(state.value);
-    return { k, y: y(at(points.values[LAST])), name: say("of_level", { level: rows[place].label, count: number.format(count) }),
+    return { k, y: y(at(points.values[LAST])), name: sameLevel ? say("count_of", { count: number.format(count) })
+      : say("of_level", { level: rows[place].label, count: number.format(count) }),
       now: now > 1 ? say("noise_alone") : say("within", { part: percent(now) }) };
   }).sort((a, b) => a.y - b.y);
   labels.forEach((one, i) => { if (i) one.y = Math.max(one.y, labels[i - 1].y + 36); });
@@ -324,8 +326,11 @@ function showLedger() {
   return times;
 }
 
+const DIVISIONS = {
+  own: "division_own", equal: "division_equal", optimal: "division_optimal", fair: "division_fair",
+};
 const buttons = points.divisions.map(({ key }, i) => {
-  const button = make("button", { type: "button" }, say(`division_${key}`));
+  const button = make("button", { type: "button" }, say(DIVISIONS[key]));
   button.addEventListener("click", () => { state.division = i; state.shares = null; draw(); });
   byId("presets").append(button);
   return button;

@@ -77,13 +77,13 @@ def planning_page(
         else "",
         heading=shown(title),
         overview=_overview(plan, say),
-        budget=say(f"plan.budget.{_kind(plan)}"),
+        budget=say(f"planning.budget.{_kind(plan)}"),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
-        division=say(f"plan.division.{facts['solver']['kind']}"),
-        hills=say("plan.hills") if plan.prior else "",
+        division=say(f"planning.division.{facts['solver']['kind']}"),
+        hills=say("planning.hills") if plan.prior else "",
         simulated="" if simulated is None else _simulated(say, simulated),
         ledger="" if standing is None else _ledger(say, standing),
-        made_by=say("plan.made_by", version=attribute(made_by)),
+        made_by=say("planning.made_by", version=attribute(made_by)),
     )
     script = "".join(part("hedgerow.plan.page", name) for name in SCRIPTS)
     window = f"{say('plan.before')} {visible(title)}"
@@ -107,7 +107,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     for division in points["divisions"]:
         division["listed"] = [str(given[levels] or 0) for levels in possible]
     return {
-        "words": say.script("plan"),
+        "words": say.script("planning"),
         "solver": solver,
         "points": points,
         "rows": rows,
@@ -117,7 +117,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
         "last": open_rows[-1],
         "lines": _lines(rows, open_rows),
         "quantile": _quantile(plan),
-        "unit": plan.neighbours.unit or say("plan.record"),
+        "unit": plan.neighbours.unit or say("planning.record"),
         "ticks": sorted(ticks),
         "ledger": None if standing is None else _account(plan, standing, points),
     }
@@ -149,12 +149,12 @@ def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
     ]
     labels = [visible(described.level_label(axis, level)) for level in kept]
     name = visible(described.axis_label(axis))
-    return {"key": axis.name, "name": name, "levels": [say("plan.total"), *labels]}
+    return {"key": axis.name, "name": name, "levels": [say("planning.total"), *labels]}
 
 
 def _row(plan: Plan, say: Catalogue, place: int) -> dict[str, Any]:
     levels = plan.levels[place]
-    label = visible(plan.label_of(levels)) if any(levels) else say("plan.total")
+    label = visible(plan.label_of(levels)) if any(levels) else say("planning.total")
     row: dict[str, Any] = {
         "place": place,
         "label": label,
@@ -190,15 +190,15 @@ def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[lis
 
 def _overview(plan: Plan, say: Catalogue) -> str:
     """Return the facts at the head of the page."""
-    unit = plan.neighbours.unit or say("plan.record")
+    unit = plan.neighbours.unit or say("planning.record")
     facts = [
-        (say("plan.head.counts"), attribute(plan.description.unit) or say("plan.records")),
-        (say("plan.head.protected"), say("plan.head.one", unit=attribute(unit))),
-        (say("plan.head.cells"), say.number(sum(map(plan.tree.cells, plan.levels)))),
-        (say("plan.head.from"), say("plan.head.public")),
+        (say("planning.head.counts"), attribute(plan.description.unit) or say("planning.records")),
+        (say("planning.head.protected"), say("planning.head.one", unit=attribute(unit))),
+        (say("planning.head.cells"), say.number(sum(map(plan.tree.cells, plan.levels)))),
+        (say("planning.head.from"), say("planning.head.public")),
     ]
     if plan.description.period:
-        facts.insert(1, (say("plan.head.period"), attribute(plan.description.period)))
+        facts.insert(1, (say("planning.head.period"), attribute(plan.description.period)))
     return "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in facts)
 
 
@@ -209,14 +209,14 @@ def _accuracy(say: Catalogue, rows: Sequence[dict[str, Any]], usual: dict[str, A
         for row in rows
     )
     return say(
-        "plan.accuracy",
-        level=f'<select id="level" aria-label="{say("plan.field.level")}">{options}</select>',
+        "planning.accuracy",
+        level=f'<select id="level" aria-label="{say("planning.field.level")}">{options}</select>',
         count=f'<input id="count" type="number" min="1" step="10" value="{EXAMPLES[0]}" '
-        f'aria-label="{say("plan.field.count")}">',
+        f'aria-label="{say("planning.field.count")}">',
         percent=f'<input id="within" class="few" type="number" min="0.1" step="0.5" '
-        f'value="{PERCENT}" aria-label="{say("plan.field.within")}">',
+        f'value="{PERCENT}" aria-label="{say("planning.field.within")}">',
         need='<b id="need"></b>',
-        use=f'<button type="button" id="use">{say("plan.use")}</button>',
+        use=f'<button type="button" id="use">{say("planning.use")}</button>',
     )
 
 
@@ -232,8 +232,8 @@ def _simulated(say: Catalogue, simulated: Simulated) -> str:
             simulated.cuboids, simulated.expected, simulated.found, strict=True
         )
     ]
-    headings = [say(f"plan.simulated.{key}") for key in ("level", "expected", "found")]
-    return table(say, say("plan.simulated.caption", n=simulated.runs), headings, rows)
+    headings = [say(f"planning.simulated.{key}") for key in ("level", "expected", "found")]
+    return table(say, say("planning.simulated.caption", n=simulated.runs), headings, rows)
 
 
 def _account(plan: Plan, standing: Standing, points: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def _ledger(say: Catalogue, standing: Standing) -> str:
         ]
         for charge in standing.charges
     ]
-    headings = [say(f"plan.ledger.{key}") for key in ("release", "charged", "cost")]
-    charges = table(say, say("plan.ledger.charges"), headings, rows) if rows else ""
+    headings = [say(f"planning.ledger.{key}") for key in ("release", "charged", "cost")]
+    charges = table(say, say("planning.ledger.charges"), headings, rows) if rows else ""
     template = Template(spoken(part("hedgerow.plan.page", "ledger.html"), say))
     return template.substitute(charges=charges)

@@ -10,10 +10,6 @@ function between(values, table, value) {
   return Math.exp(Math.log(table[i]) + part * Math.log(table[i + 1] / table[i]));
 }
 
-// Where a division was computed exactly, the place of the budget; -1 elsewhere.
-const pointOf = (points, value) =>
-  points.certified.find((i) => points.values[i] === value) ?? -1;
-
 const MARGIN = 1.01; // what a line may miss of a bound
 const guarded = (points, table, value) =>
   between(points.values, table, value) * (points.values.includes(value) ? 1 : MARGIN);
@@ -46,12 +42,9 @@ function roundedUp(value) {
   return Number((Math.ceil(value / unit - 1e-9) * unit).toPrecision(2));
 }
 
-// ε at δ of a budget in ρ: a line between certified values, which bends to lie above.
-function epsilonAt(points, value) {
-  if (points.epsilons === null) return value;
-  const certified = points.certified.map((i) => points.values[i]);
-  return between(certified, points.epsilons, value) * (certified.includes(value) ? 1 : 1.002);
-}
+// ε at δ of a budget: for one in ρ between certified values, with a margin.
+const epsilonAt = (points, value) =>
+  (points.epsilons === null ? value : guarded(points, points.epsilons, value));
 
 // A bound of the privacy loss of whatever comes out, but for a chance δ: pure ε, or under ρ-zCDP
 // ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016, proof of Proposition 1.3).

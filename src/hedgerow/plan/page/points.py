@@ -83,7 +83,7 @@ class Budgets:
         own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
         low, high = min(own / WIDTH, usual[0]), max(own * WIDTH, usual[1])
         if usual[0] <= own <= usual[1]:
-            low, high = max(low, usual[0] / 2), min(high, usual[1] * 2)
+            low, high = max(low, usual[0] / 2), min(high, usual[1])
         tens = [Fraction(10) ** k for k in range(-30, 30)]
         nice = {Fraction(m) * ten: m in CERTIFIED for m in MANTISSAS for ten in tens}
         values = sorted({own, *(value for value in nice if low <= value <= high)})
@@ -166,7 +166,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
 
     Returns:
         ``values``: budgets, ascending; ``texts``: the same, exact; ``certified``: places of those
-        that are computed exactly; ``epsilons``: for each of these ε at δ, for budgets in ρ;
+        that are computed exactly; ``epsilons``: for each value ε at δ, for budgets in ρ;
         ``found``: for each value how many of 1 an attacker finds who accuses one in twenty wrongly;
         ``divisions``.
     """
@@ -186,7 +186,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "texts": [_exact(value) for value in values],
         "certified": list(budgets.certified),
         "own": budgets.own,
-        "epsilons": [sure[0][i].epsilon(delta) for i in budgets.certified]
+        "epsilons": [own[0](value).epsilon(delta) for value in values]
         if isinstance(plan.budget, Rho)
         else None,
         "found": [_found(plan, whole) for whole in most],

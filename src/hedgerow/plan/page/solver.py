@@ -29,6 +29,7 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.calibrate import norm_of
 
 MOST_WORK = 150_000
@@ -57,7 +58,9 @@ def solver_of(plan: Plan) -> dict[str, Any]:
     norm = norm_of(price)
     changes = [plan.neighbours.changes(sum(plan.levels[row])) for row in rows]
     kinds = (_projected, _combined, _cube)
-    own = next((found for kind in kinds if (found := kind(plan)) is not None), {"kind": "fixed"})
+    own: dict[str, Any] = {"kind": "fixed"}
+    if is_movable(plan):
+        own = next((found for kind in kinds if (found := kind(plan)) is not None), own)
     return {
         **own,
         "rows": len(plan.levels),
@@ -67,6 +70,14 @@ def solver_of(plan: Plan) -> dict[str, Any]:
         "price": {"power": price.power, "variance": float(price.variance)},
         "noise": _true_variances(plan.mechanism),
     }
+
+
+def is_movable(plan: Plan) -> bool:
+    """Return whether what a budget buys hardly depends on the shares.
+
+    Where an (ε, δ) budget rests on a bound of the loss (`Profile.is_exact`), it does.
+    """
+    return plan.guarantee.is_exact or not isinstance(plan.budget, EpsilonDelta)
 
 
 def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
@@ -149,7 +160,7 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
 
 def shares_for(plan: Plan) -> list[Any]:
     """Return the shares of a plan as the solver takes them: by axis of a cube, else by cuboid."""
-    if _cube(plan) is not None:
+    if is_movable(plan) and _cube(plan) is not None:
         return [[float(f / sum(each)) for f in each] for each in plan.cube.factors]
     possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
     given = zip(plan.levels, plan.shares, strict=True)
