@@ -17,12 +17,12 @@ from hedgerow.errors import BudgetError, HedgerowError, NoiseError
 UNSEEN = (
     ("\0", "\x1f"), ("\x7f", "\x9f"), ("\xad", "\xad"), ("\u061c", "\u061c"), ("\u180e", "\u180e"),
     ("\u200b", "\u200f"), ("\u2028", "\u202e"), ("\u2060", "\u206f"), ("\ud800", "\udfff"),
-    ("\ufeff", "\ufeff"), ("\ufff9", "\ufffb"), ("\U00013430", "\U0001343f"),
+    ("\ufeff", "\ufeff"), ("\ufff9", "\ufffb"), ("\ufffe", "\uffff"), ("\U00013430", "\U0001343f"),
     ("\U0001bca0", "\U0001bca3"), ("\U0001d173", "\U0001d17a"), ("\U000e0000", "\U000e007f"),
 )  # fmt: skip
 """First and last of each range: controls, surrogates, separators of lines and paragraphs, and
 formats that show nothing (Unicode's Cc, Cs, Zl, Zp and Cf, but for the few signs of Cf that are
-seen)."""
+seen), and the two that are no characters of XML."""
 
 _UNSEEN = re.compile(f"[{''.join(f'{first}-{last}' for first, last in UNSEEN)}]")
 _UNSEEN_IN_LINES = re.compile(_UNSEEN.pattern.replace("\0-\x1f", "\0-\x09\x0b-\x1f"))

@@ -94,6 +94,7 @@ def test_with_all_options_the_file_is_planned_and_released_as_it_is(run, here):
     )  # fmt: skip
     assert code == 0
     assert "<" not in out + (here / "sub.toml").read_text()
+    assert "# [describe]" in (here / "sub.toml").read_text()
     found = parse(here / "sub.toml", ReleaseFile)
     assert (found.table.unit, found.privacy.epsilon) == ("Patient", "1/2")
     (here / "place.csv").write_text("Hospital,Ward\nH1,W1\nH1,W2\n")

@@ -128,6 +128,20 @@ def test_ethnicity_by_small_area(proposed, here):
     )  # fmt: skip
 
 
+def test_labels_beside_a_column_of_codes_are_its_names(proposed, here):
+    """As England's census has them: a column of codes, and one called the same but for that."""
+    rows = [(n, f"Group {n}: some", f"Group {n % 2}", "AB"[n % 2]) for n in range(1, 7)]
+    header = "Ethnic group (20) Code,Ethnic group (20),Ethnic group (2),Ethnic group (2) Code"
+    write(here / "groups.csv", header, rows)
+    options = ("--list", "groups.csv", "--count", "n")
+    found, _, _ = proposed("Ethnic group (20) Code,Ethnic group (20),n", *options)
+    (axis,) = found["axis"]
+    assert axis["levels"] == ["Ethnic group (2) Code", "Ethnic group (20) Code"]
+    assert axis["names"] == {
+        "Ethnic group (2) Code": "Ethnic group (2)", "Ethnic group (20) Code": "Ethnic group (20)",
+    }  # fmt: skip
+
+
 DIAGNOSES = [
     ("A00-A09", ""), ("A00", "A00-A09"), ("A00.0", "A00"), ("A00.1", "A00"), ("A02", "A00-A09"),
     ("A02.0", "A02"), ("A30-A49", ""), ("A35", "A30-A49"), ("A37", "A30-A49"), ("A37.0", "A37"),
@@ -142,7 +156,7 @@ def test_diagnoses_by_parent(proposed, here):
         "name": "icd10", "levels": ["icd10_1", "icd10_2", "icd10_3"], "columns": ["ICD10"],
         "areas": "icd10.csv", "parent": "parent", "names": "title",
     }]  # fmt: skip
-    assert "ICD10 is code of icd10.csv, parent its parent" in out
+    assert "ICD10 is code of icd10.csv, and parent its parent" in out
 
 
 def test_codes_that_continue_shorter_ones(proposed, here):
@@ -168,6 +182,27 @@ def test_blocks_of_a_state(proposed, here):
     (here / "release.toml").unlink()
     options = ("--list", "place=blocks.csv", "--axis", "place=5,11", "--count", "n")
     assert proposed("GEOID20,n", *options)[0]["axis"][0]["prefix"] == [5, 11]
+
+
+def test_blocks_as_the_census_bureau_ships_them(proposed, here):
+    """Parts of a code beside the code, which are codes within a county or tract only; figures."""
+    parts = [
+        ("44", f"{c:03}", f"{t:06}", f"{g}{b:03}")
+        for c in (1, 3) for t in (1, 2) for g in (1, 2) for b in (1, 2)
+    ]  # fmt: skip
+    rows = [
+        (*each, "".join(each), f"Block {each[3]}", "G5040", 100 + i, 7 * i, f"+41.{i}", 3, 30 + i)
+        for i, each in enumerate(parts)
+    ]
+    header = "STATEFP20,COUNTYFP20,TRACTCE20,BLOCKCE20,GEOID20,NAME20,MTFCC20,ALAND20,AWATER20,"
+    write(here / "tabblock20.csv", f"{header}INTPTLAT20,HOUSING20,POP20", rows)
+    write(here / "race.csv", "hispanic,race", [(h, r) for h in "12" for r in "123"])
+    lists = ("--list", "tabblock20.csv", "--list", "race.csv")
+    found, _, _ = proposed("GEOID,hispanic,race", *lists)
+    spine, product = found["axis"]
+    assert spine["levels"] == ["state", "county", "tract", "group", "block"]
+    assert (spine["prefix"], spine["code"]) == ([2, 5, 11, 12, 15], "GEOID20")
+    assert product["product"] == ["hispanic", "race"]
 
 
 def test_a_grid(proposed, here):
@@ -255,16 +290,29 @@ def test_a_list_that_no_column_is_called_like_leaves_the_column_open(proposed, h
     found, out, err = proposed("Ort,n", "--list", "places.csv", "--count", "n", code=2)
     assert found["axis"][0]["levels"] == ["county", "town"]
     assert found["axis"][0]["columns"] == ["<the table's column of town>"]
-    assert "no column of the table is called like town of places.csv" in out
+    said = "the name of no column of the table says that it holds town of places.csv"
+    assert f"{said}; --axis town=COLUMN does" in out
     assert "[[axis]] 1 columns" in err
     (here / "release.toml").unlink()
     for given in ("place=places.csv", "places.csv"):
         options = ("--list", given, "--axis", "place=Ort", "--count", "n")
-        found, _, _ = proposed("Ort,n", *options, code=2)
+        found, out, _ = proposed("Ort,n", *options)
         (axis,) = found["axis"]
         assert (axis["name"], axis["columns"]) == ("place", ["Ort"])
-        assert axis["levels"] == ["<from coarse to fine, of county, town>"]
+        assert axis["levels"] == ["county", "town"]
+        assert "its name does not say so: check that" in out
         (here / "release.toml").unlink()
+
+
+def test_a_column_that_the_user_names_has_the_codes_of_the_list_that_is_left(proposed, here):
+    write(here / "icd10.csv", "code,parent,title", [(c, p, f"Disease {c}") for c, p in DIAGNOSES])
+    write(here / "sex.csv", "sex", [["f"], ["m"]])
+    options = ("--list", "icd10.csv", "--list", "sex.csv", "--axis", "diagnosis=DIAG_4")
+    found, out, _ = proposed("stay,DIAG_4,sex", *options)
+    assert [axis["name"] for axis in found["axis"]] == ["diagnosis", "sex"]
+    axis = found["axis"][0]
+    assert (axis["columns"], axis["parent"], axis["names"]) == (["DIAG_4"], "parent", "title")
+    assert "DIAG_4 is code of icd10.csv, and parent its parent; its name" in out
 
 
 def test_the_table_is_no_list_under_any_name(run, here):

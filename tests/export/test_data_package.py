@@ -1,6 +1,7 @@
 """`export --as datapackage`: valid for Frictionless, and equal to the Parquet files."""
 
 import json
+import shutil
 import sys
 
 import frictionless
@@ -85,6 +86,28 @@ def test_nothing_is_overwritten_or_put_into_a_release(flows, tmp_path):
     assert not (flows / "a.sav").exists()
     with pytest.raises(ReleaseError, match="the directory does not exist"):
         hr.export(flows, tmp_path / "no" / "package", hr.DataPackage())
+
+
+def test_what_a_killed_export_left_is_to_be_removed_and_no_release_to_resume(flows, tmp_path):
+    (tmp_path / "p.staging" / "content").mkdir(parents=True)
+    with pytest.raises(ReleaseError, match=r"of a run that .* was killed; remove it"):
+        hr.export(flows, tmp_path / "p", hr.DataPackage())
+    (tmp_path / "p.staging" / "release.key").touch()  # of a release
+    with pytest.raises(ReleaseError, match=r"an unfinished release .*--resume"):
+        hr.export(flows, tmp_path / "p", hr.DataPackage())
+
+
+def test_a_release_whose_files_were_changed_is_not_exported(flows, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(flows, copy)
+    counts = copy / "counts" / "cuboid=1-1.parquet"
+    pl.read_parquet(counts).with_columns(pl.col("count") + 1).write_parquet(counts)
+    with pytest.raises(ReleaseError, match=r"counts/cuboid=1-1\.parquet was changed after"):
+        hr.export(copy, tmp_path / "p", hr.DataPackage())
+    (copy / "counts" / "more").touch()
+    with pytest.raises(ReleaseError, match=r"is not in the manifest|was changed"):
+        hr.export(copy, tmp_path / "p.sav", hr.StatisticsFile())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]
 
 
 def test_a_missing_library_is_named_with_its_extra(flows, tmp_path, monkeypatch):

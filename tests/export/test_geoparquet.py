@@ -122,6 +122,45 @@ def test_an_area_below_a_count_of_0_has_an_interval_only_where_it_was_measured(t
     assert not read["contradicted"].any()
 
 
+def test_an_area_that_the_publisher_lists_without_a_geometry_has_none(flows, tmp_path):
+    """As Australia lists "no usual address"."""
+    shapes = written(tmp_path, CODES)
+    given = json.loads(shapes.read_text())
+    given["features"][1]["geometry"] = None
+    shapes.write_text(json.dumps(given))
+    form = hr.GeoParquet(shapes, "home.sa2", key="SA2", column="home.sa2")
+    hr.export(flows, tmp_path / "a.parquet", form)
+    read = geopandas.read_parquet(tmp_path / "a.parquet").set_index("home.sa2")
+    assert read.geometry.isna().loc[CODES].tolist() == [False, True, False, False]
+    wanted = hr.read_release(flows).level("home.sa2", all=True)
+    assert read["count"].tolist() == wanted["count"].to_list()
+
+
+def numbered(tmp_path, column="sa2"):
+    """A release of areas 1 and 2."""
+    tree = hr.Tree([hr.Axis.from_frame("place", {column: ["1", "2"]}, levels=[column])])
+    table = pl.DataFrame({column: ["1", "2"], "n": [500, 900]})
+    counts = hr.Counts.from_frame(tree, table, count="n")
+    hr.release(counts, hr.make_plan(tree, budget=hr.Rho(50))).write(tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_whole_codes_are_known_beside_shapes_without_a_code(tmp_path):
+    """Which make floats of them; "nan" is no code."""
+    out = numbered(tmp_path)
+    for codes in ([1, 2, None, None], [1.0, 2.0], ["1", "2", None, None]):
+        place = tmp_path / "s.parquet"
+        hr.export(out, place, hr.GeoParquet(written(tmp_path, codes), key="SA2"))
+        assert geopandas.read_parquet(place).geometry.notna().all()
+        place.unlink()
+
+
+def test_codes_in_a_column_called_like_the_shapes_are_not_lost(tmp_path):
+    out = numbered(tmp_path, "geometry")
+    with pytest.raises(ReleaseError, match="has a column 'geometry' already"):
+        hr.export(out, tmp_path / "s.parquet", hr.GeoParquet(written(tmp_path, [1, 2]), key="SA2"))
+
+
 def test_a_map_of_too_many_rows_is_refused_unless_positive_counts_are_asked_for(
     named, tmp_path, monkeypatch
 ):
@@ -151,5 +190,7 @@ def test_the_command_asks_for_shapes(run, flows, tmp_path):
     words = ["--shapes", shapes, "--key", "SA2", "--column", "work.sa2", "--level", "work.sa2"]
     assert run("export", flows, "--as", "geoparquet", "--output", file, *words)[0] == 0
     assert len(geopandas.read_parquet(file)) == 4
+    code, _, err = run("export", flows, "--as", "csv", "--output", tmp_path / "x.csv")
+    assert (code, "hedgerow table writes CSV and Parquet files" in err) == (2, True)
     code, _, err = run("export", flows, "--as", "sdmx", "--output", tmp_path / "x", *words[:2])
     assert (code, "sdmx has no --shapes, which is for geoparquet" in err) == (2, True)

@@ -6,7 +6,7 @@ from pysdmx.io import get_datasets, read_sdmx
 from pysdmx.model import Codelist, Hierarchy
 
 import hedgerow as hr
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, TableError
 from hedgerow.export.sdmx import identifiers, is_period
 
 FIGURES = {
@@ -122,6 +122,21 @@ def test_names_of_the_public_list_are_names_of_codes_which_stay_to_be_seen(named
     assert codes["SA2@1"].name == 'Le "Port" </script>'
     assert codes["SA2@999"].name == "999"
     assert codes["SA2@999"].description is None
+
+
+def test_codes_and_names_that_xml_does_not_allow_are_read_back_with_escapes(tmp_path):
+    odd = ["\ufffe", "\uffff", "\x1b[2J", "]]>", "<&\"'>"]
+    areas = pl.DataFrame({"town": odd, "nm": [f"n{each}" for each in reversed(odd)]})
+    place = hr.Axis.from_frame("place", areas, levels=["town"], names="nm")
+    counts = hr.Counts.from_frame(hr.Tree([place]), areas.with_columns(n=500), count="n")
+    hr.release(counts, hr.make_plan(counts.tree, budget=hr.Rho(50))).write(tmp_path / "out")
+    hr.export(tmp_path / "out", tmp_path / "sdmx", hr.Sdmx())
+    codes = [(c.name, c.description) for c in parts(tmp_path / "sdmx", Codelist)["CL_PLACE"]]
+    shown = ["\\ufffe", "\\uffff", "\\x1b[2J", "]]>", "<&\"'>"]
+    wanted = {(f"n{name}", code) for name, code in zip(reversed(shown), shown, strict=True)}
+    assert set(codes) == {("Total", None), *wanted}
+    with pytest.raises(TableError, match="title must have no"):
+        hr.Description(title="a\uffff")
 
 
 def test_a_period_that_sdmx_knows_is_the_time_of_all_counts(named, flows, places, tmp_path):

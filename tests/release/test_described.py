@@ -227,3 +227,19 @@ def test_texts_are_texts():
             hr.Tree([hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])]),
             budget=hr.Rho(1),
         ).described({"title": "x"})
+
+
+def test_what_has_no_label_is_called_in_words_without_the_one_for_codes():
+    areas = {"STE_CODE_2021": ["1"], "SA2_CODE_2021": ["101"], "code": ["x"]}
+    tree = hr.Tree([hr.Axis.from_frame("home", areas, levels=list(areas))])
+    labels = hr.Description().column_labels(tree)
+    assert list(labels.values()) == ["STE 2021", "SA2 2021", "code"]
+
+
+def test_the_page_says_what_a_record_is_in_the_words_of_the_publisher(tmp_path):
+    tree = hr.Tree([hr.Axis.from_frame("home", {"town": ["1", "2"]}, levels=["town"])])
+    counts = hr.Counts.from_frame(tree, {"town": ["1"], "n": [5]}, count="n")
+    plan = hr.make_plan(tree, budget=hr.Rho(1)).described(hr.Description(unit="workers"))
+    hr.release(counts, plan).write(tmp_path / "out")
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "say “record”, they mean one of these <bdi>workers</bdi>." in text

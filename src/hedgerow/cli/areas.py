@@ -39,7 +39,7 @@ AreaCodes = Annotated[
     typer.Option(
         metavar="COLUMN=LEVEL",
         help="The column of --areas with the codes of a level or column of the release, where it "
-        "is called otherwise: LSOA21CD=lsoa.",
+        "is called otherwise: LSOA21CD=lsoa, or of several axes SA2_CODE=home.sa2.",
     ),
 ]
 

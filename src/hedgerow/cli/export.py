@@ -67,6 +67,8 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     areas those of the public list, where a format has room for them. Each needs a library, and says
     which. CSV and Parquet files are written by hedgerow table.
     """
+    if form in {"csv", "parquet"}:
+        raise SpecError(f"hedgerow table writes CSV and Parquet files: --output FILE.{form}")
     if form not in FORMS:
         raise SpecError(
             f"no format is called {form!r}; there are {', '.join(FORMS)}{did_you_mean(form, FORMS)}"

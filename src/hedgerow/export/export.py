@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hedgerow.errors import ReleaseError
-from hedgerow.release.directory.manifest import check_outside
+from hedgerow.release.directory.check import check_unchanged
+from hedgerow.release.directory.manifest import check_outside, read_manifest
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import Release, read_release
 
@@ -22,13 +23,13 @@ def export(directory: str | Path, output: str | Path, form: Form) -> None:
     Costs nothing in privacy: an export has nothing that the directory does not hold.
 
     Args:
-        directory: of the release, whose plan is verified on the way.
+        directory: of the release, whose files and plan are verified on the way.
         output: the file or directory to make; nothing is overwritten.
         form: `DataPackage`, `StatisticsFile` and so on.
 
     Raises:
-        ReleaseError: no release is there, the output exists or lies within a release, or the
-            format cannot hold what the release has.
+        ReleaseError: no release is there, a file of it was changed, the output exists or lies
+            within a release, or the format cannot hold what the release has.
         MachineError: the format's library is not installed, or the disk is full.
 
     Example:
@@ -48,5 +49,6 @@ def export(directory: str | Path, output: str | Path, form: Form) -> None:
     check_outside(place, "the export")
     folder = Path(directory)
     with undamaged(folder):
+        check_unchanged(folder, read_manifest(folder))
         release = read_release(folder)
     form.write(release, place)

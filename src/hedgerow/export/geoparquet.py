@@ -38,8 +38,8 @@ SUFFIXES = (".parquet", ".geoparquet")
 class GeoParquet:
     """One table as GeoParquet: the columns of `Release.level`, and a geometry for each row.
 
-    All areas are rows, counts of 0 included; those of records without an area (``not_stated``) may
-    be without a shape.
+    All areas are rows, counts of 0 included. Those that the shapes list without a geometry have
+    none, and those of records without an area (``not_stated``) need not be listed there.
 
     Attributes:
         shapes: a public file of areas that GDAL reads: GeoJSON, GeoPackage, a shapefile, ….
@@ -83,6 +83,11 @@ class GeoParquet:
             frame = every_row(release, self.level)
         if self.names:
             frame = tree.with_names(frame)
+        if GEOMETRY in frame.columns:
+            raise ReleaseError(
+                f"the table has a column {GEOMETRY!r} already, where the shapes would be; choose "
+                f"a cuboid without it"
+            )
         shapes = _shapes(given, key)
         known = list(shapes) + no_places(tree, column)
         missing = frame.filter(~pl.col(column).is_in(known))
@@ -180,19 +185,24 @@ def no_places(tree: Tree, column: str) -> list[str]:
     if axis.not_stated is None:
         return []
     level = axis.columns.index(column) + 1
-    above = axis.ancestors(level)
-    own = np.bincount(above[axis.not_stated_leaves], minlength=axis.size(level))
-    everything = np.bincount(above, minlength=axis.size(level))
-    codes: list[str] = axis.labels[level - 1].filter(pl.Series(own == everything)).to_list()
+    codes: list[str] = axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()
     return codes
 
 
 def _shapes(given: Any, key: str) -> dict[str, Any]:
-    """Return code → geometry; codes that are whole numbers in the file are read as text."""
+    """Return code → geometry; codes that are whole numbers in the file are read as text.
+
+    Whole numbers are floats where a shape has no code; such a shape is no area of ours.
+
+    Publishers list areas that are no place ("no usual address") without a geometry: None.
+    """
     shapes: dict[str, Any] = {}
-    for code, shape in zip(given[key], given[GEOMETRY], strict=True):
-        if shape is None or str(code) in shapes:
-            fault = "no geometry" if shape is None else "two shapes"
-            raise ReleaseError(f"the code {shorten(str(code), 40)!r} has {fault} in the shapes")
-        shapes[str(code)] = shape
+    for given_code, shape in zip(given[key], given[GEOMETRY], strict=True):
+        is_whole = isinstance(given_code, float) and given_code.is_integer()
+        code = str(int(given_code) if is_whole else given_code)
+        if given_code is None or given_code != given_code:  # noqa: PLR0124 - no number is NaN
+            continue
+        if code in shapes:
+            raise ReleaseError(f"the code {shorten(code, 40)!r} has two shapes in the shapes")
+        shapes[code] = shape
     return shapes

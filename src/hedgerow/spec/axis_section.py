@@ -44,6 +44,8 @@ class AxisSection(Section):
     code: str | list[str] | None = None
     names: str | dict[str, str] | None = None
     not_stated: str | None = None
+    shapes: str | None = Field(None, min_length=1)
+    shapes_key: str | None = Field(None, min_length=1)
     attribute: bool = False
     product: list[str] | None = None
     lists: list[Annotated[str, Field(min_length=1)]] | None = None
@@ -99,6 +101,8 @@ class AxisSection(Section):
             raise SpecError("a numeric axis has bins, and no product or lists")
         if self.rule is not None or self.names is not None:
             raise SpecError("a numeric axis has bins, and no prefix, parent, divide or names")
+        if self.shapes is not None or self.shapes_key is not None:
+            raise SpecError("a numeric axis has bins, and no shapes")
         outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
         if self.edges is not None:
             if width != (None, None, None):
@@ -122,7 +126,7 @@ def product_axis(axis: AxisSection, folder: Path) -> Axis:
     """Return the axis of a section from its lists; their paths are relative to a folder."""
     others = (
         *("levels", "columns", "areas", "not_stated"),
-        *("prefix", "parent", "divide", "code", "names"),
+        *("prefix", "parent", "divide", "code", "names", "shapes", "shapes_key"),
     )
     given = [key for key in others if key in axis.model_fields_set]
     if given or axis.is_numeric:
@@ -135,6 +139,15 @@ def product_axis(axis: AxisSection, folder: Path) -> Axis:
         raise SpecError(f"{missing} is missing: an axis has product and lists, or neither")
     lists = [folder / each for each in axis.lists]
     return Axis.from_product(axis.name, lists, axis.product, attribute=axis.attribute)
+
+
+def with_shapes(axis: Axis, section: AxisSection, folder: Path) -> Axis:
+    """Return an axis with the shapes of its section, if any; their path is relative to a folder."""
+    if section.shapes is None:
+        if section.shapes_key is not None:
+            raise SpecError("shapes_key goes with shapes, the file that has this column")
+        return axis
+    return axis.with_shapes(folder / section.shapes, section.shapes_key)
 
 
 def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:

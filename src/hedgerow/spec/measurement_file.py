@@ -7,7 +7,13 @@ from pydantic import Field, model_validator
 
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.release.reestimate.external import Measurements
-from hedgerow.spec.axis_section import AREAS_OF_TABLE, AxisSection, listed_axis, product_axis
+from hedgerow.spec.axis_section import (
+    AREAS_OF_TABLE,
+    AxisSection,
+    listed_axis,
+    product_axis,
+    with_shapes,
+)
 from hedgerow.spec.release_file import TreeSection, refuse_release_file
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
@@ -74,7 +80,7 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
         return product_axis(axis, folder)
     if axis.areas == AREAS_OF_TABLE:
         raise TableError("areas: there is no table here; name the public list of areas")
-    return listed_axis(axis, folder / axis.areas)
+    return with_shapes(listed_axis(axis, folder / axis.areas), axis, folder)
 
 
 def _table(path: Path) -> pa.Table:

@@ -42,6 +42,7 @@ from hedgerow.spec.axis_section import (
     listed_axis,
     numeric_axis,
     product_axis,
+    with_shapes,
 )
 from hedgerow.spec.describe_section import described_by
 from hedgerow.spec.public_section import public_fact
@@ -179,8 +180,13 @@ class ReleaseSpec:
         Reads the public lists, and no confidential table unless the file declares the table's own
         list public.
         """
-        axes = [within(f"[[axis]] {axis.name!r}", self._axis, axis) for axis in self.file.axis]
+        axes = [within(f"[[axis]] {axis.name!r}", self._drawn, axis) for axis in self.file.axis]
         return within("[tree]", Tree, axes, self.file.tree.refine)
+
+    def _drawn(self, axis: AxisSection) -> Axis:
+        if axis.shapes is not None and self.table.shares_files(self.path.parent / axis.shapes):
+            raise SpecError("shapes is the confidential table itself; name a public file of areas")
+        return with_shapes(self._axis(axis), axis, self.path.parent)
 
     def _axis(self, axis: AxisSection) -> Axis:
         if self._designed is not None:

@@ -15,6 +15,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.read import Query
 from hedgerow.tables.sources.files import share_files
+from hedgerow.tables.sources.odbc import is_connection
 from hedgerow.tables.sources.source import describe_source
 from hedgerow.tables.tree import Tree
 
@@ -49,6 +50,10 @@ class TableSpec:
         if self.file.engine.name == "spark" and SparkSource.names(table.source):
             return SparkSource(table.source)
         if "://" not in table.source:
+            if is_connection(table.source):  # it may hold a password: never shown
+                raise SpecError(
+                    "[table] source is a connection string of ODBC; write odbc:// before it"
+                )
             if table.query is not None:
                 raise SpecError("[table] query needs a database URL as source")
             return self.folder / table.source

@@ -4,14 +4,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
+from hedgerow.errors import MachineError, TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
 from hedgerow.tables.codes.reading import Reading, called
@@ -25,6 +28,7 @@ from hedgerow.tables.lists.product import (
     distinct_rows,
     nest_product,
 )
+from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
 
 LARGEST_SIZE = (1 << 31) - 1
@@ -56,6 +60,8 @@ class Axis:
         product: of a product axis what each level tells (see `from_product`); else None.
         names: of the nodes of each level, from the public list, for people; no part of the plan or
             its hash either.
+        shapes: of the areas of one level, from a public file, for maps; no part of the plan or its
+            hash either.
         reading: how a table tells the leaf of a record, where it does not by ``columns``: it is no
             part of the public domain, so none of the plan or its hash.
 
@@ -76,12 +82,14 @@ class Axis:
     product: Product | None = None
     reading: Reading | None = None
     names: Names = ()
+    shapes: Shapes | None = None
 
     def __post_init__(self) -> None:
         told = None if self.product is None else self.product.told
         check_names(self.name, self.levels, self.columns, told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
+            self._check_parent_is_told(by_area)
             self._check_own_leaves(by_area)
         elif self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
@@ -152,7 +160,7 @@ class Axis:
         rows = paths = complete(codes, subject)
         by_area = by_parent(not_stated, levels, f"axis {name!r}")
         if by_area is not None:
-            paths = with_own_leaves(paths, by_area)
+            paths = with_own_leaves(paths, by_area, subject)
         labels, child_start = nest(paths, subject)
         named = read_names(names, rule, frame, rows, labels, subject)
         return cls(
@@ -256,6 +264,49 @@ class Axis:
         found = wanted.join(listed, on="code", how="left", maintain_order="left")["leaf"]
         leaves: Int32 = found.to_numpy().astype(np.int32)
         return leaves
+
+    def is_not_stated(self, level: int) -> NDArray[np.bool_]:
+        """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
+        above, size = self.ancestors(level), self.size(level)
+        own = np.bincount(above[self.not_stated_leaves], minlength=size)
+        return np.asarray(own == np.bincount(above, minlength=size))
+
+    def with_shapes(self, path: str | Path, key: str | None = None) -> "Axis":
+        """Return the axis with the shapes of its areas, for maps.
+
+        Coarser areas are drawn as the sum of those below them.
+
+        Args:
+            path: of a public file: GeoParquet, GeoJSON, GeoPackage, or what else GDAL reads, with
+                all areas of one level.
+            key: its column of codes; by default the one called like a level or its column.
+
+        Raises:
+            TableError: the file cannot be read, lacks areas, or has shapes that are no areas.
+            MachineError: geopandas is missing.
+        """
+        if self.product is not None:
+            raise TableError(f"axis {self.name!r} is made of several columns, and has no shapes")
+        try:
+            reading = import_module("hedgerow.tables.maps.reading")
+        except ImportError:
+            raise MachineError(
+                "shapes need geopandas and pyogrio: pip install 'hedgerow[geo]'"
+            ) from None
+        placeless = [self.is_not_stated(level) for level in range(1, self.depth + 1)]
+        codes = reading.AreaCodes(self.columns, self.labels, placeless)
+        return replace(self, shapes=reading.read_shapes(path, codes, key))
+
+    def _check_parent_is_told(self, rule: ByParent) -> None:
+        """Raise if no table as it is read can tell the parent of a code outside the list."""
+        reading = self.reading
+        if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
+            raise TableError(
+                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
+                f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
+                f"column {reading.columns[-1]!r} alone does not tell it; give the table all "
+                f"columns of the axis, or use prefix or divide"
+            )
 
     def _check_own_leaves(self, rule: ByParent) -> None:
         """Raise unless each area of a level has its leaf for what is not stated, below itself."""

@@ -166,12 +166,22 @@ class Description:
         return words if labelled else None
 
 
+_CODES = {"code", "codes", "maincode", "cd"}
+"""Words that say that a column holds codes, which readers need not know."""
 TEXTS = ("title", "unit", "publisher", "period", "licence", "language")
 
 
 def readable(name: str) -> str:
-    """Return the name of an axis, level or column as words."""
-    return name.replace("_", " ").strip() or name
+    """Return the name of an axis, level or column as words, without the one for codes.
+
+    Example:
+        >>> from hedgerow.tables.description import readable
+        >>> readable("SA2_CODE_2021"), readable("Ethnic group Code"), readable("postcode")
+        ('SA2 2021', 'Ethnic group', 'postcode')
+    """
+    words = name.replace("_", " ").split()
+    told = [word for word in words if word.casefold() not in _CODES] or words
+    return " ".join(told) or name
 
 
 def paragraphs(text: str) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """Code lists as publishers ship them: levels by prefix, by parent, by division; one leaf column."""
 
-from dataclasses import replace
+import time
+from datetime import date
 from typing import cast
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -250,6 +252,17 @@ def test_a_code_that_is_not_in_the_list_is_told_on_a_terminal_alone():
     assert "GEOID '777770000000000'" in caught.value.confidential
 
 
+def test_coordinates_of_categories_are_their_numbers_and_what_is_no_number_is_refused():
+    frame = pl.DataFrame({"x": pl.Series(["500", "70"], dtype=pl.Categorical)})
+    axis = Axis.from_frame("p", frame, ["a"], rule=Division([10], "x"))
+    assert axis.labels[0].sort().to_list() == ["500", "70"]
+    for values in ([b"1"], [[1]], [{"a": 1}], [date(2021, 8, 10)], [True]):
+        with pytest.raises(TableError, match="column 'x' must have a number in every row"):
+            Axis.from_frame("p", {"x": values}, ["a"], rule=Division([10], "x"))
+    with pytest.raises(TableError, match="is no table"):
+        Axis.from_frame("p", {"x": [10**30, 1]}, ["a"], rule=Division([10], "x"))
+
+
 # What is not stated, by parent
 
 
@@ -377,15 +390,52 @@ def test_codes_below_the_last_level_count_at_the_leaf_above_them():
             Counts.from_frame(Tree([axis]), {"code": [code]})
 
 
-def test_a_code_below_a_leaf_is_not_counted_twice_where_a_leaf_of_that_code_is_added():
+def test_a_parent_that_no_table_can_tell_is_refused_when_planned():
     causes = {"code": ["A", "A1", "A9", "A19"], "parent": [None, "A", "A1", "A9"]}
+    for options in ({"not_stated": "{x}9"}, {"not_stated": "A9"}):
+        with pytest.raises(TableError, match=r"'code' alone does not tell it|must be one of the y"):
+            Axis.from_frame("c", causes, ["x", "y"], rule=Parents("parent", "code"), **options)
+    with pytest.raises(TableError, match="'town' alone does not tell it"):
+        Axis.from_frame("place", AREAS, STATES, columns=["town"], not_stated="{state}9")
+
+
+def test_a_genuine_code_between_is_no_code_for_what_is_not_stated():
+    for counties in (["A9", "A2", "B1"], ["A1", "A2", "A9"]):
+        listed = AREAS | {"county": counties}
+        with pytest.raises(TableError, match="makes the code 'A9', which is that of a county with"):
+            Axis.from_frame("place", listed, STATES, not_stated="{state}9")
+    listed = {"GEOID": ["0109911", "01001"]}
+    with pytest.raises(TableError, match="makes the code '01099'"):
+        Axis.from_frame(
+            "p", listed, STATES, rule=Prefix([2, 5, 7], "GEOID"), not_stated="{state}099"
+        )
+
+
+def depths_of(up):
+    """By walking: the codes above each, itself last."""
+    found = {}
+    for code in up:
+        path = [code]
+        while up[path[0]] is not None:
+            path.insert(0, up[path[0]])
+        found[code] = path
+    return found
+
+
+def test_codes_below_the_leaves_count_at_the_leaf_above_however_deep():
+    rng = np.random.default_rng(8)
+    up = {"0": None} | {str(i): str(max(0, i - int(rng.integers(1, 4)))) for i in range(1, 60)}
     axis = Axis.from_frame(
-        "c", causes, ["x", "y"], rule=Parents("parent", "code"), not_stated="{x}9"
+        "c", {"c": [*up], "p": [*up.values()]}, ["x", "y", "z"], rule=Parents("p", "c")
     )
-    leaves = axis.labels[-1].to_list()
-    counts = Counts.from_frame(Tree([replace(axis, not_stated=None)]), {"code": ["A9", "A19"]})
-    assert counts.total == 2
-    assert dict(zip(leaves, counts.values.tolist(), strict=True)) == {"A1": 1, "A9": 1}
+    deeper = dict(axis.reading.deeper.iter_rows())
+    assert deeper == {c: path[2] for c, path in depths_of(up).items() if len(path) > 3}
+    assert max(map(len, depths_of(up).values())) > 20
+    many = pl.select(pl.int_range(200_000).cast(pl.String).alias("c")).to_series()
+    begun = time.process_time()  # a step a depth took minutes
+    axis = Axis.from_frame("c", {"c": many, "p": many.shift(1)}, ["x", "y"], rule=Parents("p", "c"))
+    assert time.process_time() - begun < 30
+    assert axis.reading.deeper["leaf"].unique().to_list() == ["1"]
 
 
 # Names

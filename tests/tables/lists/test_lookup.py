@@ -114,3 +114,20 @@ def test_shares_of_codes_are_refused(tree):
         Lookup.of(tree, rows, "seat")
     best = {"lsoa": ["E01", "E02"], "seat": list("aa"), "afact": ["0.6", "1"]}
     assert members(Lookup.of(tree, best, "seat")) == {"a": ["E01", "E02"]}
+
+
+def test_codes_are_those_of_a_level_of_one_axis_by_its_name_in_the_plan():
+    """As where people live and work in areas of one list, and the deepest level has a column."""
+    home, work = (
+        hr.Axis.from_frame(name, ZONES, ["lad", "lsoa"], columns=[f"{name}_lad", f"at_{name}"])
+        for name in ("home", "work")
+    )
+    both = hr.Tree([home, work])
+    rows = {"lsoa": ["E01", "E04"], "seat": ["a", "b"]}
+    with pytest.raises(hr.TableError, match=r"axes 'home' and 'work'.* COLUMN=home\.lad"):
+        Lookup.of(both, rows)
+    for said, axis in (("home.lsoa", 0), ("work.lsoa", 1), ("at_work", 1)):
+        lookup = Lookup.of(both, rows, codes={"lsoa": said})
+        assert (lookup.axis, lookup.level, len(lookup)) == (axis, 2, 2)
+    with pytest.raises(hr.TableError, match=r"no such level or column; it .*mean 'work.lsoa'"):
+        Lookup.of(both, rows, codes={"lsoa": "work.lsao"})

@@ -13,12 +13,13 @@ import arrow_odbc
 import pytest
 
 from hedgerow import cli
-from hedgerow.errors import TableError
+from hedgerow.errors import SpecError, TableError
+from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.sources import database, odbc
-from hedgerow.tables.sources.odbc import secrets_of, shown_connection
+from hedgerow.tables.sources.odbc import is_connection, secrets_of, shown_connection
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 
@@ -276,3 +277,57 @@ def test_a_release_over_odbc_writes_no_secret_anywhere(postgresql, tmp_path, mon
     for text in (said.encode(), *(path.read_bytes() for path in files)):
         assert PASSWORD.encode() not in text
         assert b"UID=" not in text
+
+
+@pytest.mark.parametrize(
+    "url", ["Driver={x};PWD=secret;Server=tcp://host", "me:secret@host://x", "secret;a://"]
+)
+def test_what_is_no_url_is_refused_without_showing_its_start(url):
+    with pytest.raises(TableError, match="begins with something else") as caught:
+        Query(url, "SELECT 1")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Driver={x};Server=h;PWD=secret", "dsn=x;password=secret", "Server = h ; Uid=me;Pwd=secret"],
+)
+def test_a_connection_string_in_place_of_a_file_is_refused_without_showing_it(text, tmp_path):
+    for source in (text, Path(text), tmp_path / text):
+        with pytest.raises(TableError, match="write odbc:// before it") as caught:
+            Counts.from_frame(TREE, source)
+        assert "secret" not in str(caught.value)
+    assert not is_connection("data/server=3/driver=4/part.parquet")
+    (tmp_path / "release.toml").write_text(RELEASE.format(url=text, table="t"))
+    with pytest.raises(SpecError, match="write odbc:// before it") as refusal:
+        _ = ReleaseSpec(tmp_path / "release.toml").table.source
+    assert "secret" not in str(refusal.value)
+
+
+PASSWORDS = ["sec ret", "p@ss/secret", "a?secret", "a#secret", "secret%zz", "a:secret@b"]
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_password_that_is_not_quoted_in_a_url_is_nowhere_in_the_error(password):
+    query = Query(f"postgresql://me:{password}@localhost:1/x", "SELECT 1 AS county")
+    with pytest.raises(TableError) as caught:
+        Counts.from_frame(TREE, query)
+    said, error = [query.place, repr(query)], caught.value
+    while error is not None:
+        said += [str(error), str(getattr(error, "confidential", None))]
+        error = error.__cause__ or error.__context__
+    for text in said:
+        assert not any(part in text for part in (password, "secret", "ss/"))
+
+
+def test_options_of_a_url_that_hold_secrets_are_hidden(monkeypatch):
+    url = "postgresql://localhost/x?sslpassword=hid%20den&pass%77ord=s3cret&application_name=mine"
+
+    def connect(_):
+        raise OSError("hid den, hid%20den and s3cret of mine")
+
+    monkeypatch.setattr(adbc, "connect", connect)
+    with pytest.raises(TableError) as caught:
+        counted(url)
+    assert caught.value.confidential == "…, … and … of mine"
+    assert caught.value.__context__ is None

@@ -177,6 +177,14 @@ def test_a_dictionary_that_is_no_table_is_refused(table):
     assert "the table is no table: its columns must have one length" in failure(table)
 
 
+def test_a_relation_that_fails_on_a_record_does_not_quote_it():
+    table = duckdb.sql("SELECT CAST(x AS INT) AS x FROM (VALUES ('1'), ('code7')) v(x)")
+    with pytest.raises(TableError, match="the table is no table") as caught:
+        read_leaves(TREE, table, count=None, unit=None, contributions=1)
+    assert "code7" not in str(caught.value)
+    assert "code7" in caught.value.confidential
+
+
 def test_a_lazy_frame_and_an_arrow_table_pass_the_door():
     frame = pl.DataFrame({"x": ["a"]})
     assert as_arrow(frame.lazy(), "it").column_names == ["x"]

@@ -1,6 +1,5 @@
 """What the header of a table and public lists say of the axes of a new release file."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from hedgerow.cli.proposal.proposed_axis import (
     placeholder,
     product_of,
 )
-from hedgerow.errors import SpecError, TableError, shorten
+from hedgerow.errors import SpecError, TableError
 from hedgerow.tables.lists.list_match import Match, is_header, matches
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.lists.product import MOST_LEAVES
@@ -130,8 +129,9 @@ class Proposer:
         shape = shape or next((match.shape for match in here), None)
         if shape is None:
             shape = next((s for s in self.shapes if set(words.words) <= set(s.frame.columns)), None)
-        if shape is None and len(words.words) == len(self.shapes) == 1 and not self.left:
-            (shape,) = self.shapes
+        if shape is None and len(words.words) == 1:
+            unmatched = [s for s in self.shapes if not any(m.shape is s for m in self.left)]
+            shape = unmatched[0] if len(unmatched) == 1 else None
         if shape is None:
             for column in words.words:
                 self.source.place(column)
@@ -163,16 +163,9 @@ class Proposer:
             return axis_of_list(words.name, shape, listed, column, self.folder, levels=levels)
         for column in words.words:
             self.source.place(column)
-        column, every = words.words[-1], shape.frame.columns
-        most = placeholder(f"from coarse to fine, of {shorten(', '.join(every), 200)}")
-        keys = {
-            "name": words.name,
-            "levels": [most],
-            "columns": [column],
-            "areas": os.path.relpath(shape.path, self.folder),
-        }
-        reason = f"{shape.path.name} has no column that is called like {column}"
-        return ProposedAxis(keys, reason, shape)
+        listed = shape.leaf
+        made = axis_of_list(words.name, shape, listed, words.words[-1], self.folder)
+        return replace(made, reason=f"{made.reason}; its name does not say so: check that")
 
     def _numbered(self, words: AxisWords, shape: ListShape | None) -> ProposedAxis:
         """Return the axis of a code's first characters, or of squares."""
@@ -244,9 +237,8 @@ class Proposer:
 
     def _unmatched(self, name: str, shape: ListShape) -> ProposedAxis:
         """Return the axis of a list of which the table has no column by name."""
-        listed = shape.parents[0] if shape.parents is not None else shape.finest
-        column = placeholder(f"the table's column of {listed}")
-        return axis_of_list(name, shape, listed, column, self.folder)
+        column = placeholder(f"the table's column of {shape.leaf}")
+        return axis_of_list(name, shape, shape.leaf, column, self.folder)
 
 
 def with_product(

@@ -163,9 +163,8 @@ def axis_of_list(
         **({"names": names} if names else {}),
     }
     if column.startswith("<"):
-        reason = (
-            f"no column of the table is called like {listed} of {shape.path.name}, or several are"
-        )
+        why = f"the name of no column of the table says that it holds {listed} of {shape.path.name}"
+        reason = f"{why}; --axis {name}=COLUMN does"
     else:
         reason = f"{column} is {listed} of {shape.path.name}"
     return ProposedAxis(keys, reason + notes, shape)
@@ -188,10 +187,12 @@ def _rule(
     if shape.parents is not None and shape.parents[0] == listed:
         _, parent, depths = shape.parents
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
-        return {"levels": levels, "parent": parent, **code}, f", {parent} its parent"
-    if len(shape.levels_above(listed).levels) > 1:
+        return {"levels": levels, "parent": parent, **code}, f", and {parent} its parent"
+    digits = shape.bureau_lengths(listed)
+    above = shape.levels_above(listed).levels[:-1]
+    if above and not (digits and not all(shape.begin(listed, one) for one in above)):
         return {}, ""
-    if digits := shape.bureau_lengths(listed):
+    if digits:
         levels = [BUREAU[n] for n in digits]
         said = f", whose first digits are {', '.join(levels)}"
         return {"levels": levels, "prefix": list(digits), **code}, said

@@ -100,7 +100,7 @@ def privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int
 
 
 def last_sections(sizes: Sizes, *, is_distribution: bool, has_attributes: bool) -> str:
-    """Return ``[allocation]``, ``[estimate]`` and ``[output]``."""
+    """Return ``[allocation]``, ``[estimate]``, ``[output]`` and a comment on ``[describe]``."""
     if is_distribution:
         return _DISTRIBUTION + _OUTPUT
     return _COUNTS.format(measure="all" if has_attributes else _measure(sizes)) + _OUTPUT
@@ -125,4 +125,8 @@ measure = "{measure}"   # "all": every possible cell; "survivors" where there ar
 _OUTPUT = """\
 [output]
 directory = "out"        # is created when the release is complete; must not exist
+
+# [describe]             # for readers: shown on the page and in exports
+# title = "…"            # what the table shows
+# unit  = "…"            # what is counted, such as workers
 """

@@ -138,6 +138,15 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
         raise ReleaseError(f"the manifest has other keys than a release's: {names}")
     made_by(manifest)
     _check_ledger(manifest["ledger"])
+    check_unchanged(folder, manifest)
+
+
+def check_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise unless the files of a directory are those that its manifest lists.
+
+    Raises:
+        ReleaseError: one is missing, one more is there, or one was changed.
+    """
     listed, there = manifest["files"], file_names(folder)
     for name in sorted({*listed, *there}):
         if name not in there:

@@ -237,6 +237,9 @@ def write_domain(path: Path, axis: Axis) -> None:
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     if axis.names:
         _write_names(path.with_name(f"{axis.name}.names.parquet"), axis)
+    if axis.shapes is not None:
+        text = axis.shapes.to_json(axis.labels[axis.shapes.level - 1])
+        path.with_name(f"{axis.name}.shapes.json").write_text(text, encoding="utf-8", newline="\n")
 
 
 def _write_names(path: Path, axis: Axis) -> None:
@@ -249,9 +252,15 @@ def _write_names(path: Path, axis: Axis) -> None:
 
 
 def domain_files(axis: Axis) -> list[str]:
-    """Return the files of an axis in a release directory: its list, and its names if it has any."""
+    """Return the files of an axis in a release directory: its list, its names and shapes if any."""
     names = [f"domain/{axis.name}.names.parquet"] if axis.names else []
-    return [f"domain/{axis.name}.parquet", *names]
+    shapes = [] if axis.shapes is None else [shapes_file(axis.name)]
+    return [f"domain/{axis.name}.parquet", *names, *shapes]
+
+
+def shapes_file(axis: str) -> str:
+    """Return the file with the shapes of an axis's areas, in a release directory: TopoJSON."""
+    return f"domain/{axis}.shapes.json"
 
 
 def cuboid_slug(levels: Levels) -> str:

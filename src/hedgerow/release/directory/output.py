@@ -99,11 +99,16 @@ def whole_or_not(output: Path) -> Iterator[Path]:
     """Open a folder that appears as ``output`` when it is filled, or not at all; for public data.
 
     Raises:
-        ReleaseError: the output exists.
+        ReleaseError: the output exists, or is left unfinished.
         MachineError: the disk is full or not writable.
     """
-    check_output(output)
     folder = staging_folder(output)
+    if folder.is_dir() and (folder / CONTENT).is_dir() and not (folder / KEY_FILE).exists():
+        raise ReleaseError(
+            f"{str(folder)!r} is of a run that is under way or was killed; remove it if none is "
+            f"under way, or name another place"
+        )
+    check_output(output)
     with machine_errors(f"cannot write to {str(folder)!r}"):
         make_folder(folder)
         try:

@@ -15,6 +15,7 @@ from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.machine import read_small_file
 from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
@@ -37,6 +38,7 @@ from hedgerow.release.directory.measurements import (
     noisy_file,
     read_counts,
     read_noisy,
+    shapes_file,
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.parquet_file import (
@@ -52,6 +54,7 @@ from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
 from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
+from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64
@@ -273,7 +276,7 @@ def _axis(folder: Path, described: Mapping[str, Any]) -> Axis:
         return Axis.from_leaves(name, areas, levels, described["told"], attribute=is_attribute)
     options = {key: described[key] for key in ("columns", "not_stated", "from_table")}
     axis = Axis.from_frame(name, areas, levels, **options, attribute=is_attribute)
-    return _named(folder, axis)
+    return _drawn(folder, _named(folder, axis))
 
 
 def _named(folder: Path, axis: Axis) -> Axis:
@@ -286,6 +289,20 @@ def _named(folder: Path, axis: Axis) -> Axis:
     if frame.is_empty() or not set(frame[LEVEL]) <= set(axis.levels):
         raise ReleaseError(f"{file} has no names of this axis's levels")
     return replace(axis, names=from_names_frame(frame, axis.labels, axis.levels, file))
+
+
+def _drawn(folder: Path, axis: Axis) -> Axis:
+    """Return an axis with the shapes of its areas, if the release has any."""
+    file = shapes_file(axis.name)
+    if not (folder / file).exists():
+        return axis
+    check_plain(folder, folder / file)
+    text = read_small_file(folder / file, MOST_BYTES, file, ReleaseError).decode("utf-8")
+    shapes = Shapes.from_json(text, axis.labels, file)
+    lacking = np.array([not area for area in shapes.areas]) & ~axis.is_not_stated(shapes.level)
+    if lacking.any():
+        raise ReleaseError(f"{file} lacks the shapes of some areas")
+    return replace(axis, shapes=shapes)
 
 
 def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:

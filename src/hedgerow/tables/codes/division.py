@@ -83,8 +83,11 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
     if areas.is_empty():
         raise TableError(f"{subject} is empty; it needs one row an area")
     column = areas[name]
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):
+        column = column.cast(pl.String)
     text = column.str.strip_chars() if column.dtype == pl.String else column
-    numbers = text.cast(pl.Float64, strict=False)
+    known = column.dtype.is_numeric() or column.dtype == pl.String
+    numbers = text.cast(pl.Float64, strict=False) if known else pl.Series([None], dtype=pl.Float64)
     fits = numbers.is_not_null() & (numbers.abs() < MOST)
     if not fits.fill_null(value=False).all():
         raise TableError(

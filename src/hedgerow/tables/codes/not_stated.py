@@ -48,14 +48,26 @@ def by_parent(not_stated: str | None, levels: Sequence[str], subject: str) -> By
     return ByParent(before, above.index(found[0]) + 1, after)
 
 
-def with_own_leaves(paths: pl.DataFrame, rule: ByParent) -> pl.DataFrame:
+def with_own_leaves(paths: pl.DataFrame, rule: ByParent, subject: str) -> pl.DataFrame:
     """Return the paths of leaves with one more in each area of a level, where there is none yet.
 
     Such a leaf hangs from its area alone: the levels between have its code.
+
+    Raises:
+        TableError: an area of these levels has that code and other leaves.
     """
     names = paths.columns
     uppers = paths.select(names[: rule.level]).unique(maintain_order=True)
     code = rule.codes(uppers[names[rule.level - 1]])
+    for between in names[rule.level : -1]:
+        genuine = paths.filter(
+            pl.col(between).is_in(code.implode()) & (pl.col(between) != pl.col(names[-1]))
+        )
+        if not genuine.is_empty():
+            raise TableError(
+                f"{subject}: not_stated makes the code {genuine[between][0][:80]!r}, which is that "
+                f"of a {between} with areas of its own; choose another"
+            )
     added = uppers.with_columns([code.alias(name) for name in names[rule.level :]])
     added = added.filter(~code.is_in(paths[names[-1]].implode()))
     return pl.concat([paths, added]) if len(added) else paths

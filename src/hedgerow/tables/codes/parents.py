@@ -49,8 +49,10 @@ class Parents(Rule):
         rows, up = self._up(areas, levels, subject)
         depth = _depths(up)[:-1]
         below = node = np.flatnonzero(depth > len(levels))
-        for _ in range(int(depth.max()) - len(levels)):
-            node = np.where(depth[node] > len(levels), up[node], node)
+        further, far = depth[below] - len(levels), up
+        while further.any():  # each round doubles the stride
+            node = np.where(further % 2 == 1, far[node], node)
+            further, far = further // 2, far[far]
         codes = rows["code"]
         return pl.DataFrame({"code": codes.gather(below), "leaf": codes.gather(node)})
 

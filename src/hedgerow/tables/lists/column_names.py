@@ -11,10 +11,10 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("name", "names", "nm", "label", "title", "description"), "name"),
 }
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_SHORT = re.compile(r"(?P<what>[a-z]{2,}?|[a-z]+\d)(?P<year>\d\d)?(?P<kind>cd|nm)")
-"""As Britain's lists have them: lsoa21cd, ladnm."""
-_DATED = re.compile(r"(geoid|geocode|code|name)\d\d")
-"""A word with the two digits of a year: GEOID20, SA2_CODE21."""
+_SHORT = re.compile(r"(?P<what>[a-z]{2,}?|[a-z]+\d)(?P<year>\d\d)?(?P<kind>cd|nmw?)")
+"""As Britain's lists have them: lsoa21cd, ladnm, and in Welsh ladnmw."""
+_DATED = re.compile(r"(geoid|geocode|code|name|aland|awater|pop|housing|intptlat|intptlon)\d\d")
+"""A word with the two digits of a year: GEOID20, SA2_CODE21, ALAND20."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ColumnName:
             if word in _KINDS:
                 kind = kind or _KINDS[word]
             elif short is not None:
-                kind = kind or _KINDS[short["kind"]]
+                kind = kind or _KINDS[short["kind"][:2]]
                 words.append(short["what"])
             elif word and not _YEAR.fullmatch(word):
                 words.append(word)

@@ -13,7 +13,8 @@ from hedgerow.tables.lists.column_names import ColumnName
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),
-    *("households", "lat", "lon", "long", "latitude", "longitude", "x", "y", "easting"),
+    *("households", "housing", "intptlat", "intptlon"),
+    *("lat", "lon", "long", "latitude", "longitude", "x", "y", "easting"),
     *("northing", "eastings", "northings", "objectid", "fid", "uri", "url"),
 }
 """Words of columns that are no level: figures, places, addresses."""
@@ -78,6 +79,11 @@ class ListShape:
         best = max(fitting, key=lambda c: (self.sizes[c.text], c.kind == "code", c.kind is None))
         return best.text
 
+    @property
+    def leaf(self) -> str:
+        """The column of codes that the deepest level has: of a list of parents, that of codes."""
+        return self.parents[0] if self.parents is not None else self.finest
+
     def column(self, text: str) -> ColumnName:
         """Return a column by its name."""
         return next(column for column in self.columns if column.text == text)
@@ -133,12 +139,20 @@ class ListShape:
         return self.column(text).kind == "code"
 
     def _names(self, levels: Sequence[str], full: pl.DataFrame) -> dict[str, str]:
-        """Return level → the column that has one name for each of its codes."""
+        """Return level → the column that has one name for each of its codes.
+
+        Names are in a column of names, or in one that is called like the codes without a word for
+        codes: ``Ethnic group`` beside ``Ethnic group Code``.
+        """
         found = dict[str, str]()
         for level in levels:
-            words = [self.column(level).words, *([()] if level == levels[-1] else [])]
+            mine = self.column(level)
+            words = [mine.words, *([()] if level == levels[-1] else [])]
             for column in self.columns:
-                fits = column.kind == "name" and column.text != level and column.words in words
+                is_name = column.kind == "name" and column.words in words
+                is_plain = column.kind is None and mine.kind == "code" and column.words
+                fits = is_name or (is_plain and column.words == mine.words)
+                fits = fits and column.text != level
                 if fits and _pairs(full, level, column.text) == full[level].n_unique():
                     found.setdefault(level, column.text)
         return found
@@ -191,6 +205,13 @@ class ListShape:
         if not known or len(length) != 1 or not codes.str.contains(r"^\d+$").all():
             return ()
         return tuple(n for n in BUREAU if n <= length[0]) if length[0] in BUREAU else ()
+
+    def begin(self, column: str, options: Sequence[str]) -> bool:
+        """Return whether codes begin with those of one other column, the only one there may be."""
+        if len(options) != 1:
+            return False
+        begins = pl.col(column).str.starts_with(pl.col(options[0])).all()
+        return bool(self.frame.select(begins).item())
 
     @cached_property
     def coordinates(self) -> tuple[str, str] | None:

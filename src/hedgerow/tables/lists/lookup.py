@@ -4,11 +4,6 @@ Constituencies, health areas, catchments: areas that are no level, and may overl
 table with a column of an axis's codes (of any of its levels) and a column of areas, one row a pair,
 as publishers ship them: with columns of names, with areas elsewhere, and with more rows than pairs.
 
-*Which column is what.* Codes stand in the columns that the release calls so (or those given as such
-columns). Of the others a column of names is one whose header is that of codes but for its end:
-``PCON25NM`` beside ``PCON25CD``, ``seat_name`` beside ``seat``. What is left is the column of
-areas, or the one that is given.
-
 *What is refused.* An area of which the axis has some codes and not all; and parts of one code (rows
 of a finer list, shares) in several areas, as nothing is known of parts. Where codes of a level all
 have one length, longer codes are parts of those that they begin with. Areas of which the axis has
@@ -25,12 +20,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import TableError, did_you_mean, of_public_table, shorten
+from hedgerow.errors import TableError, of_public_table, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.area_names import beside
+from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.database import open_database
 from hedgerow.tables.sources.source import describe_source, open_source, read_areas
-from hedgerow.tables.tree import TAKEN, Tree
+from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
 ROLE = "the lookup of areas"
@@ -101,11 +97,9 @@ class Lookup:
         subject = describe_source(source, ROLE)
         with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
             headers = list(opened.names)
-        called = _called(headers, codes or {}, subject)
-        number, level, own = _level_in(tree, list(called), subject)
-        own = [called[each] for each in own]
-        known = {*(called[name] for name in _known(tree) & called.keys()), *own}
-        column, names = _area_columns(headers, known, own, column, names, subject)
+        found = LookupColumns.of(tree, headers, column, names, codes or {}, subject)
+        number, level, own = found.axis, found.level, list(found.codes)
+        column, names = found.area, found.names
         rest = [header for header in headers if header not in {*own, column}]
         read = read_areas(source, headers, numbers=rest, role=ROLE)
         every = read.drop_nulls(column).unique()
@@ -116,14 +110,14 @@ class Lookup:
         placed = every.join(domain, on=own, how="left")
         inside = _inside(placed, own, column, axis, level, subject)
         _check_split(inside, own, column, subject)
-        found = inside.select(column, NODE).unique().sort(column, NODE)
-        areas = found[column].unique(maintain_order=True)
-        begin = found[column].search_sorted(areas).to_numpy().astype(np.int64)
-        nodes = found[NODE].to_numpy().astype(np.int64)
+        pairs = inside.select(column, NODE).unique().sort(column, NODE)
+        areas = pairs[column].unique(maintain_order=True)
+        begin = pairs[column].search_sorted(areas).to_numpy().astype(np.int64)
+        nodes = pairs[NODE].to_numpy().astype(np.int64)
         return cls(
             number, level, areas, np.append(begin, len(nodes)), nodes,
             names=None if names is None else _named(inside, column, names, areas, subject),
-            outside=axis.size(level) - found[NODE].n_unique(),
+            outside=axis.size(level) - pairs[NODE].n_unique(),
             elsewhere=every[column].n_unique() - len(areas),
         )  # fmt: skip
 
@@ -178,122 +172,12 @@ class Lookup:
         return found
 
 
-def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
-    """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    found = [
-        (number, *deepest)
-        for number, axis in enumerate(tree.axes)
-        if (deepest := _deepest_in(axis, names)) is not None
-    ]
-    if len(found) != 1:
-        every = [column for axis in tree.axes for column in axis.columns]
-        which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
-        fault = f"has codes of the axes {which}" if found else "has no column of an axis's codes"
-        raise TableError(
-            f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
-            f"release ({shorten(', '.join(every), 200)}); its columns are "
-            f"{shorten(', '.join(names), 200)}"
-        )
-    return found[0]
-
-
-def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | None:
-    for level in range(axis.depth, 0, -1):
-        codes = list(axis.keys(level).columns)
-        if set(codes) <= set(names):
-            return level, codes
-        if axis.product is None and axis.levels[level - 1] in names:
-            return level, [axis.levels[level - 1]]
-    return None
-
-
-def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
-    """Return what columns are called in the release → their headers.
-
-    Raises:
-        TableError: a column that the lookup does not have, or two that are called the same.
-    """
-    for header in codes:
-        if header not in headers:
-            raise TableError(
-                f"{subject} has no column {shorten(header)!r}; its columns are "
-                f"{shorten(', '.join(headers), 200)}{did_you_mean(header, headers)}"
-            )
-    if len({*codes.values()}) < len(codes):
-        raise TableError(f"{subject}: two columns are said to have the same codes; name one")
-    taken = {*codes.values()}
-    found = {header: header for header in headers if header not in codes and header not in taken}
-    return found | {name: header for header, name in codes.items()}
-
-
-def _known(tree: Tree) -> set[str]:
-    """Return all that levels and columns are called in the release."""
-    return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
-
-
-_END = re.compile(r"[ _.-]*(?:codes?|cds?|ids?|(names?|nms?w?))$", re.IGNORECASE)
-"""What headers of codes and of names end with: the group is of names."""
-
-
 _SHARE = re.compile(
     r"(?:^|[^a-z])(?:weights?|shares?|proportions?|percent(?:age)?|fractions?|ratios?|a?fact)"
     r"(?:$|[^a-z])",
     re.IGNORECASE,
 )
 """What headers say of columns with shares of a code."""
-
-
-def _stem(header: str) -> str:
-    """Return what a column of codes and that of their names have in common."""
-    return _END.sub("", header).casefold()
-
-
-def _is_of_names(header: str) -> bool:
-    end = _END.search(header)
-    return end is not None and end.group(1) is not None
-
-
-def _area_columns(
-    headers: Sequence[str],
-    known: set[str],
-    codes: Sequence[str],
-    column: str | None,
-    names: str | None,
-    subject: str,
-) -> tuple[str, str | None]:
-    """Return the column of areas, and that of their names if there is one."""
-    others = [header for header in headers if header not in known]
-    for given, what in ((column, "areas"), (names, "names")):
-        if given is not None and given not in others:
-            raise TableError(
-                f"{subject} has no column of {what} {shorten(given)!r}; beside levels it has "
-                f"{shorten(', '.join(others), 200) or 'none'}{did_you_mean(given, others)}"
-            )
-    if column is None:
-        of_codes = {_stem(code) for code in codes}
-        left = [
-            each for each in others
-            if each != names and not (_is_of_names(each) and (
-                _stem(each) in of_codes
-                or any(_stem(each) == _stem(o) for o in others if not _is_of_names(o))
-            ))
-        ]  # fmt: skip
-        if len(left) != 1:
-            raise TableError(
-                f"{subject} has {len(left)} columns beside those of the axis"
-                + (f" ({shorten(', '.join(left), 200)}); say which holds the areas (column=…, "
-                   f"--area-column), and which their names, if any (names=…, --area-names)"
-                   if left else "; it needs one with the areas")
-            )  # fmt: skip
-        column = left[0]
-    if column in TAKEN:
-        raise TableError(
-            f"{subject}: areas cannot be called {column!r}, as a release's columns are"
-        )
-    if names is None and not _is_of_names(column):
-        alike = [o for o in others if _is_of_names(o) and _stem(o) == _stem(column)]
-        names = alike[0] if len(alike) == 1 else None
-    return column, names
 
 
 def _inside(

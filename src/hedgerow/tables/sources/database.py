@@ -1,5 +1,6 @@
 """The private database: DuckDB in memory, where a confidential table is grouped once."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -23,7 +24,7 @@ from hedgerow.errors import (
 )
 from hedgerow.kernels import core_count
 from hedgerow.machine import usable_memory
-from hedgerow.tables.sources.odbc import OdbcRows, secrets_of, shown_connection
+from hedgerow.tables.sources.odbc import SECRET, OdbcRows, secrets_of, shown_connection
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
@@ -110,6 +111,7 @@ def sql_text(text: str) -> str:
 # A query to a database, read through ADBC or ODBC. No message ever holds a password.
 
 ODBC = "odbc"
+UNCLEAR = "the URL has no clear parts; in a user or a password write @ / ? # as %40 %2F %3F %23"
 DRIVERS = {
     "sqlite": "adbc_driver_sqlite.dbapi",
     "postgresql": "adbc_driver_postgresql.dbapi",
@@ -122,6 +124,7 @@ READ_ONLY = {
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
 }
 READ_ONLY["postgres"] = READ_ONLY["postgresql"]
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 
 
 @dataclass(frozen=True)
@@ -150,9 +153,11 @@ class Query:
         check_type("a database URL", self.url, str, "a text", TableError)
         check_type("a query", self.sql, str, "a text, one SELECT", TableError)
         if self.scheme not in DRIVERS:
+            # what stands before :// of no URL may be a connection string with a password
+            given = repr(shorten(self.scheme)) if _SCHEME.match(self.scheme) else "something else"
             raise TableError(
                 "a database URL must begin with sqlite:///, postgresql:// or odbc://; "
-                f"got one that begins with {shorten(self.scheme or 'something else')!r}"
+                f"got one that begins with {given}"
             )
         if self.scheme == ODBC and not self.place.removeprefix("odbc://"):
             raise TableError(
@@ -293,15 +298,21 @@ def _address(query: Query, subject: str) -> str:
 def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
     """Turn the driver's errors into ours; its words, without the password, stay confidential."""
     try:
-        yield
-    except HedgerowError:
+        try:
+            yield
+        except HedgerowError:
+            raise
+        except (pa.ArrowException, OSError, _errors(query)) as error:
+            text = _without_secrets(query, error)
+            raise TableError(f"{subject} {sentence}", confidential=text) from None
+    except TableError as error:
+        error.__context__ = None  # the driver's words
         raise
-    except (pa.ArrowException, OSError, _errors(query)) as error:
-        text = _without_secrets(query, error)
-        raise TableError(f"{subject} {sentence}", confidential=text) from None
 
 
 def _without_secrets(query: Query, error: BaseException) -> str:
+    if query.scheme not in {ODBC, "sqlite"} and _split(query.url) is None:
+        return UNCLEAR
     text = str(error).replace(query.url, query.place)
     for secret in _secrets(query):
         text = text.replace(secret, "…")
@@ -314,13 +325,13 @@ def _errors(query: Query) -> type[Exception]:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a URL, or None where it has none."""
+    """Return the parts of a URL; None where it has none, or where a password may be in several."""
     try:
         parts = urlsplit(url)
         _ = parts.hostname, parts.password
     except ValueError:
         return None
-    return parts
+    return None if "@" in parts.path + parts.query + parts.fragment else parts
 
 
 def _secrets(query: Query) -> list[str]:
@@ -331,5 +342,6 @@ def _secrets(query: Query) -> list[str]:
     if parts is None:
         return [query.url.partition("://")[2]]
     written = [parts.password or ""]
-    written += [p.partition("=")[2] for p in parts.query.split("&") if p.startswith("password=")]
+    options = [option.partition("=") for option in parts.query.split("&")]
+    written += [value for key, _, value in options if SECRET.search(unquote(key))]
     return [text for word in written if word for text in (word, unquote(word))]

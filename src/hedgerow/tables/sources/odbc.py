@@ -16,8 +16,25 @@ LONGEST_TEXT = 4096
 
 ROWS = 1 << 16
 
-_SECRET = re.compile("pwd|pass|secret|token|key", re.IGNORECASE)
+SECRET = re.compile("pwd|pass|secret|token|key", re.IGNORECASE)
+"""What the names of options that hold a secret have in them."""
+
+_BARE = re.compile(
+    r"(?:^|[;/])\s*(?:driver|dsn|server|servername|host|uid|pwd|password|user id)\s*=[^;]*;"
+    r"|;\s*(?:driver|dsn|server|servername|host|uid|pwd|password|user id)\s*=",
+    re.IGNORECASE,
+)
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)(?:;|$)")
+
+
+def is_connection(text: str) -> bool:
+    """Return whether a text that should name a file is a connection string, without odbc://.
+
+    Example:
+        >>> is_connection("Driver={PostgreSQL};Server=host;PWD=secret"), is_connection("a;b=1.csv")
+        (True, False)
+    """
+    return _BARE.search(text) is not None
 
 
 def shown_connection(connection: str) -> str:
@@ -36,7 +53,7 @@ def secrets_of(connection: str) -> list[str]:
         value
         for key, value in _parts(connection)
         # "no" or "1" of another option would be found in any word
-        if key.lower() not in SHOWN and (len(value) > 3 or _SECRET.search(key))
+        if key.lower() not in SHOWN and (len(value) > 3 or SECRET.search(key))
     ]
     meant = [v[1:-1].replace("}}", "}") for v in hidden if v.startswith("{")]
     return [connection, *sorted((v for v in [*hidden, *meant] if v), key=len, reverse=True)]

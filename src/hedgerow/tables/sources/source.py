@@ -1,5 +1,6 @@
 """Where a table comes from: files, data frames, queries; all become one relation of text codes."""
 
+import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from hedgerow.tables.sources.database import (
     translate_duckdb_errors,
 )
 from hedgerow.tables.sources.files import Relation, open_file, without_mark
+from hedgerow.tables.sources.odbc import is_connection
 from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
@@ -60,7 +62,7 @@ def _arrow(frame: Any, subject: str) -> pa.Table:
         if isinstance(frame, dict):
             return pa.table(frame)
         return pa.RecordBatchReader.from_stream(frame).read_all()
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, duckdb.Error, OverflowError, TypeError, ValueError) as error:
         raise TableError(
             f"{subject} is no table: its columns must have one length, and each a type of Arrow's",
             confidential=str(error),
@@ -133,6 +135,11 @@ def describe_source(source: Any, role: str) -> str:
         return f"{role} at {source.place}"
     if isinstance(source, str) and "://" in source:  # it may hold a password: never shown
         raise TableError(f"{role} is a database URL; it needs a query: Query(url, sql)")
+    if is_file(source) and is_connection(os.fspath(source)):
+        raise TableError(
+            f"{role} is a connection string of ODBC; write odbc:// before it, in a query: "
+            f"Query(url, sql)"
+        )
     return f"{role} {source}" if is_file(source) else role
 
 

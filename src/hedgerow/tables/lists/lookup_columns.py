@@ -1,0 +1,193 @@
+"""Which column of a lookup is what: codes of an axis, areas, names of areas.
+
+Codes stand in the columns that the release calls so (or those given as such columns). Of the others
+a column of names is one whose header is that of codes but for the word that says so: ``PCON25NM``
+beside ``PCON25CD``, ``seat_name`` beside ``seat``. What is left is the column of areas, or the one
+that is given.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hedgerow.errors import TableError, did_you_mean, shorten
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.column_names import ColumnName
+from hedgerow.tables.tree import TAKEN, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class LookupColumns:
+    """The columns of a lookup.
+
+    Attributes:
+        axis: its number, 0..A−1.
+        level: 1..L, whose codes the lookup has.
+        codes: its columns of these codes.
+        area: its column of areas.
+        names: its column of their names, if there is one.
+    """
+
+    axis: int
+    level: int
+    codes: tuple[str, ...]
+    area: str
+    names: str | None
+
+    @classmethod
+    def of(
+        cls,
+        tree: Tree,
+        headers: Sequence[str],
+        area: str | None,
+        names: str | None,
+        codes: Mapping[str, str],
+        subject: str,
+    ) -> "LookupColumns":
+        """Return which of a lookup's headers are what; arguments as in `Lookup.of`.
+
+        Raises:
+            TableError: no column of an axis, or of several; no column of areas, or several.
+        """
+        called = _called(headers, _codes_said(tree, codes), subject)
+        axis, level, own = _level_in(tree, list(called), subject)
+        own = [called[each] for each in own]
+        known = {*(called[name] for name in _known(tree) & called.keys()), *own}
+        area, names = _area_columns(headers, known, own, area, names, subject)
+        return cls(axis, level, tuple(own), area, names)
+
+
+def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
+    """Return the axis, its deepest level that a table has the codes of, and their columns."""
+    found = [
+        (number, *deepest)
+        for number, axis in enumerate(tree.axes)
+        if (deepest := _deepest_in(axis, names)) is not None
+    ]
+    if len(found) != 1:
+        every = [column for axis in tree.axes for column in axis.columns]
+        which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
+        fault = f"has codes of the axes {which}" if found else "has no column of an axis's codes"
+        said = next(iter(_levels_by_name(tree)), "")
+        say = f"say which level's codes a column has: --area-codes COLUMN={shorten(said, 60)}"
+        raise TableError(
+            f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
+            f"release ({shorten(', '.join(every), 200)}); its columns are "
+            f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
+        )
+    return found[0]
+
+
+def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | None:
+    for level in range(axis.depth, 0, -1):
+        codes = list(axis.keys(level).columns)
+        if set(codes) <= set(names):
+            return level, codes
+        if axis.product is None and axis.levels[level - 1] in names:
+            return level, [axis.levels[level - 1]]
+    return None
+
+
+def _codes_said(tree: Tree, codes: Mapping[str, str]) -> dict[str, str]:
+    """Return header → the release's column of the codes, which may be said as ``origin.town``.
+
+    Raises:
+        TableError: the release has no such level or column.
+    """
+    known, found, levels = _known(tree), dict[str, str](), _levels_by_name(tree)
+    for header, said in codes.items():
+        if said not in known and said not in levels:
+            raise TableError(
+                f"the codes of {shorten(header)!r} cannot be those of {shorten(said)!r}: the "
+                f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
+                f"{did_you_mean(said, [*levels, *known])}"
+            )
+        columns = [] if said in known else levels[said]
+        found[header] = columns[0] if len(columns) == 1 else said
+    return found
+
+
+def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
+    """Return the name of each level, as in a plan → its columns of codes."""
+    return {
+        tree.name_of(tuple(k if each is axis else 0 for each in tree.axes)): list(
+            axis.keys(k).columns
+        )
+        for axis in tree.axes
+        for k in range(1, axis.depth + 1)
+    }
+
+
+def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
+    """Return what columns are called in the release → their headers.
+
+    Raises:
+        TableError: a column that the lookup does not have, or two that are called the same.
+    """
+    for header in codes:
+        if header not in headers:
+            raise TableError(
+                f"{subject} has no column {shorten(header)!r}; its columns are "
+                f"{shorten(', '.join(headers), 200)}{did_you_mean(header, headers)}"
+            )
+    if len({*codes.values()}) < len(codes):
+        raise TableError(f"{subject}: two columns are said to have the same codes; name one")
+    taken = {*codes.values()}
+    found = {header: header for header in headers if header not in codes and header not in taken}
+    return found | {name: header for header, name in codes.items()}
+
+
+def _known(tree: Tree) -> set[str]:
+    """Return all that levels and columns are called in the release."""
+    return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
+
+
+def _words(header: str) -> tuple[str, ...]:
+    """Return what a column of codes and that of their names have in common."""
+    return ColumnName.of(header).words
+
+
+def _is_of_names(header: str) -> bool:
+    return ColumnName.of(header).kind == "name"
+
+
+def _area_columns(
+    headers: Sequence[str],
+    known: set[str],
+    codes: Sequence[str],
+    column: str | None,
+    names: str | None,
+    subject: str,
+) -> tuple[str, str | None]:
+    """Return the column of areas, and that of their names if there is one."""
+    others = [header for header in headers if header not in known]
+    for given, what in ((column, "areas"), (names, "names")):
+        if given is not None and given not in others:
+            raise TableError(
+                f"{subject} has no column of {what} {shorten(given)!r}; beside levels it has "
+                f"{shorten(', '.join(others), 200) or 'none'}{did_you_mean(given, others)}"
+            )
+    if column is None:
+        of_codes = {_words(code) for code in codes}
+        left = [
+            each for each in others
+            if each != names and not (_is_of_names(each) and (
+                _words(each) in of_codes
+                or any(_words(each) == _words(o) for o in others if not _is_of_names(o))
+            ))
+        ]  # fmt: skip
+        if len(left) != 1:
+            raise TableError(
+                f"{subject} has {len(left)} columns beside those of the axis"
+                + (f" ({shorten(', '.join(left), 200)}); say which holds the areas (column=…, "
+                   f"--area-column), and which their names, if any (names=…, --area-names)"
+                   if left else "; it needs one with the areas")
+            )  # fmt: skip
+        column = left[0]
+    if column in TAKEN:
+        raise TableError(
+            f"{subject}: areas cannot be called {column!r}, as a release's columns are"
+        )
+    if names is None and not _is_of_names(column):
+        alike = [o for o in others if _is_of_names(o) and _words(o) == _words(column)]
+        names = alike[0] if len(alike) == 1 else None
+    return column, names

@@ -1,0 +1,168 @@
+"""Rings of areas, brought onto a grid with every border once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes
+from hedgerow.tables.maps.topology import Topology, starts_of
+
+FULL_TURN = 360.0
+
+Simplify = Callable[[Topology, NDArray[np.bool_]], Topology]
+"""Takes borders, and bool (rings): those without which an area would vanish."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rings:
+    """The rings of polygons of areas, each in full.
+
+    Attributes:
+        points: float64 (points, 2), ring by ring; the first of a ring is not repeated.
+        ring: int64 (points), ascending: the ring of each.
+        polygon: int64 (rings), ascending: the polygon of each, its outer ring first.
+        area: int64 (polygons), ascending: the area of each.
+    """
+
+    points: Float64
+    ring: Int64
+    polygon: Int64
+    area: Int64
+
+
+def shapes_of(
+    level: int, areas: int, rings: Rings, simplify: Simplify, *, geographic: bool
+) -> Shapes:
+    """Return the simplified shapes of the areas of a level.
+
+    Neighbours share a border where they have the same points on the grid, of which the longer side
+    has 2¹⁵ steps. Rings that vanish on it are left out, but no area is.
+
+    Args:
+        level: of the axis.
+        areas: how many there are.
+        rings: of those that have a shape.
+        simplify: the borders.
+        geographic: whether points are in degrees.
+
+    Raises:
+        TableError: there are too many borders.
+    """
+    where = rings.points
+    if geographic:
+        where = np.column_stack([unwrapped(where[:, 0]), where[:, 1]])
+    translate = where.min(axis=0)
+    scale = float(np.ptp(where, axis=0).max()) / GRID or 1.0
+    steps = np.rint((where - translate) / scale).astype(np.int64)
+    owner = rings.area[rings.polygon]
+    points, ring = _on_grid(steps, rings.ring, owner, areas)
+    keeps = np.unique(ring)
+    topology = Topology.of(points, np.searchsorted(keeps, ring), len(keeps))
+    largest = _largest(np.abs(topology.areas_twice), owner[keeps], areas)
+    needed = np.isin(np.arange(len(keeps)), largest)
+    topology, polygons = _used(*_polygons(simplify(topology, needed), keeps, rings, areas))
+    corner = (float(translate[0]), float(translate[1]))
+    return Shapes(
+        level, geographic, (scale, scale), corner, topology.points, topology.arc_start, polygons
+    )
+
+
+def unwrapped(longitudes: Float64) -> Float64:
+    """Return longitudes so that areas on both sides of the date line stand beside each other."""
+    if not len(longitudes) or np.ptp(longitudes) <= FULL_TURN / 2:
+        return longitudes
+    every = np.unique(longitudes)
+    gaps = np.diff(every)
+    if gaps.max() <= FULL_TURN - np.ptp(every):
+        return longitudes
+    west = every[np.argmax(gaps)]
+    return np.where(longitudes <= west, longitudes + FULL_TURN, longitudes)
+
+
+def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64, Int64]:
+    """Return rings without repeated points; one of each area that would vanish is a small square.
+
+    Returns:
+        points: int64 (points, 2).
+        ring: int64 (points), ascending: the ring of each; rings without any have vanished.
+    """
+    rings = len(area)
+    start = np.searchsorted(ring, np.arange(rings + 1))
+    before = np.arange(-1, len(ring) - 1)
+    before[start[:-1]] = start[1:] - 1
+    differs = (points != points[before]).any(axis=1)
+    points, ring = points[differs], ring[differs]
+    size = _twice(points, ring, rings)
+    largest = _largest(size, area, areas)
+    lost = largest[(largest >= 0) & (size[np.maximum(largest, 0)] == 0)]
+    is_kept = (size > 0)[ring]
+    corner = np.zeros((rings, 2), dtype=np.int64)
+    corner[ring[::-1]] = points[::-1]
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    added = (corner[lost][:, None, :] + square).reshape(-1, 2)
+    points = np.concatenate([points[is_kept], added])
+    ring = np.concatenate([ring[is_kept], np.repeat(lost, len(square))])
+    order = np.argsort(ring, kind="stable")
+    return points[order], ring[order]
+
+
+def _twice(points: Int64, ring: Int64, rings: int) -> Int64:
+    """Return twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points."""
+    start = np.searchsorted(ring, np.arange(rings + 1))
+    after = np.arange(1, len(ring) + 1)
+    filled = np.diff(start) > 0
+    after[start[1:][filled] - 1] = start[:-1][filled]
+    x, y = points[:, 0], points[:, 1]
+    cross = x * y[after] - x[after] * y
+    sums = np.zeros(rings, dtype=np.int64)
+    np.add.at(sums, ring, cross)
+    return np.abs(sums)
+
+
+def _largest(size: Int64, area: Int64, areas: int) -> Int64:
+    """Return the largest ring of each area; -1 where it has none."""
+    order = np.lexsort((size, area))
+    largest = np.full(areas, -1, dtype=np.int64)
+    largest[area[order]] = order
+    return largest
+
+
+def _polygons(
+    topology: Topology, keeps: Int64, rings: Rings, areas: int
+) -> tuple[Topology, tuple[Polygons, ...]]:
+    """Return the polygons of each area: rings that have not vanished, the outer one first."""
+    outer = np.flatnonzero(np.diff(rings.polygon, prepend=-1) > 0)
+    there = keeps[topology.areas_twice != 0]
+    is_whole = np.isin(outer, there)
+    start, arcs = topology.ring_start.tolist(), topology.arcs.tolist()
+    of_polygon = dict[int, list[tuple[int, ...]]]()
+    for number in there[is_whole[rings.polygon[there]]].tolist():
+        place = int(np.searchsorted(keeps, number))
+        own = of_polygon.setdefault(int(rings.polygon[number]), [])
+        own.append(tuple(arcs[start[place] : start[place + 1]]))
+    made: list[list[tuple[tuple[int, ...], ...]]] = [[] for _ in range(areas)]
+    for polygon, own in of_polygon.items():
+        made[int(rings.area[polygon])].append(tuple(own))
+    return topology, tuple(map(tuple, made))
+
+
+def _used(topology: Topology, areas: tuple[Polygons, ...]) -> tuple[Topology, tuple[Polygons, ...]]:
+    """Return the borders that areas have, numbered anew."""
+    flat = [arc for each in areas for polygon in each for ring in polygon for arc in ring]
+    used = np.unique(np.maximum(flat, np.invert(flat))).astype(np.int64)
+    new = np.full(len(topology.arc_start) - 1, -1)
+    new[used] = np.arange(len(used))
+    number = [int(i) for i in new]
+    runs = np.split(topology.points, topology.arc_start[1:-1])
+    parts = [runs[i] for i in used.tolist()]
+    made = replace(topology, points=np.concatenate(parts), arc_start=starts_of(parts))
+
+    def renamed(ring: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(number[arc] if arc >= 0 else ~number[~arc] for arc in ring)
+
+    return made, tuple(
+        tuple(tuple(renamed(ring) for ring in polygon) for polygon in each) for each in areas
+    )

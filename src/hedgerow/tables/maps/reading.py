@@ -1,0 +1,225 @@
+"""Shapes of areas from a public file: GeoParquet, GeoJSON, GeoPackage, and what else GDAL reads."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import shapely
+from numpy.typing import NDArray
+
+from hedgerow.errors import MachineError, TableError, did_you_mean, shorten
+from hedgerow.machine import check_plain
+from hedgerow.tables.maps.drawn import Rings, shapes_of
+from hedgerow.tables.maps.shapes import GRID, MOST_AREAS, MOST_POINTS, Shapes
+from hedgerow.tables.maps.topology import Topology
+
+MOST_GIVEN = 20_000_000
+MOST_BYTES = 1 << 31
+"""Of the file and its points: a larger one is refused before it fills the memory."""
+
+GEOMETRY = "geometry"
+PARQUET = (".parquet", ".geoparquet")
+POLYGONS = (3, 6)
+"""shapely's numbers for polygons and multipolygons."""
+
+
+@dataclass(frozen=True, slots=True)
+class AreaCodes:
+    """The codes that shapes are wanted for.
+
+    Attributes:
+        columns: for each level what the table calls its codes.
+        labels: for each level its codes.
+        placeless: for each level bool (nodes): which may be without a shape.
+    """
+
+    columns: Sequence[str]
+    labels: Sequence[pl.Series]
+    placeless: Sequence[NDArray[np.bool_]]
+
+
+def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> Shapes:
+    """Return the shapes of the areas of one level: the finest of which the file has all.
+
+    Shapes of other codes are left out.
+
+    Args:
+        path: of the file.
+        codes: of the axis.
+        key: the file's column of codes; that of a level, if not given.
+
+    Raises:
+        TableError: the file cannot be read, has no such column, lacks areas, or has shapes that are
+            no areas.
+        MachineError: a library is missing, or there is not enough memory.
+    """
+    subject = f"the file of shapes {shorten(str(path), 200)!r}"
+    given = _read(Path(path), subject)
+    level, key = _level(given, codes, key, subject)
+    shapes, labels = dict(zip(map(str, given[key]), given[GEOMETRY], strict=True)), codes.labels
+    own = [shapes.get(code) for code in labels[level - 1]]
+    _check(own, labels[level - 1], codes.placeless[level - 1], subject)
+    polygons = np.array(own, dtype=object)
+    geographic = _is_geographic(given, polygons)
+    return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
+
+
+def _rings(polygons: NDArray[Any]) -> Rings:
+    """Return the rings of polygons and multipolygons, None for areas without."""
+    parts, area = shapely.get_parts(polygons, return_index=True)
+    rings, polygon = shapely.get_rings(parts, return_index=True)
+    points, ring = shapely.get_coordinates(rings, return_index=True)
+    closing = np.flatnonzero(np.append(np.diff(ring) > 0, True))
+    return Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area)
+
+
+def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
+    """Return borders of at most `MOST_POINTS`, simplified no more than that takes.
+
+    Args:
+        topology: the borders.
+        needed: bool (rings): those without which an area would vanish.
+
+    Raises:
+        TableError: there are too many borders.
+    """
+    count = len(topology.arc_start) - 1
+    owner = np.repeat(np.arange(count), np.diff(topology.arc_start))
+    lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
+    tolerance = 1.0
+    while tolerance <= GRID / 64:
+        kept = shapely.simplify(lines, tolerance, preserve_topology=False)
+        points, arc = shapely.get_coordinates(kept, return_index=True)
+        made = topology.with_points(np.rint(points).astype(np.int64), arc, needed)
+        if len(made.points) <= MOST_POINTS:
+            return made
+        tolerance *= 1.5
+    raise TableError(
+        f"the shapes have {len(topology.points):,} border points, too many to draw even "
+        f"simplified; give shapes of a coarser level"
+    )
+
+
+def _read(path: Path, subject: str) -> Any:
+    """Return the file as a frame of geopandas."""
+    if not os.path.lexists(path):
+        raise TableError(f"{subject} does not exist; check its path")
+    check_plain(path, subject, TableError)
+    if path.stat().st_size > MOST_BYTES:
+        raise TableError(f"{subject} is larger than 2 GB; simplify it first")
+    try:
+        import_module("pyogrio")
+        geopandas = import_module("geopandas")
+    except ImportError:
+        raise MachineError(
+            "shapes need geopandas and pyogrio: pip install 'hedgerow[geo]'"
+        ) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if path.suffix.lower() in PARQUET:
+                read = geopandas.read_parquet(path)
+                own = read.geometry.name
+                return read if own == GEOMETRY else read.rename_geometry(GEOMETRY)
+            read = geopandas.read_file(path, engine="pyogrio")
+    except MemoryError:
+        raise MachineError(f"cannot read {subject}: out of memory") from None
+    except PermissionError:
+        raise MachineError(f"no permission to read {subject}") from None
+    except Exception as error:  # noqa: BLE001 - GDAL has as many as it has formats
+        raise TableError(
+            f"{subject} cannot be read ({type(error).__name__}); give GeoParquet, GeoJSON, "
+            f"GeoPackage or a shapefile"
+        ) from None
+    if GEOMETRY not in read.columns:
+        raise TableError(f"{subject} has no geometry; name a file of areas")
+    return read
+
+
+def _level(given: Any, codes: AreaCodes, key: str | None, subject: str) -> tuple[int, str]:
+    """Return the finest level of which the file has all codes, and its column of them."""
+    there = [str(name) for name in given.columns if name != GEOMETRY]
+    if key is not None and key not in there:
+        raise TableError(
+            f"{subject} has no column {shorten(key, 80)!r}; it has "
+            f"{shorten(', '.join(there), 300)}{did_you_mean(key, there)}"
+        )
+    if not len(given):
+        raise TableError(f"{subject} is empty; it needs one shape an area")
+    lacking: list[tuple[int, str]] = []
+    levels = list(enumerate(zip(codes.columns, codes.labels, strict=True), start=1))
+    for level, (name, labels) in reversed(levels):
+        column = key or next((one for one in (name, labels.name) if one in there), None)
+        if column is None:
+            continue
+        known = pl.Series(list(map(str, given[column])), dtype=pl.String)
+        is_missing = ~labels.is_in(known.implode()) & ~pl.Series(codes.placeless[level - 1])
+        missing = labels.filter(is_missing)
+        if missing.is_empty():
+            twice = known.filter(known.is_duplicated() & known.is_in(labels.implode()))
+            if len(twice):
+                raise TableError(
+                    f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
+                )
+            _check_size(labels, subject)
+            return level, column
+        told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
+        lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
+    if not lacking:
+        raise TableError(
+            f"no column of {subject} ({shorten(', '.join(there), 200)}) is called like one of the "
+            f"axis ({shorten(', '.join(codes.columns), 200)}); name it with shapes_key"
+        )
+    raise TableError(f"{subject}: {min(lacking)[1]}; give a file with all areas of one level")
+
+
+def _check_size(labels: pl.Series, subject: str) -> None:
+    if len(labels) > MOST_AREAS:
+        raise TableError(
+            f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
+            f"{len(labels):,}; give shapes of a coarser level"
+        )
+
+
+def _check(
+    shapes: Sequence[Any], labels: pl.Series, placeless: NDArray[np.bool_], subject: str
+) -> None:
+    """Raise unless every shape that is there is an area.
+
+    Raises:
+        TableError: one is none.
+    """
+    for code, shape, may_lack in zip(labels, shapes, placeless, strict=True):
+        if shape is None and not may_lack:
+            raise TableError(f"{shorten(code, 40)!r} has no geometry in {subject}")
+        if shape is None:
+            continue
+        of = f"the shape of {shorten(code, 40)!r} in {subject}"
+        if shapely.get_type_id(shape) not in POLYGONS:
+            raise TableError(f"{of} is a {shape.geom_type}, not an area")
+        if shape.is_empty:
+            raise TableError(f"{of} is empty")
+    every = np.array([shape for shape in shapes if shape is not None], dtype=object)
+    if shapely.get_num_coordinates(every).sum() > MOST_GIVEN:
+        raise TableError(
+            f"{subject} has more than {MOST_GIVEN:,} points; simplify it first, as a map of a page "
+            f"needs far fewer"
+        )
+    if not np.isfinite(shapely.get_coordinates(every)).all():
+        raise TableError(f"{subject} has coordinates that are no numbers")
+    if np.abs(shapely.get_coordinates(every)).max(initial=0) > 1e12:
+        raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")
+
+
+def _is_geographic(given: Any, polygons: NDArray[Any]) -> bool:
+    """Return whether coordinates are degrees: as the file says, or else as they look."""
+    west, south, east, north = shapely.total_bounds(polygons)
+    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
+    crs = given.crs
+    return bool(in_degrees and (crs is None or crs.is_geographic))
