@@ -18,6 +18,7 @@ const textOf = (value) => {
   const i = points.values.indexOf(value);
   return i < 0 ? String(value) : points.texts[i];
 };
+const readable = (value) => (textOf(value).includes("/") ? ceiled(value) : textOf(value));
 const symbol = points.kind === "Rho" ? "ρ" : "ε";
 const significant = new Intl.NumberFormat(language, { maximumSignificantDigits: 4 });
 const ceiled = (value) => significant.format(Number((Math.ceil(value * 1e4 / 10 ** Math.ceil(Math.log10(value))) * 10 ** Math.ceil(Math.log10(value)) / 1e4).toPrecision(4)));
@@ -32,7 +33,7 @@ function powerOfTen(text) {
 // The division that is drawn: one computed beforehand, or somebody's own, in thousandths.
 const divided = () => (state.division >= 0 ? points.divisions[state.division] : null);
 const allocation = () => divided() ?? { shares: state.shares };
-const spent = (value = state.value) => wholeOf(points, divided(), value);
+const boughtAt = (value) => boughtBy(solver, points, divided(), allocation().shares, value);
 const halfWidth = (variance) => Z * Math.sqrt(variance);
 
 // A count with its interval, outwards to whole counts.
@@ -187,30 +188,31 @@ buildLevers();
 const CIRCLES = Array.from({ length: FEW }, (_, i) => svg("circle", { cx: 10 + (i % 10) * 20, cy: 10 + Math.floor(i / 10) * 20, r: 7 }));
 document.querySelector("#attack svg").append(...CIRCLES);
 
-function showBudget(whole) {
-  const { value } = state, grown = suspicion(points, value), found = foundOf(points, value);
+function showBudget(most) {
+  const { value } = state, grown = suspicion(points, most), found = foundOf(points, most);
   byId("value").value = stepOf(value);
   byId("value").style.setProperty("--at", `${100 * logOf(value)}%`);
-  byId("shown").textContent = `${symbol} = ${textOf(value)}`;
+  byId("shown").textContent = `${symbol} = ${readable(value)}`;
   const learnt = grown === null ? say("learn_all", { unit: facts.unit })
     : say("learn", { unit: facts.unit, grown: significant.format(grown) });
   byId("learn").textContent = learnt;
-  byId("value").setAttribute("aria-valuetext", `${symbol} = ${textOf(value)}. ${learnt}`);
+  byId("value").setAttribute("aria-valuetext", `${symbol} = ${readable(value)}. ${learnt}`);
   const delta = powerOfTen(points.delta);
   byId("condition").textContent = points.kind === "Epsilon" ? say("pure")
-    : points.kind === "Rho" ? say("in_rho", { delta, epsilon: ceiled(epsilonAt(points, value)) })
-      : say("in_epsilon", { delta, rho: ceiled(whole) });
+    : points.kind === "Rho" ? say("in_rho", { delta, epsilon: ceiled(epsilonAt(solver, points, divided(), allocation().shares, value)) })
+      : say("in_epsilon", { delta, rho: ceiled(most) });
   CIRCLES.forEach((circle, i) => circle.setAttribute("class", i < 5 ? "guessed" : i < found ? "found" : ""));
   byId("attack-words").textContent = say("attack", { found });
 }
 
-function showCurve(whole, variances) {
+function showCurve(variances) {
+  const line = lineOf(points, divided(), state.value);
   const box = byId("curve"), width = Math.max(300, box.clientWidth), narrow = width < 640;
   const height = narrow ? 300 : 360, left = 46, right = narrow ? 12 : 230, top = 12, bottom = 44;
   const chosen = facts.lines.filter(([place]) => Number.isFinite(variances[place]) && variances[place] > 0);
   const x = (value) => left + (width - left - right) * logOf(value);
   const partAt = ([place, count], value) =>
-    halfWidth(variances[place] * (whole / spent(value)) ** solver.price.power) / count;
+    halfWidth(variances[place] * (line / lineOf(points, divided(), value)) ** solver.price.power) / count;
   const least = Math.min(0.005, ...chosen.map((one) => partAt(one, points.values[LAST]))) / 1.5;
   const y = (part) => top + (height - top - bottom) * Math.log(2 / Math.min(2, Math.max(least, part))) / Math.log(2 / least);
   const parts = [];
@@ -219,7 +221,7 @@ function showCurve(whole, variances) {
       svg("text", { x: left - 6, y: y(part) + 4, "text-anchor": "end" }, percent(part)));
   }
   facts.ticks.forEach((value) => parts.push(svg("line", { class: "axis-line", x1: x(value), x2: x(value), y1: height - bottom, y2: height - bottom + 5 }),
-    svg("text", { x: x(value), y: height - bottom + 19, "text-anchor": "middle" }, textOf(value))));
+    svg("text", { x: x(value), y: height - bottom + 19, "text-anchor": "middle" }, readable(value))));
   parts.push(svg("line", { class: "axis-line", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
     svg("text", { x: left, y: height - 5 }, say("more_private")),
     svg("text", { x: width - right, y: height - 5, "text-anchor": "end" }, say("more_exact")),
@@ -252,20 +254,26 @@ const cut = (words, most) => (words.length > most ? `${words.slice(0, most - 1)}
 function needed() {
   const place = Number(byId("level").value), count = Math.max(1, Number(byId("count").value) || 1);
   const within = Math.max(0.01, Number(byId("within").value) || 0.01) / 100, most = (count * within / Z) ** 2;
-  const enough = (value) => variancesOf(solver, allocation(), spent(value))[place] <= most;
+  const scale = boughtAt(state.value).whole / lineOf(points, divided(), state.value);
+  const errsAt = (whole) => variancesOf(solver, allocation(), whole)[place];
+  const near = (value) => errsAt(scale * lineOf(points, divided(), value)) <= most;
   let low = points.values[0], high = points.values[LAST];
-  if (!enough(high)) return null;
-  if (enough(low)) return low;
+  if (near(low)) return low;
   for (let i = 0; i < 24; i++) {
     const middle = Math.sqrt(low * high);
-    if (enough(middle)) high = middle; else low = middle;
+    if (near(middle)) high = middle; else low = middle;
   }
-  return Math.min(points.values[LAST], roundedUp(high));
+  let value = roundedUp(0.998 * high);
+  for (let i = 0; i < 12 && value <= points.values[LAST]; i++) {
+    if (errsAt(boughtAt(value).whole) <= most) return value;
+    value = roundedUp(1.0011 * value);
+  }
+  return null;
 }
 
 function showNeeded() {
   const value = needed();
-  byId("need").textContent = value === null ? say("more_than", { symbol, value: textOf(points.values[LAST]) }) : `${symbol} = ${textOf(value)}`;
+  byId("need").textContent = value === null ? say("more_than", { symbol, value: readable(points.values[LAST]) }) : `${symbol} = ${readable(value)}`;
   byId("use").disabled = value === null;
 }
 
@@ -275,7 +283,7 @@ function linesOf() {
     : points.kind === "Epsilon" ? `epsilon = "${textOf(state.value)}"`
       : `epsilon = "${textOf(state.value)}"\ndelta = "${points.delta}"`;
   const one = divided();
-  if (one && one.keeps && one.lines === null) return `[privacy]  # ${say("stay")}\n${privacy}\n\n[allocation]  # ${say("unchanged")}`;
+  if (one && one.keeps && one.lines === null) return `[privacy]  # ${say("stay")}\n${privacy}\n\n# ${say("unchanged")}`;
   const own = one ? one.lines ?? givenLines(one) : ownLines();
   return `[privacy]  # ${say("stay")}\n${privacy}\n\n[allocation]  # ${say("alone")}\n${own}`;
 }
@@ -299,19 +307,20 @@ function showSigned(variances, times) {
   byId("hash-words").textContent = hash ? say("hash_words") : say("hash_later");
   const { last } = facts, { label, examples } = rows[last];
   const seen = about(examples[0], halfWidth(variances[last]));
-  const said = say("summary", { budget: `${symbol} = ${textOf(state.value)}`, level: label, count: number.format(examples[0]), interval: interval(seen) });
+  const said = say("summary", { budget: `${symbol} = ${readable(state.value)}`, level: label, count: number.format(examples[0]), interval: interval(seen) });
   byId("summary").textContent = over ? say("refused") : said;
-  byId("dock").replaceChildren(make("span", {}, say("budget"), make("b", {}, `${symbol} = ${textOf(state.value)}`)),
+  byId("dock").replaceChildren(make("span", {}, say("budget"), make("b", {}, `${symbol} = ${readable(state.value)}`)),
     make("span", {}, say("of_level", { level: label, count: number.format(examples[0]) }), make("b", {}, interval(seen))),
     ...(times === null ? [] : [make("span", {}, say("left_for"), make("b", {}, over ? say("none_left") : say("so_many", { n: times })))]));
 }
 
 // The account: only where the page was made with one.
-function showLedger() {
+function showLedger(most) {
   const { ledger } = facts;
   if (!ledger) return null;
-  const cost = ledger.symbol === symbol ? state.value : guarded(points, ledger.costs, state.value);
-  const times = Math.floor((ledger.cap - ledger.spent) / cost + 1e-9);
+  const cost = ledger.costs ? guarded(points, ledger.costs, state.value) : most;
+  const told = divided()?.key === "own" ? ledger.times[points.values.indexOf(state.value)] : null;
+  const times = told ?? Math.max(0, Math.floor((ledger.cap - ledger.spent) / cost));
   byId("times").textContent = times < 1 ? say("refused") : say("again", { n: times });
   byId("times").classList.toggle("refused", times < 1);
   const part = (amount) => `${Math.max(0, Math.min(100, 100 * amount / ledger.cap))}%`;
@@ -337,15 +346,16 @@ const buttons = points.divisions.map(({ key }, i) => {
 });
 
 function draw() {
-  const whole = spent(), variances = variancesOf(solver, allocation(), whole);
-  showBudget(whole);
+  const { whole, most } = boughtAt(state.value);
+  const variances = variancesOf(solver, allocation(), whole);
+  showBudget(most);
   for (const one of levers) one.show();
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", state.division === i));
   byId("own-division").textContent = state.division < 0 ? say("division_yours") : "";
   drawn.forEach((row) => showRow(row, variances[row.place]));
-  showCurve(whole, variances);
+  showCurve(variances);
   showNeeded();
-  showSigned(variances, showLedger());
+  showSigned(variances, showLedger(most));
 }
 
 facts.ticks.forEach((value) => {

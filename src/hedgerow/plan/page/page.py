@@ -12,14 +12,14 @@ from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.frame import Document, document, part, spoken
 from hedgerow.pages.markup import attribute, shown, table
 from hedgerow.plan.cuboids import Measured, measurable
-from hedgerow.plan.page.points import SAFE, Budgets, divisions, points_of
+from hedgerow.plan.page.points import Budgets, divisions, points_of
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Rho, float_above
+from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.text import format_rounded_up, visible
 
-SCRIPTS = ("solver.js", "points.js", "page.js")
+SCRIPTS = ("solver.js", "accountant.js", "points.js", "page.js")
 CONFIDENCE_MISS = 0.05
 EXAMPLES = (1_000, 50)
 COUNTS = (10_000, 1_000, 100, 20)
@@ -86,7 +86,7 @@ def planning_page(
         made_by=say("planning.made_by", version=attribute(made_by)),
     )
     script = "".join(part("hedgerow.plan.page", name) for name in SCRIPTS)
-    window = f"{say('plan.before')} {visible(title)}"
+    window = f"{say('planning.before')} {visible(title)}"
     style = part("hedgerow.plan.page", "page.css")
     return document(Document(window, body, style, script, facts, (), made_by), say)
 
@@ -119,7 +119,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
         "quantile": _quantile(plan),
         "unit": plan.neighbours.unit or say("planning.record"),
         "ticks": sorted(ticks),
-        "ledger": None if standing is None else _account(plan, standing, points),
+        "ledger": None if standing is None else _account(plan, standing),
     }
 
 
@@ -236,23 +236,27 @@ def _simulated(say: Catalogue, simulated: Simulated) -> str:
     return table(say, say("planning.simulated.caption", n=simulated.runs), headings, rows)
 
 
-def _account(plan: Plan, standing: Standing, points: dict[str, Any]) -> dict[str, Any]:
-    """Return where an account stands, and what each budget costs it, rounded up."""
-    account = standing.account
+def _account(plan: Plan, standing: Standing) -> dict[str, Any]:
+    """Return where an account stands, and what budgets cost it, rounded up.
+
+    How often a release fits under the cap is counted in the ledger's own fractions where the cost
+    is known for certain. That of an (ε, δ) budget is its ρ, which the page computes.
+    """
+    account, budgets = standing.account, Budgets.around(plan.budget)
     account.cost(plan.guarantee)  # raises where there is no price
-    if plan.mechanism.price.norm == 2:
-        costs = [[whole / SAFE for whole in each["wholes"]] for each in points["divisions"]]
-    else:
-        budgets = Budgets.around(plan.budget)
-        costs = [
-            [float_above(account.cost(way.profile(value))) for value in budgets.values]
-            for way in divisions(plan)
-        ]
+    left = account.amount - standing.spent
+    costs: list[float] | None = None
+    exact = {budgets.own: account.cost(plan.guarantee)}
+    if not isinstance(plan.budget, EpsilonDelta):
+        own = divisions(plan)[0]
+        exact = {i: account.cost(own.profile(value)) for i, value in enumerate(budgets.values)}
+        costs = [float_above(cost) for cost in exact.values()]
     return {
         "symbol": account.symbol,
         "cap": float(account.amount),
         "spent": float_above(standing.spent),
-        "costs": [max(each) for each in zip(*costs, strict=True)],
+        "costs": costs,
+        "times": {place: max(0, left // cost) for place, cost in exact.items()},
     }
 
 

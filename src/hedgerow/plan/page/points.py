@@ -167,7 +167,8 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
     Returns:
         ``values``: budgets, ascending; ``texts``: the same, exact; ``certified``: places of those
         that are computed exactly; ``epsilons``: for each value ε at δ, for budgets in ρ;
-        ``found``: for each value how many of 1 an attacker finds who accuses one in twenty wrongly;
+        ``wholes``: what each buys at most; ``found``: how many of 1 an attacker then finds who
+        accuses one in twenty wrongly;
         ``divisions``.
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
@@ -189,10 +190,11 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "epsilons": [own[0](value).epsilon(delta) for value in values]
         if isinstance(plan.budget, Rho)
         else None,
+        "wholes": most,
         "found": [_found(plan, whole) for whole in most],
         "divisions": [
-            _division(way, budgets, wholes, is_fixed=is_fixed)
-            for way, wholes in zip(ways, each, strict=True)
+            _division(way, budgets, wholes, sorted(known), is_fixed=is_fixed)
+            for way, wholes, known in zip(ways, each, sure, strict=True)
         ],
     }
 
@@ -237,7 +239,7 @@ def gaussian_rho(epsilon: float, delta: float) -> float:
 
 
 def _division(
-    way: Division, budgets: Budgets, wholes: list[float], *, is_fixed: bool
+    way: Division, budgets: Budgets, wholes: list[float], sure: list[int], *, is_fixed: bool
 ) -> dict[str, Any]:
     values, own = budgets.values, budgets.own
     some = {*budgets.certified[::EVERY], budgets.certified[-1], own}
@@ -254,6 +256,7 @@ def _division(
         "named": [str(share) for share in way.plan.shares if share is not None],
         "shares": shares_for(way.plan),
         "wholes": wholes,
+        "sure": sure,
         "hashes": [signed.get(i) for i in range(len(values))],
     }
     if is_fixed:

@@ -25,12 +25,14 @@ import numpy as np
 
 from hedgerow.estimate.cube.shape import at_level
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
+from hedgerow.noise.loss import GaussianLoss
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.calibrate import norm_of
+from hedgerow.privacy.neighbours import Change, Norm
 
 MOST_WORK = 150_000
 """Pairs of distinct subtrees, parent and child, that a browser goes over at each move."""
@@ -50,7 +52,8 @@ def solver_of(plan: Plan) -> dict[str, Any]:
     Returns:
         ``kind``, and what it needs; ``rows``: how many cuboids the workload has; ``measurable``:
         the rows that can have a share; ``public``: the rows that are public; ``changes``: for each
-        that can have a share the norms of what one unit changes, one a case; ``price``; ``noise``.
+        that can have a share the norms of what one unit changes, one a case; ``moves``: the same
+        changes themselves, where the page's own accountant takes them; ``price``; ``noise``.
     """
     price = plan.mechanism.price
     possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
@@ -67,6 +70,7 @@ def solver_of(plan: Plan) -> dict[str, Any]:
         "measurable": rows,
         "public": [row for row, what in enumerate(plan.by_levels.values()) if what == Public()],
         "changes": [[float(norm(change)) for change in cases] for cases in changes],
+        "moves": _moves(plan, changes),
         "price": {"power": price.power, "variance": float(price.variance)},
         "noise": _true_variances(plan.mechanism),
     }
@@ -78,6 +82,17 @@ def is_movable(plan: Plan) -> bool:
     Where an (ε, δ) budget rests on a bound of the loss (`Profile.is_exact`), it does.
     """
     return plan.guarantee.is_exact or not isinstance(plan.budget, EpsilonDelta)
+
+
+def _moves(plan: Plan, changes: Sequence[tuple[Change, ...]]) -> list[list[int]] | None:
+    """Return what one unit changes in each cuboid, where the page's own accountant takes it."""
+    only = [change for cases in changes if len(cases) == 1 for change in cases]
+    gaussian = [isinstance(use.noise.loss(1), GaussianLoss) for use in plan.guarantee.uses]
+    if not plan.guarantee.is_exact or not all(gaussian):
+        return None
+    if len(only) < len(changes) or any(isinstance(change, Norm) for change in only):
+        return None
+    return [list(change) for change in only if not isinstance(change, Norm)]
 
 
 def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
