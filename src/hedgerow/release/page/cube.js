@@ -83,7 +83,7 @@ function itemOf({ cuboid, levels, codesOf }, i, place, whole) {
   const target = opened(levels, codes, place, own);
   const count = cuboid.count[i], unbiased = cuboid.unbiased[i];
   return {
-    codes, count, low: cuboid.low[i], high: cuboid.high[i], unbiased,
+    areas: own.map((a) => [a, levels[a], codes[a]]), codes, count, low: cuboid.low[i], high: cuboid.high[i], unbiased,
     estimate: cuboid.doubts.has(i) ? unbiased : undefined, part: count / whole,
     name: own.map((a) => label(a, levels[a], codes[a])).join(" → ") || nameOf(named(place)),
     brief: own.map((a) => ending(a, levels[a], codes[a])).join(" → "),
@@ -313,6 +313,11 @@ if (START.length && typeof DecompressionStream !== "undefined") {
   shown = START;
   box.addEventListener("keydown", goUp);
   addEventListener("hashchange", show);
+  box.before(finder((a, k, code) => {
+    const area = (b) => (a === b ? { c: k, code, k: Math.min(k + 1, finest[a]) } : { c: 0, code: 0, k: Math.min(1, finest[b]) });
+    const to = reachable(axes.map((_axis, b) => area(b)));
+    if (to) go(written(to), "", 2, "here");
+  }));
   addEventListener("resize", () => {
     if (redraw && innerWidth !== width) {
       width = innerWidth;

@@ -80,6 +80,12 @@ def in_its_language(plan: Plan, text: str) -> str:
     return f'<span lang="{attribute(language)}">{shown(text)}</span>' if is_theirs else shown(text)
 
 
+def publisher(plan: Plan) -> str:
+    """Return who answers for the release: HTML, nothing where nobody is named."""
+    named = plan.description.publisher
+    return f"<b>{shown(named)}</b>" if named else ""
+
+
 def counted_units(plan: Plan) -> str:
     """Return what the total counts, to stand before it: HTML."""
     return shown(capital(unit_of(plan)))

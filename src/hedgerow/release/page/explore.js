@@ -96,6 +96,7 @@ function goUp(event) {
 if (last >= 1 && total.length && typeof DecompressionStream !== "undefined") {
   box.addEventListener("keydown", goUp);
   addEventListener("hashchange", show);
+  if (axes.length === 1 && !numeric) box.before(finder((_axis, k, code) => go(k, code, 2, "here")));
   addEventListener("resize", () => {
     if (redraw && innerWidth !== width) {
       width = innerWidth;

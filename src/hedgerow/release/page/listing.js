@@ -16,27 +16,40 @@ function whisker(item, most) {
 
 function listing(items, caption, heading) {
   const holder = make("div");
-  let rows = ROWS;
+  let rows = ROWS, asked = "";
   const draw = () => {
-    const sorted = items.slice();
+    const words = wordsIn(asked);
+    const sorted = items.filter((item) => words.every((word) => plain(item.name).includes(word)));
     if (order === "size") sorted.sort((a, b) => b.count - a.count);
     const most = Math.max(...items.map((item) => Math.max(item.high, item.count)));
     const lines = sorted.slice(0, rows).map((item) => make("tr", {},
       make("th", { scope: "row" }, item.opens
         ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
         : isolated(item.name)),
-      make("td", { class: "n" }, number.format(item.count), isContradicted(item)
+      make("td", { class: "n", "data-of": say("count") }, number.format(item.count), isContradicted(item)
         ? make("small", { class: "doubt" }, say("contradicted", { estimate: item.estimate })) : null),
-      make("td", { class: "n" }, interval(item)),
+      make("td", { class: "n", "data-of": say("interval") }, interval(item)),
+      make("td", { "data-of": say("reliability") }, make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]),
       make("td", { class: "wide-only" }, whisker(item, most)),
       make("td", { class: "n wide-only" }, percent(item.part))));
-    const head = [[heading], [say("count"), "n"], [say("interval"), "n"], [say("log_scale"), "wide-only"], [say("part"), "n wide-only"]]
+    const head = [[heading], [say("count"), "n"], [say("interval"), "n"], [say("reliability")], [say("log_scale"), "wide-only"], [say("part"), "n wide-only"]]
       .map(([words, kind]) => make("th", { scope: "col", class: kind }, words));
     const choice = make("select", { "aria-label": say("order"), change: (event) => { order = event.target.value; draw(); holder.querySelector("select").focus(); } },
       make("option", { value: "size", selected: order === "size" }, say("largest_first")),
       make("option", { value: "code", selected: order === "code" }, say("by_code")));
-    const left = items.length - rows;
-    const parts = [make("div", { class: "tools" }, make("label", {}, say("rows_are"), " ", choice)),
+    const left = sorted.length - rows;
+    const sought = make("input", { type: "search", autocomplete: "off", value: asked, input: (event) => {
+      asked = event.target.value;
+      rows = ROWS;
+      const at = event.target.selectionStart;
+      draw();
+      const next = holder.querySelector("input");
+      next.focus();
+      next.setSelectionRange(at, at);
+    } });
+    const parts = [make("div", { class: "tools" }, make("label", {}, say("rows_are"), " ", choice),
+      make("label", {}, say("with_words"), " ", sought),
+      make("button", { type: "button", class: "save", disabled: !sorted.length, click: () => download(sorted) }, say("download", { n: sorted.length }))),
       make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": say("table_scrolls") }, make("table", {},
         make("caption", {}, make("span", {}, caption)), make("thead", {}, make("tr", {}, ...head)),
         make("tbody", {}, ...lines)))];

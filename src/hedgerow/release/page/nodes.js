@@ -31,7 +31,7 @@ function child(t, i, codes, whole) {
   const code = level(axis, k).start[codes[axis].code] + place;
   const value = valueOf(t, i);
   const [name, brief] = [label(axis, k, code), ending(axis, k, code)];
-  return { t, i, place, name, brief, ...value, part: value.count / whole, opens: t < last };
+  return { t, i, place, name, brief, areas: [[axis, k, code]], ...value, part: value.count / whole, opens: t < last };
 }
 
 function childrenOf(t, i, codes) {
@@ -54,6 +54,7 @@ function cellsOf(t, i, codes) {
     for (const cell of childrenOf(t + 1, upper.i, below)) {
       cell.part = cell.count / whole;
       [cell.row, cell.column] = rowsFirst ? [upper, cell] : [cell, upper];
+      cell.areas = [...cell.row.areas, ...cell.column.areas];
       cell.rowName = cell.row.name;
       cell.columnName = cell.column.name;
       cells.push(cell);

@@ -9,7 +9,7 @@ function opener(item, kind, ...children) {
     "aria-label": spoken(item), "aria-disabled": item.opens ? undefined : "true",
     click: (event) => item.opens && go(item.t, item.i, 2, event.detail === 0 ? "first" : null),
     focus: () => readOut(item), mouseenter: () => readOut(item),
-  }, ...children);
+  }, make("span", { class: "seen", "aria-hidden": "true" }, ...children));
 }
 
 function readOut(item) {

@@ -149,6 +149,14 @@ def title(plan: Plan) -> str:
     return say("release.title.by", what=what, by=by)
 
 
+def lead(plan: Plan, total: int, priced: Priced) -> str:
+    """Return what a release is and what it promises, in two sentences of HTML."""
+    units = shown(unit_of(plan))
+    return words_of(plan)(
+        "release.head.lead", total=total, units=units, noticed=noticed(plan, priced)
+    )
+
+
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
     finest, said = map(max, zip(*plan.tables, strict=True)), plan.description

@@ -1,0 +1,33 @@
+// Rows as a CSV file, made in the browser: codes and names apart, numbers as numbers.
+
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/, NUMBER = /^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$/;
+
+// An apostrophe before what a spreadsheet would run as a formula; quotes where they are needed.
+function field(value) {
+  const text = String(value);
+  const safe = typeof value !== "number" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+// Of each axis the code of an area and its name, if its level has names.
+const headingsOf = (item) => item.areas.flatMap(([a, k]) => [
+  `${axes[a].name} ${axes[a].levels[k - 1]}`,
+  ...(level(a, k).names.length ? [say("name_of", { level: `${axes[a].name} ${axes[a].levels[k - 1]}` })] : []),
+]);
+const areasIn = (item) => item.areas.flatMap(([a, k, code]) => [
+  wholeCode(a, k, code), ...(level(a, k).names.length ? [level(a, k).names[code]] : []),
+]);
+
+function csv(items) {
+  const head = [...headingsOf(items[0]), "count", "low_95", "high_95", "reliability", "contradicted_estimate"];
+  const lines = items.map((item) => [
+    ...areasIn(item), item.count, item.low, item.high, RELIABILITY[reliability(item)], isContradicted(item) ? item.estimate : "",
+  ]);
+  return [head, ...lines].map((line) => line.map(field).join(",")).join("\r\n") + "\r\n";
+}
+
+function download(items) {
+  const address = URL.createObjectURL(new Blob(["\ufeff", csv(items)], { type: "text/csv" }));
+  make("a", { href: address, download: "counts.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
