@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import typer.main
+from mkdocs.structure.files import File
+from nbconvert import MarkdownExporter
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -25,12 +27,14 @@ MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)
 PLACE = re.compile(r"<code>([\w/]+\.py):([\w.]+)</code>")
 KEYS = "reference/keys.toml"
 EVIDENCE = "Evidence"
+NOTEBOOK = ".ipynb"
 OTHER_MODELS: dict[str, tuple[type[BaseModel], bool]] = {"simulate": (SimulateSection, False)}
 """Sections that the release file does not parse itself."""
 
 
 def on_config(config: Any) -> Any:
     """Add every page that the navigation does not name to the evidence."""
+    config["nav"] = _as_pages(config["nav"])
     named = set(_leaves(config["nav"]))
     paths = (p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
     pages = sorted(paths, key=lambda page: (page != "studies.md", page))
@@ -47,6 +51,30 @@ def on_config(config: Any) -> Any:
                 *([{"Figures and tables of the papers": below}] if below else []),
             ]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Make a page of every notebook, as it was run: its outputs are in it."""
+    for file in [file for file in files if file.src_uri.endswith(NOTEBOOK)]:
+        files.remove(file)
+        page = file.src_uri.removesuffix(NOTEBOOK) + ".md"
+        files.append(File.generated(config, page, content=page_of(DOCS / file.src_uri)))
+    return files
+
+
+def page_of(notebook: Path) -> str:
+    """Return a notebook as Markdown: prose, code, and what the code showed."""
+    text, _ = MarkdownExporter().from_filename(str(notebook))
+    return str(text)
+
+
+def _as_pages(nav: Any) -> Any:
+    """Return the navigation with the pages that notebooks become."""
+    if isinstance(nav, str):
+        return f"{nav.removesuffix(NOTEBOOK)}.md" if nav.endswith(NOTEBOOK) else nav
+    if isinstance(nav, dict):
+        return {name: _as_pages(value) for name, value in nav.items()}
+    return [_as_pages(value) for value in nav or ()]
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -4,7 +4,8 @@
     python docs/refresh.py docs/first-release.md …
 
 Runs each page as the tests do, and replaces the shown output of every ``console`` and ``output``
-block, except where an ellipsis stands for part of it. Review the difference before you keep it.
+block, except where an ellipsis stands for part of it; of a notebook, what every cell shows. Review
+the difference before you keep it.
 """
 
 import os
@@ -16,6 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from nbformat import write  # noqa: E402
+
+from tests.notebooks import executed  # noqa: E402
 from tests.pages import Block, Page, blocks, commands  # noqa: E402
 
 
@@ -53,9 +57,18 @@ def _stripped(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
+def run_notebook(path: Path) -> None:
+    """Run a notebook in a folder of its own, and keep what its cells show."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(executed(path, Path(folder)), path)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         target = Path(name).resolve()
+        if target.suffix == ".ipynb":
+            run_notebook(target)
+            continue
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             new = refreshed(target, Page(Path(folder)))

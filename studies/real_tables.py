@@ -15,11 +15,11 @@ from pathlib import Path
 import polars as pl
 
 import hedgerow as hr
+from hedgerow.evaluate.error_picture import picture_of_methods
 from hedgerow.evaluate.metrics import (
     HEADINGS,
     error_by_cuboid,
     error_rows,
-    picture_of_errors,
 )
 from hedgerow.noise.bits import ReleaseKey
 from studies.leaf_noise import error_of_leaves, leaf_noise
@@ -150,7 +150,10 @@ def main() -> None:
     )
     (ROOT / "docs" / "real_tables.md").write_text(intro + "\n".join(pages))
     shown = {"Hedgerow": errors[CASES[0].name], "noise on every pair": leaf_errors(CASES[0], data)}
-    picture_of_errors(shown, ROOT / "docs" / "real_tables.png", title=CASES[0].name)
+    about = (
+        "Errors of one release, and of its whole budget spent on noise for every pair, at ε = 1."
+    )
+    picture_of_methods(shown, ROOT / "docs" / "real_tables.png", title=CASES[0].name, about=about)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,16 @@ ROOMS = [
     "spark",
     "evaluate",
 ]
-SHARED_GROUND = {"arrays", "errors", "kernels", "machine", "pages", "picture", "text"}
+SHARED_GROUND = {
+    "arrays",
+    "errors",
+    "kernels",
+    "machine",
+    "notebook",
+    "pages",
+    "picture",
+    "text",
+}
 BESIDE_THE_ROOMS = {"spec": ROOMS, "examples": ROOMS, "cli": [*ROOMS, "spec", "examples"]}
 VERSION = "__version__"
 MODULES = sorted(SOURCE.rglob("*.py"))

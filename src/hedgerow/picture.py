@@ -1,20 +1,40 @@
-"""A picture: a figure of matplotlib in a file, and the look that all of them share."""
+"""A picture: a figure of matplotlib in a file, and the look that all of them share.
 
+Rows are read from the top down, names stand beside them, numbers go along the foot. Each series has
+a colour and a mark of its own: colours alone are lost on paper and on some eyes.
+"""
+
+import io
 import math
-from collections.abc import Iterable, Iterator
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
-
-import polars as pl
+from typing import Any
 
 from hedgerow.errors import HedgerowError, machine_errors
 
 SUFFIXES = (".png", ".svg", ".pdf")
-COLOURS = BLUE, RED, GREEN, PURPLE, OCHRE = "#1b6ca8", "#d1495b", "#3c8d5a", "#8d5fb5", "#c98a1b"
-
-
 STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
+
+INK, MUTE, RULE, GREY, WARNING = "#17211d", "#55605a", "#d3d9d5", "#8b938f", "#a8321a"
+COLOURS = GREEN, OCHRE, BLUE, PLUM, NAVY = "#1b5e43", "#cf7a12", "#2f7fc1", "#a1478a", "#15294d"
+MARKS = ("o", "s", "D", "^", "v")
+"""Colours of series, told apart also by those who confuse red and green; a mark for each."""
+
+_CJK = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "Microsoft YaHei")
+_SANS = ("Source Sans 3", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", *_CJK)
+_SERIF = ("Source Serif 4", "Charter", "Georgia", "Liberation Serif", "DejaVu Serif", *_CJK)
+_LOOK: dict[Any, Any] = {
+    "axes.axisbelow": True, "axes.edgecolor": GREY, "axes.labelcolor": MUTE, "axes.labelsize": 9,
+    "axes.linewidth": 0.8, "axes.titlelocation": "left", "axes.titlepad": 10,
+    "axes.titlesize": 9.5, "axes.titleweight": "bold", "grid.color": RULE, "grid.linewidth": 0.7,
+    "legend.fontsize": 9, "legend.frameon": False, "legend.handletextpad": 0.5,
+    "svg.hashsalt": "hedgerow", "text.color": INK, "text.parse_math": False,
+    "xtick.color": MUTE, "xtick.labelsize": 8.5, "ytick.color": MUTE, "ytick.labelcolor": INK,
+    "ytick.labelsize": 9,
+}  # fmt: skip
 
 
 def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
@@ -48,12 +68,6 @@ def _figure_class(error: type[HedgerowError]) -> Any:
     return Figure
 
 
-TURNED_LINES = 2
-FEWEST_TICKS, MOST_STEPS, NEAR_DECADES = 3, 9, 3
-LABELS_WIDTH, LINE_HEIGHT = 330.0, 1.45
-"""Points for all labels of one picture's depths side by side; height of a line over its letters."""
-
-
 @contextmanager
 def figure_for(
     path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
@@ -73,22 +87,140 @@ def figure_for(
             f"cannot write the picture {str(path)!r}: the file exists and is not an image; name "
             f"another file"
         )
-    figure = _figure_class(error)(figsize=size, layout="constrained")
-    yield figure
+    with _look(error) as figure_class:
+        figure = figure_class(figsize=size, layout="constrained")
+        yield figure
+        try:
+            figure.savefig(path, dpi=150, metadata=_undated(path.suffix))
+        except (OSError, ValueError) as failure:
+            raise error(f"cannot write the picture {str(path)!r}: {failure}") from None
+
+
+def svg_of(
+    draw: Callable[[Any], None], size: tuple[float, float], error: type[HedgerowError]
+) -> bytes | None:
+    """Return a picture as an SVG document, for a notebook; None without matplotlib."""
     try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as failure:
-        raise error(f"cannot write the picture {str(path)!r}: {failure}") from None
+        _figure_class(error)
+    except error:
+        return None
+    with _look(error) as figure_class, io.BytesIO() as opened:
+        figure = figure_class(figsize=size, layout="constrained")
+        draw(figure)
+        figure.savefig(opened, format="svg", metadata=_undated(".svg"))
+        return opened.getvalue()
 
 
-def open_axes(axes: Any, grid: Literal["both", "y"] = "both") -> None:
+@contextmanager
+def _look(error: type[HedgerowError]) -> Iterator[Any]:
+    """Yield the class of figures, with the look of all pictures for as long as one is drawn."""
+    figure_class = _figure_class(error)
+    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
+
+    with rc_context(_LOOK | {"font.family": _installed(_SANS)}), warnings.catch_warnings():
+        # A title in letters that no font here has is drawn all the same.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield figure_class
+
+
+def _installed(families: Sequence[str]) -> list[str]:
+    """Return those fonts that are there; matplotlib brings DejaVu."""
+    from matplotlib.font_manager import fontManager  # noqa: PLC0415 - an optional extra
+
+    there = {font.name for font in fontManager.ttflist}
+    return [family for family in families if family in there]
+
+
+def _undated(suffix: str) -> dict[str, None]:
+    """Return metadata without the time at which a picture was drawn."""
+    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix.lower(), {})
+
+
+TITLE, LINE = 15.0, 9.5
+"""Sizes of letters of a heading, points."""
+HEADING_MARGIN = 0.18
+"""Inches around a heading."""
+
+
+def heading_height(width: float, title: str, *below: str) -> float:
+    """Return how many inches a heading takes."""
+    lines, small = _wrapped(width, title, below)
+    return 2 * HEADING_MARGIN + (1.3 * TITLE * len(lines) + 1.55 * LINE * len(small)) / 72
+
+
+def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> None:
+    """Write a title over a figure, with lines in small letters below it, the first a warning."""
+    width, height = figure.get_size_inches()
+    below = (warning, *below) if warning else below
+    lines, small = _wrapped(width, title, below)
+    taken = heading_height(width, title, *below)
+    figure.get_layout_engine().set(
+        w_pad=0.1, h_pad=0.08, wspace=0.05, rect=(0, 0, 1, 1 - taken / height)
+    )
+    top, left = height - HEADING_MARGIN, HEADING_MARGIN / width
+    for number, line in enumerate(lines):
+        figure.text(
+            left, (top - 1.3 * TITLE * number / 72) / height, line, fontsize=TITLE, va="top",
+            fontweight="bold", fontfamily=_installed(_SERIF),
+        )  # fmt: skip
+    top -= 1.3 * TITLE * len(lines) / 72 + 0.04
+    warned = len(textwrap.wrap(warning, _letters(width, LINE)))
+    for number, line in enumerate(small):
+        figure.text(
+            left, (top - 1.55 * LINE * number / 72) / height, line, fontsize=LINE, va="top",
+            color=WARNING if number < warned else MUTE,
+            fontweight="bold" if number < warned else "normal",
+        )  # fmt: skip
+
+
+def _wrapped(width: float, title: str, below: Iterable[str]) -> tuple[list[str], list[str]]:
+    lines = textwrap.wrap(title, _letters(width, TITLE))
+    small = [line for text in below for line in textwrap.wrap(text, _letters(width, LINE))]
+    return lines, small
+
+
+def _letters(width: float, size: float) -> int:
+    """Return how many letters of a size a line of a figure holds."""
+    return max(20, int((width - 2 * HEADING_MARGIN) * 72 / (0.54 * size)))
+
+
+LONGEST_NAME = 46
+"""Letters of a name on one line."""
+
+
+def row_names(names: Iterable[str]) -> list[str]:
+    """Return names of cuboids as they stand beside rows, long ones on several lines."""
+    return [name if len(name) <= LONGEST_NAME else name.replace(" × ", "\n× ") for name in names]
+
+
+def rows_height(names: Sequence[str]) -> float:
+    """Return how many inches the rows of a picture take, with the axis at their foot."""
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    return 0.95 + max(len(names), 2) * (0.17 + 0.16 * lines)
+
+
+def label_rows(axes: Any, names: Sequence[str], *, written: bool = True) -> None:
+    """Make a panel of rows, the first at the top, with their names beside it or without."""
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0, labelleft=written)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(axis="x")
+    for row in range(len(names)):
+        axes.axhline(row, color=RULE, linewidth=0.5, zorder=0.5)
+
+
+def open_axes(axes: Any) -> None:
     """Take the frame off above and to the right, and put a light grid behind."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis=grid, alpha=0.3)
+    axes.grid(axis="both")
+
+
+FEWEST_TICKS, MOST_STEPS, NEAR_DECADES = 3, 6, 2
 
 
 def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
-    """Make the upright axis logarithmic, with at least three ticks around the values.
+    """Make the axis at the foot logarithmic, with at least three ticks around the values.
 
     Where some values are 0 the axis begins there and is linear up to its lowest other tick.
     """
@@ -96,13 +228,13 @@ def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
     positive = [value for value in drawn if value > 0]
     ticks = _log_ticks(min(positive), max(positive)) if positive else [1.0]
     if len(positive) < len(drawn) or not positive:
-        axes.set_yscale("symlog", linthresh=ticks[0], linscale=0.5)
-        axes.set_ylim(0, 1.15 * ticks[-1])
+        axes.set_xscale("symlog", linthresh=ticks[0], linscale=0.5)
+        axes.set_xlim(0, 1.15 * ticks[-1])
         ticks = [0.0, *ticks]
     else:
-        axes.set_yscale("log")
-        axes.set_ylim(ticks[0] / 1.15, 1.15 * ticks[-1])
-    axes.set_yticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+        axes.set_xscale("log")
+        axes.set_xlim(ticks[0] / 1.15, 1.15 * ticks[-1])
+    axes.set_xticks(ticks, [f"{tick:,.10g}" for tick in ticks])
     axes.minorticks_off()
 
 
@@ -118,18 +250,13 @@ def _log_ticks(least: float, most: float) -> list[float]:
     return every[min(first, last + 1 - FEWEST_TICKS) : last + 1]
 
 
-def label_depths(axes: Any, frame: pl.DataFrame) -> None:
-    """Write the cuboids below the depths: columns ``cuboid`` and ``depth`` of the frame.
+def scale_shares(axes: Any) -> None:
+    """Make the axis at the foot one of shares, from 0 to 100 %."""
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
 
-    Names of three axes or more stand upright, in letters small enough not to touch each other.
-    """
-    names = [name.replace(" × ", "\n× ") for name in frame["cuboid"]]
-    lines = max((name.count("\n") + 1 for name in names), default=1)
-    axes.set_xticks(frame["depth"].to_list())
-    if lines <= TURNED_LINES:
-        axes.set_xticklabels(names, rotation=35, ha="right", fontsize=7)
-        return
-    letters = min(7.0, LABELS_WIDTH / (LINE_HEIGHT * lines * len(names)))
-    axes.set_xticklabels(
-        names, rotation=90, ha="center", ma="right", linespacing=1.0, fontsize=letters
-    )
+
+def power_of_ten(value: float, _: int | None = None) -> str:
+    """Return a power of ten as people write it, for the ticks of a logarithmic axis."""
+    power = f"{round(math.log10(value))}" if value > 0 else "0"
+    return "10" + power.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -8,13 +8,13 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.baselines import IndependentNoise, LeafNoise, StabilityHistogram
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.forecast import HEADINGS, simulated_releases, simulated_rows
 from hedgerow.evaluate.method import CuboidCounts, Setting
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     error_by_cuboid,
     headings_of,
-    picture_of_errors,
     rows_beside_forecast,
 )
 from hedgerow.evaluate.simulate import run_bits, simulate
@@ -95,13 +95,13 @@ def test_a_cube_stands_beside_its_forecast_without_depths(tmp_path):
     counts = table_of()
     release = released(counts, cube())
     errors, expected = error_by_cuboid(counts, release), forecast(release.plan)
-    rows = rows_beside_forecast(errors, expected.reverse())
+    rows = rows_beside_forecast(errors, expected.reverse(), {})
     assert headings_of(errors, HEADINGS_BESIDE_FORECAST)[:2] == ("", "cuboid")
     for row, levels in zip(rows, release.plan.levels, strict=True):
         predicted = expected.filter(pl.col("cuboid") == PAIRS.name_of(levels))["rmse"].item()
         assert row[:2] == ("", PAIRS.name_of(levels))
         assert row[5] == f"{predicted:,.3g}"
-    picture_of_errors({"cube": errors}, tmp_path / "e.svg", expected=expected)
+    picture_of_errors(release.plan, errors, tmp_path / "e.svg", expected=expected, covered={})
     assert "o.level1" in (tmp_path / "e.svg").read_text()
 
 

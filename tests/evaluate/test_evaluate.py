@@ -7,17 +7,18 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.evaluate import metrics as error_picture
+from hedgerow.evaluate import error_picture
+from hedgerow.evaluate.by_size import coverage, errors_by_size
+from hedgerow.evaluate.error_picture import picture_of_errors, picture_of_methods
 from hedgerow.evaluate.method import sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     error_by_cuboid,
     error_rows,
-    picture_of_errors,
     rows_beside_forecast,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.picture import figure_for
+from hedgerow.picture import figure_for, row_names
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
 from studies.leaf_noise import error_of_leaves, leaf_noise
@@ -96,21 +97,23 @@ def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():
         leaf_noise(counts, seeded_bits(0), budget=hr.Rho(1), neighbours=hr.AddRemove())
 
 
-def test_a_picture_of_errors_is_drawn(made, tmp_path):
+def test_a_picture_of_methods_is_drawn(made, tmp_path):
     errors = error_by_cuboid(*made)
-    picture_of_errors({"one": errors, "two": errors}, tmp_path / "errors.png")
+    said = {"title": "A table", "about": "Errors of two releases."}
+    picture_of_methods({"one": errors, "two": errors}, tmp_path / "errors.png", **said)
     assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(hr.ReleaseError, match="cannot write the picture"):
-        picture_of_errors({"one": errors}, tmp_path / "no" / "errors.png")
+        picture_of_methods({"one": errors}, tmp_path / "no" / "errors.png", **said)
     with pytest.raises(hr.ReleaseError, match="cannot write the picture"):
-        picture_of_errors({"one": errors}, tmp_path / "errors.docx")
+        picture_of_methods({"one": errors}, tmp_path / "errors.docx", **said)
 
 
 def test_errors_stand_beside_what_the_plan_forecast(made):
     counts, release = made
     errors = error_by_cuboid(counts, release)
     expected = forecast(hr.make_plan(counts.tree, budget=hr.Rho("1/20")))
-    rows = rows_beside_forecast(errors, expected)
+    covered = dict.fromkeys(errors["cuboid"], 0.9)
+    rows = rows_beside_forecast(errors, expected, covered)
     places = {name: HEADINGS_BESIDE_FORECAST.index(name) for name in ("95 % max", "RMSE", "MAE")}
     for row, found, wanted in zip(rows, errors.to_dicts(), expected.to_dicts(), strict=True):
         assert len(row) == len(HEADINGS_BESIDE_FORECAST)
@@ -123,6 +126,7 @@ def test_errors_stand_beside_what_the_plan_forecast(made):
             assert float(foreseen.replace(",", "")) == pytest.approx(wanted[key], rel=0.01)
             assert float(ratio) == pytest.approx(found[key] / wanted[key], abs=0.006)
         assert [f"{found[name]:.1%}" for name in RATES] == list(row[-2:])
+        assert row[-3] == "90.0%"
 
 
 RATES = ("false_discovery_rate", "false_negative_rate")
@@ -133,9 +137,9 @@ def test_what_was_not_forecast_or_is_exact_has_no_ratio(made):
     unknown = pl.lit(None, pl.Float64)
     expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
     blank = expected.with_columns(rmse=unknown, mae=unknown, max_95=unknown)
-    first = rows_beside_forecast(errors, blank)[0]
-    assert [first[i] for i in (3, 5, 6, 8, 9)] == [""] * 5
-    exact = rows_beside_forecast(errors, expected.with_columns(rmse=0.0, mae=0.0))[0]
+    first = rows_beside_forecast(errors, blank, {})[0]
+    assert [first[i] for i in (3, 5, 6, 8, 9, 10)] == [""] * 6
+    exact = rows_beside_forecast(errors, expected.with_columns(rmse=0.0, mae=0.0), {})[0]
     assert (exact[5:7], exact[8:10]) == (("0", ""), ("0", ""))
 
 
@@ -149,23 +153,49 @@ def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monk
             figures.append(figure)
 
     monkeypatch.setattr(error_picture, "figure_for", seen)
-    errors = error_by_cuboid(*made)
-    expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
-    picture_of_errors({"measured": errors}, tmp_path / "e.png", expected=expected)
+    counts, release = made
+    said = hr.Description(title="Trips to work", unit="workers", period="2011")
+    plan = release.plan.described(said)
+    errors, by_size = error_by_cuboid(counts, release), errors_by_size(counts, release)
+    expected, covered = forecast(plan), coverage(by_size)
+    given = {"expected": expected.reverse(), "covered": covered}
+    picture_of_errors(plan, errors, tmp_path / "e.png", **given)
+    (figure,) = figures
+    words = [text.get_text() for text in figure.texts]
+    assert words[:2] == ["Trips to work, 2011", "CONFIDENTIAL: exact errors reveal true counts."]
+    assert "released counts of workers" in words[2]
     for axes, mine, theirs in zip(
-        figures[0].axes, ("max_error", "rmse"), ("max_95", "rmse"), strict=False
+        figure.axes, ("rmse", "max_error"), ("rmse", "max_95"), strict=False
     ):
-        measured, foreseen = axes.lines
-        assert measured.get_ydata().tolist() == errors[mine].to_list()
-        assert list(foreseen.get_ydata()) == expected[theirs].to_list()
-        assert list(foreseen.get_xdata()) == expected["depth"].to_list()
-        words = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert words[0] == "measured"
-        assert words[1].startswith("forecast")
+        foreseen, measured = axes.lines[:2]
+        assert list(measured.get_xdata()) == errors[mine].to_list()
+        assert list(foreseen.get_xdata()) == expected[theirs].to_list()
+        assert list(measured.get_ydata()) == list(foreseen.get_ydata()) == [*range(len(errors))]
+        assert axes.get_xlabel() == "workers"
         drawn = [*errors[mine], *expected[theirs]]
-        assert sum(min(drawn) <= tick <= max(drawn) for tick in axes.get_yticks()) >= 1
-        assert axes.get_ylim()[0] <= min(drawn) <= max(drawn) <= axes.get_ylim()[1]
-    assert len(figures[0].axes[2].lines) == 1
+        assert sum(min(drawn) <= tick <= max(drawn) for tick in axes.get_xticks()) >= 1
+        assert axes.get_xlim()[0] <= min(drawn) <= max(drawn) <= axes.get_xlim()[1]
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == row_names(errors["cuboid"])
+    nominal, held = figure.axes[2].lines[:2]
+    assert list(nominal.get_xdata()) == [0.95, 0.95]
+    shares = [np.nan if share is None else share for share in covered.values()]
+    assert None in covered.values(), "of a cuboid that is not measured"
+    np.testing.assert_array_equal(held.get_xdata(), shares)
+    lost, discovered = figure.axes[3].lines[:2]
+    assert list(lost.get_xdata()) == errors["false_negative_rate"].to_list()
+    assert list(discovered.get_xdata()) == errors["false_discovery_rate"].to_list()
+
+
+def test_a_picture_of_many_cuboids_shows_some_of_them_and_says_so(made, tmp_path, monkeypatch):
+    counts, release = made
+    monkeypatch.setattr("hedgerow.plan.picture.MOST_ROWS", 2)
+    errors, expected = error_by_cuboid(counts, release), forecast(release.plan)
+    picture_of_errors(release.plan, errors, tmp_path / "e.svg", expected=expected, covered={})
+    drawn = (tmp_path / "e.svg").read_text()
+    assert f"2 of {len(errors)} cuboids are drawn." in drawn
+    shown = [name for name in errors["cuboid"] if f"<!-- {row_names([name])[0]} -->" in drawn]
+    assert shown == [errors["cuboid"][0], errors["cuboid"][-1]]
 
 
 def test_errors_of_a_perfect_release_are_zero():

@@ -15,8 +15,9 @@ from hedgerow.evaluate.baselines import (
     boninsegna,
     ko,
 )
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.method import FACTS, Setting, budget_text
-from hedgerow.evaluate.metrics import error_by_cuboid, picture_of_errors
+from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.moments import CLASS_NAMES
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
 from hedgerow.evaluate.simulation_output import WORDS, metric_tables, picture_of_simulation
@@ -388,7 +389,9 @@ def test_a_picture_shows_the_metrics_that_are_asked_for(counts, settings, tmp_pa
 def test_a_picture_of_errors_never_goes_into_a_release(counts, settings, tmp_path):
     released = hr.release(counts, settings[0].plan)
     released.write(tmp_path / "out")
-    errors = {"release": error_by_cuboid(counts, released)}
+    errors, expected = error_by_cuboid(counts, released), hr.forecast(released.plan)
     with pytest.raises(hr.ReleaseError, match=r"the picture .* lies within the release"):
-        picture_of_errors(errors, tmp_path / "out" / "e.png")
+        picture_of_errors(
+            released.plan, errors, tmp_path / "out" / "e.png", expected=expected, covered={}
+        )
     assert not (tmp_path / "out" / "e.png").exists()

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 import hedgerow as hr
 from hedgerow.estimate.tree import shapes as tree_shapes
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
-from hedgerow.plan.forecast import SCHEMA, forecast, forecast_rows, picture_of_forecast
+from hedgerow.plan.forecast import SCHEMA, forecast, forecast_rows
 from tests.made import fixed_axis, random_tree
 
 ERRORS = ["noise_sd", "rmse", "mae", "max_95", "false_positive_share"]
@@ -253,24 +253,6 @@ def test_a_forecast_is_json():
     frame = forecast(hr.make_plan(geography(3, 1, 4), budget=hr.Rho(1), measure=hr.All()))
     assert json.loads(json.dumps(frame.to_dicts(), allow_nan=False)) == frame.to_dicts()
     assert frame.columns == list(SCHEMA)
-
-
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_picture_is_drawn_even_of_what_is_partly_unknown(tmp_path, suffix):
-    pytest.importorskip("matplotlib")
-    plan = hr.make_plan(geography(3, 1, 4), budget=hr.Rho(1), neighbours=hr.Replace())
-    frame = forecast(plan)
-    frame = frame.with_columns(pl.Series("rmse", [0.0, None, None, 1.0]))
-    picture_of_forecast(frame, tmp_path / f"forecast.{suffix}", title="geo")
-    assert (tmp_path / f"forecast.{suffix}").stat().st_size > 5000
-
-
-def test_a_picture_that_cannot_be_written_is_explained(tmp_path):
-    pytest.importorskip("matplotlib")
-    frame = forecast(hr.make_plan(geography(3), budget=hr.Rho(1)))
-    for path in (tmp_path / "no" / "where.png", tmp_path / "a.word"):
-        with pytest.raises(hr.PlanError, match="cannot write the picture"):
-            picture_of_forecast(frame, path)
 
 
 def test_the_bound_is_for_the_cells_that_are_estimated_worst():

@@ -1,5 +1,9 @@
 """Plans: which depth is measured with which noise, from public facts alone."""
 
+import base64
+import html
+import re
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -190,11 +194,31 @@ def test_a_notebook_shows_the_table_and_the_promise_and_no_name_as_markup():
     axis = hr.Axis.from_frame("<b>", {"<i>&": ["a", "b"]}, levels=["<i>&"])
     plan = hr.make_plan(hr.Tree([axis]), budget=hr.EpsilonDelta("1", "1e-6"))
     shown = plan._repr_html_()
-    assert "<pre>depth  cuboid" in shown
+    assert shown.startswith("<div><p><strong>A plan</strong>")
+    assert plan.hash in shown
     assert "&lt;i&gt;&amp;" in shown
     assert "<i>" not in shown
+    assert "<b>" not in shown
     assert "with or without any one record. The release satisfies ρ" in shown
-    assert "at δ = 1e-06.</pre>" in shown
+    assert "at δ = 1e-06.</p>" in shown
+    words = re.sub(r"<[^>]*>", " ", shown.replace("</tr>", "\n"))
+    for row in str(plan).split("\n\n")[0].splitlines():
+        assert " ".join(row.split()) in " ".join(html.unescape(words).split())
+
+
+def test_a_notebook_shows_the_picture_of_a_plan_where_one_can_be_drawn(monkeypatch):
+    pytest.importorskip("matplotlib")
+    plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1))
+    drawn = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', plan._repr_html_())
+    assert b"Expected error of a count" in base64.b64decode(drawn[1])
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "<table" in plan._repr_html_()
+    assert "<img" not in plan._repr_html_()
+
+
+def test_what_a_notebook_shows_of_a_plan_needs_no_script_and_no_network():
+    shown = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1))._repr_html_()
+    assert not re.search(r"<script|<style|<link|https?://|\son\w+=", shown)
 
 
 def test_axes_and_trees_show_their_sizes_and_not_their_codes():

@@ -8,6 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import every_cell as module
 from hedgerow.release.execution import in_memory
+from tests.made import fixed_axis
 from tests.release.spine.made_spines import dense_estimates, incidence
 from tests.release.test_areas import made, noisy_row_by_row
 from tests.release.test_noisy import WORKLOADS, released
@@ -39,6 +40,23 @@ def test_all_cells_are_the_listed_ones_and_those_of_count_0(kind, tmp_path):
                 assert len(found) == cells
             elif "survivors" not in kind and kind != "chain":
                 assert len(found) == tree.cells(levels)
+
+
+def test_all_cells_are_listed_above_a_level_that_is_public_by_declaration():
+    """Where survivors are measured: the total and the level itself are exact."""
+    tree = hr.Tree([fixed_axis("geo", 2, 3)])
+    leaves = np.arange(6, dtype=np.int32)
+    counts = hr.Counts.from_leaves(tree, (leaves,), np.array([0, 0, 0, 5, 50, 500]))
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho("1"),
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("geo", "level1")],
+    )
+    release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
+    assert release.level("total", all=True).select("count", "low", "high").rows() == [(555,) * 3]
+    exact = release.level("level1", all=True).select("count", "low", "high").rows()
+    assert exact == [(0, 0, 0), (555, 555, 555)]
 
 
 @pytest.mark.parametrize("kind", ["chain, fixed", "cube", "named", "spine, zeros", "spine cube"])

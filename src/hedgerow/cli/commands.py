@@ -48,13 +48,10 @@ from hedgerow.errors import (
     did_you_mean,
     truncate_message,
 )
+from hedgerow.evaluate.by_size import coverage, errors_by_size, size_rows
+from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
-from hedgerow.evaluate.metrics import (
-    error_by_cuboid,
-    headings_of,
-    picture_of_errors,
-    rows_beside_forecast,
-)
+from hedgerow.evaluate.metrics import error_by_cuboid, headings_of, rows_beside_forecast
 from hedgerow.examples import EXAMPLES, SIZES
 from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
@@ -91,8 +88,15 @@ KEPT = "stopped; an unfinished release is kept beside its output directory: fini
 COMPARED = (
     "In records. 95 % max, forecast: of the plan (hedgerow plan); ratio: the measured error over "
     "the forecast. The forecast leaves out rounding and clipping at 0: where most counts are 0 the "
-    "ratio is below 1, and where cells are few a single release varies about its forecast."
+    "ratio is below 1, and where cells are few a single release varies about its forecast. "
+    "covered: the share of the 95 % intervals that hold the true count, those of cells released as "
+    "0 too; blank where these cannot be had."
 )
+BY_SIZE = {
+    "cells": "Cells",
+    "mae": "Mean absolute error of the released counts",
+    "held": "Share of the 95 % intervals that hold the true count",
+}
 
 
 def _version(wanted: bool) -> None:
@@ -238,8 +242,8 @@ def compare(
     with stage("reading the table"):
         counts = spec.table.counts(spec.tree())
     with stage("comparing"):
-        errors = error_by_cuboid(counts, released)
-        expected = forecast(released.plan)
+        errors, by_size = error_by_cuboid(counts, released), errors_by_size(counts, released)
+        expected, covered = forecast(released.plan), coverage(by_size)
     bounding = kept(counts)
     if bounding is not None:
         stdout.print(
@@ -249,14 +253,16 @@ def compare(
         stdout.print(f"{escape(confidential)}\n")
     show_heading(released.plan)
     stdout.print("Error of the released counts against the truth (confidential):\n")
-    rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected)]
+    rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected, covered)]
     stdout.print(escape(aligned(rows)))
     stdout.print("")
     show_levels(released.plan)
-    stdout.print(COMPARED)
+    stdout.print(f"{COMPARED}\n")
+    for what, heading in BY_SIZE.items():
+        stdout.print(f"{heading}, by the size of the true count (confidential):\n")
+        stdout.print(f"{escape(aligned(size_rows(by_size, what)))}\n")
     if picture is not None:
-        title = "CONFIDENTIAL: error of the release"
-        picture_of_errors({"measured": errors}, picture, title=title, expected=expected)
+        picture_of_errors(released.plan, errors, picture, expected=expected, covered=covered)
         stdout.print(f"Picture: {escape(str(picture))}")
 
 

@@ -40,9 +40,9 @@ from hedgerow.plan.forecast import (
     forecast_legend,
     forecast_matrix,
     forecast_table,
-    picture_of_forecast,
     shares_are_relative,
 )
+from hedgerow.plan.picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
@@ -120,7 +120,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if simulate:
         more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
-        picture_of_forecast(expected, picture)
+        picture_of_forecast(made, picture, expected)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -24,6 +24,7 @@ from hedgerow.evaluate.simulation_output import (
 from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec
+from hedgerow.tables.description import Description
 
 USUAL = ("rmse", "max_error", "false_discovery_rate")
 
@@ -63,7 +64,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
     spec = SimulateSpec(file)
-    errors, left_out = _simulated(spec, runs, seed, workers)
+    errors, left_out, described = _simulated(spec, runs, seed, workers)
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
@@ -73,18 +74,20 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
         stdout.print(f"\nEvery metric: {escape(str(output))}")
     if picture is not None:
-        title = f"Simulated releases of a public table: {runs} runs, bars are 2 standard errors"
-        picture_of_simulation(errors, picture, title=title, metrics=metrics, force=force)
+        about = f"{runs} simulated releases of a public table under each setting. Not a release."
+        said: dict[str, Any] = {"title": described.title, "about": about}
+        said["unit"] = described.unit or "records"
+        picture_of_simulation(errors, picture, metrics=metrics, force=force, **said)
         stdout.print(f"\nPicture: {escape(str(picture))}")
 
 
 def _simulated(
     spec: SimulateSpec, runs: int, seed: int, workers: int | None
-) -> tuple[pl.DataFrame, list[LeftOut]]:
-    """Return the errors of all possible settings, and the impossible ones."""
+) -> tuple[pl.DataFrame, list[LeftOut], Description]:
+    """Return the errors of all possible settings, the impossible ones, and what the table is."""
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
-        counts = spec.counts(tree)
+        counts, described = spec.counts(tree), spec.release.description(tree)
     with stage("planning"):
         settings, left_out = spec.settings(tree)
     with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
@@ -102,7 +105,7 @@ def _simulated(
         if len(cuboids) > 2:
             some = f"{len(cuboids)} of the cuboids, such as {some}"
         left_out.append(LeftOut(name, f"{some}, which no released table contains"))
-    return errors, left_out
+    return errors, left_out, described
 
 
 def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import ReleaseError
-from hedgerow.picture import COLOURS, figure_for, label_depths, open_axes, scale_errors
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.directory.manifest import check_outside
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
@@ -21,7 +17,7 @@ from hedgerow.tables.tree import Codes, Levels, Tree
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
-    "ratio", "false positives", "false negatives",
+    "ratio", "covered", "false positives", "false negatives",
 )  # fmt: skip
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
@@ -111,11 +107,14 @@ def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> tuple[str, ...
     return ("depth" if "depth" in errors.columns else "", *headings[1:])
 
 
-def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[tuple[str, ...]]:
+def rows_beside_forecast(
+    errors: pl.DataFrame, expected: pl.DataFrame, covered: Mapping[str, float | None]
+) -> list[tuple[str, ...]]:
     """Return the rows of `error_by_cuboid` with the forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     ``expected`` is the `hedgerow.plan.forecast.forecast` of the release's own plan; words are empty
-    where it is null, and ratios where counts are exact.
+    where it is null, and ratios where counts are exact. ``covered`` is the share of the intervals
+    of each cuboid that hold the true count (`hedgerow.evaluate.by_size.coverage`).
     """
     rows, of_cuboid = [], {row["cuboid"]: row for row in expected.iter_rows(named=True)}
     for row, measured in zip(error_rows(errors), errors.iter_rows(named=True), strict=True):
@@ -123,7 +122,9 @@ def rows_beside_forecast(errors: pl.DataFrame, expected: pl.DataFrame) -> list[t
         predicted = of_cuboid[cuboid]
         both = (w for name in ("rmse", "mae") for w in _beside(measured[name], predicted[name]))
         bound = "" if predicted["max_95"] is None else f"±{math.ceil(predicted['max_95']):,}"
-        rows.append((depth, cuboid, largest, bound, *both, discovered, lost))
+        held = covered.get(cuboid)
+        inside = "" if held is None else f"{held:.1%}"
+        rows.append((depth, cuboid, largest, bound, *both, inside, discovered, lost))
     return rows
 
 
@@ -148,63 +149,3 @@ def _aligned(truth: pl.DataFrame, released: pl.DataFrame) -> tuple[Int64, Int64]
 
 def _share(part: NDArray[np.bool_], whole: NDArray[np.bool_]) -> float:
     return float(part.sum() / max(int(whole.sum()), 1))
-
-
-FORECAST = "#4a4f55"
-FORECASTS = {"max_error": ("max_95", "forecast: 95 % bound"), "rmse": ("rmse", "forecast")}
-
-
-def picture_of_errors(
-    errors: Mapping[str, pl.DataFrame],
-    path: Path,
-    *,
-    title: str | None = None,
-    expected: pl.DataFrame | None = None,
-) -> None:
-    """Draw maximum error, RMSE and false discoveries by cuboid, one line a release.
-
-    ``errors`` holds a frame of `error_by_cuboid` for each name; ``expected`` is the forecast of the
-    plan of all releases, drawn dashed. In a cube, whose cuboids are no sequence, marks stand alone.
-    """
-    check_outside(Path(path), "the picture")
-    metrics = {
-        "max_error": "maximum error (records)",
-        "rmse": "RMSE (records)",
-        "false_discovery_rate": "false discovery rate",
-    }
-    first = next(iter(errors.values()))
-    places, line = range(len(first)), "-" if "depth" in first.columns else ""
-    with figure_for(path, (12, 4.2), ReleaseError) as figure:
-        for axes, (metric, words) in zip(figure.subplots(1, 3), metrics.items(), strict=True):
-            for colour, (name, frame) in zip(COLOURS, errors.items(), strict=False):
-                axes.plot(places, frame[metric], f"o{line}", color=colour, label=name)
-            predicted = _forecast(first["cuboid"].to_list(), expected, metric)
-            if predicted is not None:
-                drawn_at, values, name = predicted
-                style = f"s{line and '--'}"
-                axes.plot(drawn_at, values, style, color=FORECAST, mfc="none", label=name)
-            label_depths(axes, first.with_columns(depth=pl.Series(places)))
-            if metric == "false_discovery_rate":
-                axes.set_ylim(0, 1)
-            else:
-                drawn = [value for frame in errors.values() for value in frame[metric]]
-                scale_errors(axes, drawn if predicted is None else [*drawn, *predicted[1]])
-            if predicted is not None:
-                axes.legend(frameon=False, fontsize=8)
-            axes.set_title(words, fontsize=10)
-            open_axes(axes, grid="y")
-        if title is not None:
-            figure.suptitle(title)
-        if len(errors) > 1 and expected is None:
-            figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-
-
-def _forecast(
-    cuboids: list[str], expected: pl.DataFrame | None, metric: str
-) -> tuple[list[int], list[float], str] | None:
-    """Return the places of the cuboids of which a metric was forecast, its values, its name."""
-    if expected is None or metric not in FORECASTS:
-        return None
-    column, name = FORECASTS[metric]
-    rows = expected.drop_nulls(column)
-    return [cuboids.index(each) for each in rows["cuboid"]], rows[column].to_list(), name

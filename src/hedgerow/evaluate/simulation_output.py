@@ -12,7 +12,15 @@ import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.simulate import METRICS
-from hedgerow.picture import COLOURS, figure_for
+from hedgerow.picture import (
+    COLOURS,
+    GREY,
+    MUTE,
+    figure_for,
+    heading_height,
+    label_rows,
+    write_heading,
+)
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are shown as percentages."""
@@ -109,16 +117,19 @@ DRAWN_METRICS = ("rmse", "max_error", "false_discovery_rate")
 MOST_PANELS = 6
 MOST_COLUMNS = 8
 MANY_SETTINGS = 30
-BASELINE = "#8a8f98"
-WIDE = 4
-"""The ratio of largest to least from which an axis is logarithmic."""
+NARROWEST = 7.2
+DRAWN = "Bars are two Monte Carlo standard errors either way."
+WIDE, MANY_DECADES = 4, 100
+"""Ratios of largest to least from which an axis is logarithmic, and has ticks at powers of ten."""
 
 
 def picture_of_simulation(
     errors: pl.DataFrame,
     path: Path,
     *,
-    title: str | None = None,
+    title: str = "",
+    about: str = "",
+    unit: str = "records",
     metrics: Sequence[str] = DRAWN_METRICS,
     force: bool = False,
 ) -> None:
@@ -128,32 +139,48 @@ def picture_of_simulation(
     "all"``; methods without projection are grey. Cuboids that every projection gets right are left
     out; of many cuboids six are drawn, and of more than 30 settings the first metric alone. With
     ``force`` a file that is not a picture is replaced.
+
+    Args:
+        errors: the frame of `hedgerow.evaluate.simulate.simulate`.
+        path: PNG, SVG or PDF.
+        title: of the table.
+        about: what was simulated, in a sentence.
+        unit: what a count counts, in the plural.
+        metrics: those that are drawn.
+        force: whether any file there is replaced.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
-    cuboids = _cuboids(errors)
-    height = len(metrics) * (0.9 + 0.19 * len(names)) + 0.8
-    with figure_for(path, (3.2 + 2.0 * len(cuboids), height), ReleaseError, force=force) as figure:
+    cuboids, colours = _cuboids(errors), _colours(errors)
+    heading = title or "Settings compared", f"{about} {DRAWN}".strip()
+    width = max(3.2 + 2.0 * len(cuboids), NARROWEST)
+    part = 1.25 + 0.19 * len(names)
+    height = heading_height(width, *heading) + len(metrics) * part + 0.5
+    with figure_for(path, (width, height), ReleaseError, force=force) as figure:
+        write_heading(figure, *heading)
         grid = figure.subplots(len(metrics), len(cuboids), squeeze=False, sharey=True)
-        colours = _colours(errors)
         for metric, row in zip(metrics, grid, strict=True):
+            whole_run = metric == "seconds"
             for cuboid, axes in zip(cuboids, row, strict=True):
-                if metric == "seconds" and axes is not row[0]:
+                if whole_run and axes is not row[0]:
                     axes.set_visible(False)
                     continue
-                part = errors.filter(pl.col("cuboid") == cuboid)
-                _draw(axes, part, metric, (names, colours))
-                title_of = "" if metric == "seconds" else cuboid
-                axes.set_title(title_of.replace(" × ", "\n× "), fontsize=7.5, color="#333333")
-            row[0].set_yticks(range(len(names)), names, fontsize=7)
-            row[0].set_ylim(len(names) - 0.4, -0.6)
-            row[0 if metric == "seconds" else len(row) // 2].set_xlabel(
-                WORDS[metric], fontsize=9, fontweight="bold"
-            )
-        if title is not None:
-            figure.suptitle(title, fontsize=10)
+                _draw(axes, errors.filter(pl.col("cuboid") == cuboid), metric, (names, colours))
+                label_rows(axes, names, written=axes is row[0])
+                axes.set_title(
+                    "" if whole_run else cuboid.replace(" × ", "\n× "), fontsize=8,
+                    fontweight="normal", color=MUTE,
+                )  # fmt: skip
+            words = WORDS[metric].replace("records", unit)
+            row[0].text(
+                -0.03, 1.0, f"{words}\n", transform=row[0].transAxes, ha="right", va="bottom",
+                fontsize=9.5, fontweight="bold",
+            )  # fmt: skip
         marks = _legend(colours, errors)
-        figure.legend(*marks, loc="outside lower center", ncols=4, fontsize=7.5, frameon=False)
+        figure.legend(*marks, loc="outside lower left", ncols=6)
 
 
 def _cuboids(errors: pl.DataFrame) -> list[str]:
@@ -169,14 +196,14 @@ def _cuboids(errors: pl.DataFrame) -> list[str]:
 
 def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
     estimators = errors["estimator"].drop_nulls().unique(maintain_order=True).to_list()
-    return {None: BASELINE, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
+    return {None: GREY, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
 
 
 def _draw(
     axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], dict[str | None, str]]
 ) -> None:
     """Draw a metric of a cuboid: each setting that has one at its own place."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - optional
+    from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - optional
 
     values, bars = (
         part[column].cast(pl.Float64).to_numpy() * times
@@ -187,26 +214,22 @@ def _draw(
     for row, (setting, estimator, measure) in rows:
         marker, colour = "s" if measure == "all" else "o", colours[estimator]
         axes.errorbar(
-            values[row], names.index(setting), xerr=bars[row], color=colour, markersize=4,
-            marker=marker,
-            elinewidth=1,
+            values[row], names.index(setting), xerr=bars[row], color=colour, markersize=4.5,
+            marker=marker, elinewidth=1.2,
         )  # fmt: skip
     finite = np.isfinite(values)  # a relative error is missing where no count has its size
     least, most = (values[finite].min(), values[finite].max()) if finite.any() else (0, 0)
     if metric.endswith("_rate"):
         axes.set_xlim(-0.03, 1.03)
-        axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
+        axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"])
     elif least > 0 and most > WIDE * least:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
+        steps = (1, 3) if most < MANY_DECADES * least else (1,)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps, numticks=5))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.minorticks_off()
     elif least >= 0 and most > 0:
         axes.set_xlim(0, 1.08 * np.nanmax(values + bars))
-    axes.tick_params(axis="x", labelsize=7)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(alpha=0.3, linewidth=0.6)
 
 
 def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:

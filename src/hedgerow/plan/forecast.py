@@ -3,27 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 
-from hedgerow.errors import EstimateError, PlanError
+from hedgerow.errors import EstimateError
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.picture import (
-    BLUE,
-    GREEN,
-    OCHRE,
-    PURPLE,
-    RED,
-    figure_for,
-    label_depths,
-    open_axes,
-    scale_errors,
-)
 from hedgerow.plan.cuboids import (
     All,
     CuboidPlan,
@@ -334,42 +322,3 @@ def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
             )
         )
     return rows
-
-
-COLOURS = {"max_95": RED, "noise_sd": PURPLE, "rmse": BLUE, "mae": GREEN}
-WORDS = {
-    "max_95": "maximum, 95 %",
-    "noise_sd": "noise of one count (sd)",
-    "rmse": "RMSE",
-    "mae": "mean absolute error",
-}
-
-
-def picture_of_forecast(frame: pl.DataFrame, path: Path, *, title: str | None = None) -> None:
-    """Draw the expected errors, the shares and the empty cells seen above 0."""
-    marks = "o-"
-    if frame["depth"].null_count():  # only a chain's are a sequence: unconnected
-        marks, frame = "o", frame.with_columns(depth=pl.int_range(pl.len(), dtype=pl.Int64))
-    with figure_for(path, (11, 4.6), PlanError) as figure:
-        errors, percent = figure.subplots(1, 2)
-        for name, colour in COLOURS.items():
-            drawn = frame.drop_nulls(name)
-            errors.plot(drawn["depth"], drawn[name], marks, color=colour, label=WORDS[name])
-        scale_errors(errors, (value for name in COLOURS for value in frame[name]))
-        errors.set_title("expected error (records)", fontsize=10)
-        percent.bar(
-            frame["depth"], 100 * frame["share"].fill_null(0), color="#c9d6df", label="share"
-        )
-        measured = frame.drop_nulls("false_positive_share")
-        percent.plot(
-            measured["depth"], 100 * measured["false_positive_share"], marks, color=OCHRE,
-            label="empty cells with a noisy count above 0",
-        )  # fmt: skip
-        percent.set_ylim(0, 100)
-        percent.set_title("share, empty cells seen above 0 (%)", fontsize=10)
-        for axes in (errors, percent):
-            label_depths(axes, frame)
-            axes.legend(frameon=False, fontsize=8)
-            open_axes(axes, grid="y")
-        if title is not None:
-            figure.suptitle(title)

@@ -1,7 +1,6 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import copy
-import html
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -42,6 +41,7 @@ from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
+from hedgerow.plan.shown import plan_html
 from hedgerow.plan.spine_models import planned_spine
 from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
@@ -365,8 +365,8 @@ class Plan:
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the same."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        """Return what a notebook shows: the same as a table, with its picture."""
+        return plan_html(self)
 
     @cached_property
     def hash(self) -> str:

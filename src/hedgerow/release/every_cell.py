@@ -49,7 +49,8 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
             f"{plan.tree.name_of(levels)!r} is {what.kind}, so cells that are not listed have no "
             f"estimates of their own; ask for the listed ones alone, or for a measured cuboid"
         )
-    released = {each: content.listed(each) for each in plan.tree.chain[: depth + 1]}
+    last = max(depth, plan.public_depth)  # what is public below the cuboid is part of what is known
+    released = {each: content.listed(each) for each in plan.tree.chain[: last + 1]}
     variances, public = noise_variances(plan), public_nodes(plan, released)
     noisy = {levels: content.noisy(levels)} if levels in variances else {}
     stored = Stored(plan.tree, noisy, variances, public)

@@ -42,10 +42,13 @@ from hedgerow.release.every_cell import every_cell
 from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
+from hedgerow.release.shown import ShownCounts
 from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Levels, Tree
+
+SHOWN_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,11 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({', '.join(self.plan.cuboids)}; {self._total():,} records released)"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first cuboid below the total, as `show` does."""
+        finer = [levels for levels in self.plan.levels if any(levels)]
+        return self.show(self.plan.tree.name_of(finer[0]))._repr_html_()
+
     @property
     def plan(self) -> Plan:
         """The plan that was executed: tree, cuboids, guarantee."""
@@ -198,6 +206,35 @@ class Release:
         sure = (confidence or USUAL).coverage
         flags = errors.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
+
+    def show(
+        self, level: str, *, rows: int = SHOWN_ROWS, confidence: Confidence | None = None
+    ) -> ShownCounts:
+        """Return the largest counts of a cuboid, as a notebook shows them.
+
+        Args:
+            level: its name, as in `level`.
+            rows: at most so many counts.
+            confidence: of the intervals, 95 % for each of them unless given.
+
+        Returns:
+            A table with intervals, a word on how reliable each count is (*firm*: its interval ends
+            within a tenth of it; *rough*: within half of it; *mostly noise* beyond), a picture
+            where matplotlib is installed, and the promise; `str` gives it as text, and ``frame``
+            is the frame.
+
+        Raises:
+            ReleaseError: no such cuboid, no rows, or a confidence that is a bare number.
+        """
+        if rows < 1:
+            raise ReleaseError(f"rows must be at least 1, got {rows}")
+        every = self.level(level, confidence=confidence)
+        largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
+        sure, levels = confidence or USUAL, self._levels(level, None)
+        words = f"{100 * sure.coverage:g} %" + (
+            " for all at once" if sure.simultaneous else " each"
+        )
+        return ShownCounts(self.plan, levels, largest, len(every), words)
 
     def _total(self) -> int:
         return int(self.content.counts(self.plan.tree.cuboid(0))[COUNT].sum())

@@ -13,7 +13,7 @@ from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.picture import BLUE, figure_for, open_axes
+from hedgerow.picture import GREEN, figure_for, heading_height, open_axes, write_heading
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import read_nodes, undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
@@ -289,7 +289,6 @@ def picture_of_distribution(
     path: Path,
     *,
     confidence: Confidence | None = None,
-    title: str | None = None,
 ) -> None:
     """Draw the released CDF at the bins' edges, and the interval at each of them.
 
@@ -304,19 +303,20 @@ def picture_of_distribution(
     low, cdf, high = (
         np.append(0.0, band[name].to_numpy()[kept] / total) for name in ("low", "count", "high")
     )
-    with figure_for(path, (8, 4.6), ReleaseError) as figure:
+    said = distribution.plan.description
+    unit = said.unit or "records"
+    below = f"Released share of {unit} below each value, with its interval."
+    heading = said.title or "Distribution", below
+    with figure_for(path, (8, 4.4 + heading_height(8, *heading)), ReleaseError) as figure:
+        write_heading(figure, *heading)
         axes = figure.subplots()
         kind = "all edges at once" if confidence.simultaneous else "each edge"
         axes.fill_between(
-            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=BLUE,
+            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=GREEN,
             label=f"{100 * confidence.coverage:g} % interval ({kind})",
         )  # fmt: skip
-        axes.plot(x, cdf, color=BLUE, lw=1.3, label="released")
-        axes.set(
-            xlabel=distribution.ranges.name, ylabel="part of the records below", ylim=(0, 1.02)
-        )
+        axes.plot(x, cdf, color=GREEN, lw=1.3, label="released")
+        axes.set(xlabel=distribution.ranges.name, ylabel=f"share of {unit} below", ylim=(0, 1.02))
         axes.set_xlim(x[0], x[-1])
-        axes.legend(loc="lower right", frameon=False)
+        axes.legend(loc="lower right")
         open_axes(axes)
-        if title is not None:
-            axes.set_title(title, fontsize=10)

@@ -1,7 +1,6 @@
 """The promise of a release in pictures and figures: exact, beside what looser statements say."""
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -13,7 +12,16 @@ import numpy as np
 from hedgerow.errors import BudgetError
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, legend, picture, table
-from hedgerow.picture import BLUE, RED, figure_for, open_axes
+from hedgerow.picture import (
+    GREEN,
+    GREY,
+    OCHRE,
+    figure_for,
+    heading_height,
+    open_axes,
+    power_of_ten,
+    write_heading,
+)
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -23,8 +31,7 @@ from hedgerow.text import format_delta, format_rounded_up
 
 # A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures.
 
-EXACT, LOOSE = BLUE, RED
-LETTERS_A_LINE = 150
+EXACT, LOOSE = GREEN, OCHRE
 
 
 def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
@@ -41,8 +48,9 @@ def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
     Raises:
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
-    with figure_for(path, (11, 4.4), BudgetError) as figure:
-        figure.suptitle(textwrap.fill(stated, LETTERS_A_LINE), fontsize=8, parse_math=False)
+    heading = "What the guarantee says", stated
+    with figure_for(path, (11, 4.2 + heading_height(11, *heading)), BudgetError) as figure:
+        write_heading(figure, *heading)
         curve, trade = figure.subplots(1, 2)
         grid = epsilon_grid(profile)
         curve.semilogy(
@@ -61,10 +69,11 @@ def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
                     [ask(float(d)) for d in deltas], deltas, style, color=LOOSE, label=label
                 )
         curve.set(xlabel="ε", ylabel="δ(ε)", ylim=(1e-15, 1))
-        curve.legend(frameon=False)
+        curve.yaxis.set_major_formatter(power_of_ten)
+        curve.legend()
         alphas = np.linspace(0, 1, 51)
         trade.plot(alphas, profile.tradeoff_curve(alphas.tolist()), color=EXACT)
-        trade.plot([0, 1], [1, 0], color="grey", linewidth=0.8)
+        trade.plot([0, 1], [1, 0], color=GREY, linewidth=0.8)
         trade.set(
             xlabel="type I error α", ylabel="least type II error T(α)", xlim=(0, 1), ylim=(0, 1)
         )

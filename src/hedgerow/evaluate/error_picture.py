@@ -1,0 +1,185 @@
+"""Pictures of errors against the truth: beside the forecast, and of several releases.
+
+Confidential where the table is.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hedgerow.errors import ReleaseError
+from hedgerow.picture import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    INK,
+    MARKS,
+    OCHRE,
+    figure_for,
+    heading_height,
+    label_rows,
+    row_names,
+    rows_height,
+    scale_errors,
+    scale_shares,
+    write_heading,
+)
+from hedgerow.plan.picture import counts_of, names_of, some_rows, title_of, unit_of
+from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.manifest import check_outside
+
+WIDTH = 12.5
+CONFIDENTIAL = "CONFIDENTIAL: exact errors reveal true counts."
+PANELS = (
+    ("rmse", "rmse", "Typical error (RMSE)"),
+    ("max_error", "max_95", "Largest error"),
+)
+"""What was measured, what was forecast of it, and how both are called."""
+METHODS_WIDTH = 11.0
+METRICS = {
+    "rmse": "Typical error (RMSE)",
+    "max_error": "Largest error",
+    "false_discovery_rate": "Wrongly above 0",
+}
+
+
+def picture_of_errors(
+    plan: Plan,
+    errors: pl.DataFrame,
+    path: Path,
+    *,
+    expected: pl.DataFrame,
+    covered: Mapping[str, float | None],
+) -> None:
+    """Draw the errors of a release beside the forecast of its plan, a row a cuboid.
+
+    Args:
+        plan: of the release.
+        errors: a frame of `hedgerow.evaluate.metrics.error_by_cuboid`.
+        path: PNG, SVG or PDF, outside every release.
+        expected: the plan's `hedgerow.plan.forecast.forecast`.
+        covered: for each cuboid the share of its intervals that hold the true count, if known.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written there.
+    """
+    check_outside(Path(path), "the picture")
+    rows = some_rows(len(errors))
+    names, unit = names_of(plan, [plan.levels[row] for row in rows]), unit_of(plan)
+    drawn = f" {len(rows)} of {len(plan.levels)} cuboids are drawn."
+    errors, more = errors[rows], drawn if len(rows) < len(plan.levels) else ""
+    expected = errors.select("cuboid").join(
+        expected, on="cuboid", how="left", maintain_order="left"
+    )
+    title = title_of(plan, "A release beside its own table")
+    below = f"Errors of the released {counts_of(plan)} beside what the plan forecast.{more}"
+    size = WIDTH, heading_height(WIDTH, title, CONFIDENTIAL, below) + rows_height(names) + 0.35
+    with figure_for(path, size, ReleaseError) as figure:
+        write_heading(figure, title, below, warning=CONFIDENTIAL)
+        panels = figure.subplots(1, 4, width_ratios=(1.25, 1.25, 1, 1))
+        for axes, (mine, theirs, words) in zip(panels, PANELS, strict=False):
+            _beside(axes, errors[mine], expected[theirs], is_bound=theirs == "max_95")
+            label_rows(axes, names, written=axes is panels[0])
+            axes.set_title(words)
+            axes.set_xlabel(unit)
+        _coverage(panels[2], [covered.get(cuboid) for cuboid in errors["cuboid"]])
+        _empty(panels[3], errors)
+        for axes in panels[2:]:
+            label_rows(axes, names, written=False)
+        figure.legend(*_marks(), loc="outside lower left", ncols=6)
+
+
+def _beside(axes: Any, measured: pl.Series, expected: pl.Series, *, is_bound: bool) -> None:
+    """Draw each error as a dot, and its forecast as a ring, a bound as a bar, and a line."""
+    rows = np.arange(len(measured))
+    found, foreseen = (each.cast(pl.Float64).to_numpy() for each in (measured, expected))
+    axes.hlines(rows, found, foreseen, color=GREY, linewidth=1.4, alpha=0.8)
+    if is_bound:
+        axes.plot(foreseen, rows, "|", color=OCHRE, ms=12, mew=2.2, clip_on=False)
+    else:
+        axes.plot(foreseen, rows, "o", color=OCHRE, mfc="white", ms=8, mew=1.7, clip_on=False)
+    axes.plot(found, rows, "o", color=GREEN, ms=6, clip_on=False)
+    scale_errors(axes, [*measured, *expected])
+
+
+NEAR = 0.8
+"""An axis of coverage begins here, where nothing is below."""
+
+
+def _coverage(axes: Any, covered: Sequence[float | None]) -> None:
+    """Draw the share of the intervals that hold the true count, beside the 95 % they are for."""
+    known = [share for share in covered if share is not None]
+    axes.axvline(0.95, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    shares = [np.nan if share is None else share for share in covered]
+    axes.plot(shares, range(len(covered)), "D", color=BLUE, clip_on=False)
+    scale_shares(axes)
+    if min(known, default=1.0) > NEAR:
+        axes.set_xlim(NEAR - 0.005, 1.005)
+        axes.set_xticks([0.8, 0.85, 0.9, 0.95, 1], ["80", "85", "90", "95", "100 %"])
+    axes.set_title("Intervals that hold the truth")
+    axes.set_xlabel("share of the 95 % intervals")
+
+
+def _empty(axes: Any, errors: pl.DataFrame) -> None:
+    """Draw the cells that are there and should not be, and those that are missing."""
+    rows = range(len(errors))
+    axes.plot(errors["false_negative_rate"], rows, "s", color=GREEN, mfc="white", mew=1.6)
+    axes.plot(errors["false_discovery_rate"], rows, "s", color=GREEN, markersize=5)
+    scale_shares(axes)
+    axes.set_title("Wrongly there, wrongly 0")
+    axes.set_xlabel("of cells above 0")
+
+
+def _marks() -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
+
+    looks: dict[str, dict[str, Any]] = {
+        "measured": {"marker": "o", "color": GREEN},
+        "forecast": {"marker": "o", "color": OCHRE, "mfc": "white", "mew": 1.7, "markersize": 8},
+        "forecast: 95 % bound": {"marker": "|", "color": OCHRE, "markersize": 12, "mew": 2.2},
+        "coverage": {"marker": "D", "color": BLUE},
+        "wrongly there": {"marker": "s", "color": GREEN, "markersize": 5},
+        "wrongly 0": {"marker": "s", "color": GREEN, "mfc": "white", "mew": 1.6},
+    }
+    return [Line2D([], [], linestyle="", **look) for look in looks.values()], list(looks)
+
+
+def picture_of_methods(
+    errors: Mapping[str, pl.DataFrame], path: Path, *, title: str, about: str
+) -> None:
+    """Draw errors of several releases of one public table, a mark a release, a row a cuboid.
+
+    Args:
+        errors: for each name, of five at most, a frame of
+            `hedgerow.evaluate.metrics.error_by_cuboid`.
+        path: PNG, SVG or PDF, outside every release.
+        title: of the table.
+        about: what was released how, in a sentence.
+
+    Raises:
+        ReleaseError: matplotlib is not installed, or the file cannot be written there.
+    """
+    check_outside(Path(path), "the picture")
+    names = row_names(next(iter(errors.values()))["cuboid"])
+    size = METHODS_WIDTH, heading_height(METHODS_WIDTH, title, about) + rows_height(names) + 0.35
+    with figure_for(path, size, ReleaseError) as figure:
+        write_heading(figure, title, about)
+        panels = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
+        for axes, (metric, words) in zip(panels, METRICS.items(), strict=True):
+            for (name, frame), colour, mark in zip(errors.items(), COLOURS, MARKS, strict=False):
+                axes.plot(
+                    frame[metric], range(len(names)), mark, color=colour, mfc="none", mew=1.8,
+                    clip_on=False, label=name if axes is panels[0] else None,
+                )  # fmt: skip
+            if metric == "false_discovery_rate":
+                scale_shares(axes)
+            else:
+                scale_errors(axes, [value for frame in errors.values() for value in frame[metric]])
+                axes.set_xlabel("records")
+            label_rows(axes, names, written=axes is panels[0])
+            axes.set_title(words)
+        figure.legend(loc="outside lower left", ncols=5)

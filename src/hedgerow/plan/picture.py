@@ -1,0 +1,177 @@
+"""The picture of a plan: the error to expect of each cuboid, and what of the budget it takes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from hedgerow.errors import PlanError
+from hedgerow.picture import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTE,
+    OCHRE,
+    RULE,
+    figure_for,
+    heading_height,
+    label_rows,
+    row_names,
+    rows_height,
+    scale_errors,
+    scale_shares,
+    svg_of,
+    write_heading,
+)
+from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.tables.description import Description
+from hedgerow.tables.tree import Levels
+
+MOST_ROWS = 60
+"""Cuboids that one picture shows."""
+WIDTH = 11.0
+
+
+class Described(Planned, Protocol):
+    """What a picture reads of a `hedgerow.plan.plan.Plan`."""
+
+    @property
+    def description(self) -> Description:
+        """What the table is, in words."""
+
+    @property
+    def hash(self) -> str:
+        """What is signed off."""
+
+    def label_of(self, levels: Levels) -> str:
+        """Return a cuboid in readers' words."""
+
+
+def unit_of(plan: Described) -> str:
+    """Return what a count counts, in the plural."""
+    return plan.description.unit or "records"
+
+
+def counts_of(plan: Described) -> str:
+    """Return what is counted, in words."""
+    return f"counts of {plan.description.unit}" if plan.description.unit else "counts"
+
+
+def title_of(plan: Described, otherwise: str) -> str:
+    """Return the table's own title, with the period that it speaks of."""
+    said = plan.description
+    return ", ".join(filter(None, [said.title, said.period])) if said.title else otherwise
+
+
+def names_of(plan: Described, levels: Sequence[Levels]) -> list[str]:
+    """Return cuboids as a picture names them: in the publisher's words, where there are any."""
+    said = plan.description
+    worded = bool(said.axes or said.levels)
+    named = plan.label_of if worded else plan.tree.name_of
+    return row_names(map(named, levels))
+
+
+def some_rows(rows: int) -> list[int]:
+    """Return which rows are drawn: all, or of many an even choice from the first to the last."""
+    return [int(row) for row in np.unique(np.linspace(0, rows - 1, min(rows, MOST_ROWS)).round())]
+
+
+def picture_of_forecast(plan: Described, path: Path, frame: pl.DataFrame | None = None) -> None:
+    """Draw the expected errors, the shares, and the empty cells seen above 0, a row a cuboid.
+
+    Args:
+        plan: what will be measured.
+        path: PNG, SVG or PDF.
+        frame: its `hedgerow.plan.forecast.forecast`, where that is there already.
+
+    Raises:
+        PlanError: matplotlib is not installed, or the file cannot be written.
+    """
+    drawn = _Forecast(plan, forecast(plan) if frame is None else frame)
+    with figure_for(Path(path), drawn.size, PlanError) as figure:
+        drawn.draw(figure)
+
+
+def svg_of_forecast(plan: Described, frame: pl.DataFrame) -> bytes | None:
+    """Return the same picture as SVG; None without matplotlib."""
+    drawn = _Forecast(plan, frame)
+    return svg_of(drawn.draw, drawn.size, PlanError)
+
+
+class _Forecast:
+    """A forecast that is about to be drawn."""
+
+    def __init__(self, plan: Described, frame: pl.DataFrame) -> None:
+        rows = some_rows(len(frame))
+        self.frame, self.unit = frame[rows], unit_of(plan)
+        self.names = names_of(plan, [list(plan.by_levels)[row] for row in rows])
+        more = f" {len(rows)} of {len(frame)} cuboids are drawn." if len(rows) < len(frame) else ""
+        below = (
+            f"The error to expect of the released {counts_of(plan)}, from public facts alone: the "
+            f"table was not read.{more} Plan {plan.hash[:12]}…"
+        )
+        self.heading = title_of(plan, "What to expect of this plan"), below
+        height = heading_height(WIDTH, *self.heading) + rows_height(self.names) + 0.35
+        self.size = WIDTH, height
+
+    def draw(self, figure: Any) -> None:
+        """Draw it."""
+        write_heading(figure, *self.heading)
+        errors, shares, empty = figure.subplots(1, 3, width_ratios=(3.4, 1.3, 1.3))
+        self._errors(errors)
+        figure.legend(loc="outside lower left", ncols=3)
+        self._shares(shares)
+        self._empty(empty)
+
+    def _errors(self, axes: Any) -> None:
+        """Draw what is expected as a dot, and how far the furthest of all cells may be."""
+        frame, rows = self.frame, np.arange(len(self.frame))
+        typical, most, noise = (
+            frame[name].cast(pl.Float64).to_numpy() for name in ("rmse", "max_95", "noise_sd")
+        )
+        axes.hlines(rows, typical, most, color=GREEN, alpha=0.3, linewidth=5)
+        axes.plot(
+            most, rows, "|", color=GREEN, markersize=11, markeredgewidth=2, clip_on=False,
+            label="no cell is further off, with 95 % probability",
+        )  # fmt: skip
+        axes.plot(
+            noise, rows, "D", color=OCHRE, mfc="white", markersize=6.5, mew=1.5, clip_on=False,
+            label="noise of one count, before estimation",
+        )  # fmt: skip
+        axes.plot(
+            typical, rows, "o", color=GREEN, markersize=7, clip_on=False,
+            label="typical error (RMSE)",
+        )  # fmt: skip
+        scale_errors(axes, [*frame["rmse"], *frame["max_95"], *frame["noise_sd"]])
+        label_rows(axes, self.names)
+        axes.set_title("Expected error of a count")
+        axes.set_xlabel(self.unit)
+
+    def _shares(self, axes: Any) -> None:
+        rows, shares = range(len(self.frame)), self.frame["share"].fill_null(0).to_numpy()
+        axes.barh(rows, 100 * shares, height=0.5, color=BLUE)
+        for row, share, kind in zip(rows, self.frame["share"], self.frame["kind"], strict=True):
+            text, colour = (f" {share:.1%}", INK) if share else (f" {kind}", MUTE)
+            axes.text(100 * (share or 0), row, text, va="center", fontsize=8.5, color=colour)
+        axes.set_xlim(0, 100 * max(shares.max(initial=0), 0.01) * 1.45)
+        axes.xaxis.set_major_locator(_few_ticks())
+        label_rows(axes, self.names, written=False)
+        axes.set_title("Share of the budget")
+        axes.set_xlabel("%")
+
+    def _empty(self, axes: Any) -> None:
+        rows, known = range(len(self.frame)), self.frame["false_positive_share"]
+        axes.hlines(rows, 0, [value or 0 for value in known], color=RULE, linewidth=2)
+        axes.plot(known.cast(pl.Float64).to_numpy(), rows, "s", color=OCHRE, mfc="white", mew=1.5)
+        scale_shares(axes)
+        label_rows(axes, self.names, written=False)
+        axes.set_title("Empty cells seen above 0")
+        axes.set_xlabel("before estimation")
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional extra
+
+    return MaxNLocator(4, integer=True)

@@ -1,0 +1,143 @@
+"""What a notebook shows of a release: the largest counts of a cuboid, with their uncertainty."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hedgerow.errors import ReleaseError
+from hedgerow.notebook import block, heading, html_picture, html_table
+from hedgerow.picture import (
+    GREEN,
+    heading_height,
+    label_rows,
+    row_names,
+    rows_height,
+    svg_of,
+    write_heading,
+)
+from hedgerow.plan.describe import aligned
+from hedgerow.plan.picture import counts_of, title_of, unit_of
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.shown import promise_html
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, HIGH, LOW
+from hedgerow.tables.tree import Levels
+from hedgerow.text import visible
+
+WIDTH, LONGEST = 9.0, 60
+RELIABLE = {"firm": 0.1, "rough": 0.5}
+"""Words for counts whose interval ends within these shares of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCounts:
+    """The largest counts of a cuboid of a release, as `hedgerow.Release.show` gives them.
+
+    Attributes:
+        plan: of the release.
+        levels: the cuboid.
+        frame: its largest counts, with their errors, as `hedgerow.Release.level` has them.
+        listed: how many counts of the cuboid are above 0.
+        confidence: what the intervals are, in words.
+    """
+
+    plan: Plan
+    levels: Levels
+    frame: pl.DataFrame = field(repr=False)
+    listed: int
+    confidence: str
+
+    def __str__(self) -> str:
+        """Return the same as aligned text."""
+        labels = len(self._labels()[0])
+        table = aligned([self._headings(), *self._rows()], left={*range(labels), labels + 2})
+        return f"{self._title()}\n{self._about()}\n\n{table}\n\n{self.plan.promise}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: table, picture and promise."""
+        labels = len(self._labels()[0])
+        return block(
+            heading(self._title(), self._about()),
+            html_table(self._headings(), self._rows(), left={*range(labels), labels + 2}),
+            promise_html(self.plan),
+            self._picture(),
+        )
+
+    def _title(self) -> str:
+        return title_of(self.plan, "A release")
+
+    def _about(self) -> str:
+        some = f"The {len(self.frame):,} largest of {self.listed:,}"
+        every = f"All {self.listed:,}"
+        which = some if len(self.frame) < self.listed else every
+        return (
+            f"{which} {counts_of(self.plan)} above 0 by {self.plan.label_of(self.levels)}, with "
+            f"intervals of {self.confidence}."
+        )
+
+    def _labels(self) -> tuple[list[str], list[list[str]]]:
+        """Return what readers call the label columns, and of each row names where there are any."""
+        tree = self.plan.tree
+        columns = tree.columns_of(self.levels)
+        known = self.plan.description.column_labels(tree)
+        named = tree.with_names(self.frame)
+        words = [
+            [visible(str(row.get(f"{column}_name") or row[column] or "")) for column in columns]
+            for row in named.iter_rows(named=True)
+        ]
+        return [known.get(column, column) for column in columns], words
+
+    def _headings(self) -> tuple[str, ...]:
+        return (*self._labels()[0], unit_of(self.plan), "from … to", "")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        figures = self.frame.select(COUNT, LOW, HIGH, CONTRADICTED).iter_rows()
+        return [
+            (*words, f"{count:,}", _range(low, high), _reliability(count, low, high, flag))
+            for words, (count, low, high, flag) in zip(self._labels()[1], figures, strict=True)
+        ]
+
+    def _picture(self) -> str:
+        height = heading_height(WIDTH, self._title(), self._about())
+        names = row_names(_short(words) for words in self._labels()[1])
+        size = WIDTH, height + rows_height(names)
+        drawn = svg_of(lambda figure: self._draw(figure, names), size, ReleaseError)
+        return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
+
+    def _draw(self, figure: Any, names: list[str]) -> None:
+        write_heading(figure, self._title(), self._about())
+        axes, rows = figure.subplots(), np.arange(len(names))
+        count, low, high = (
+            self.frame[name].cast(pl.Float64).to_numpy() for name in (COUNT, LOW, HIGH)
+        )
+        axes.hlines(rows, low, high, color=GREEN, linewidth=6, alpha=0.35)
+        axes.plot(count, rows, "o", color=GREEN, markersize=6, clip_on=False)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        label_rows(axes, names)
+        axes.set_xlabel(unit_of(self.plan))
+
+
+def _short(words: list[str]) -> str:
+    text = ", ".join(words[-2:]) or "total"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """Return an interval in words; nothing where there is none."""
+    if low is None or high is None:
+        return ""
+    if low == high:
+        return f"{low:,} exactly"
+    return f"at most {high:,}" if low == 0 else f"{low:,} to {high:,}"
+
+
+def _reliability(count: int, low: int | None, high: int | None, flag: object) -> str:
+    """Return how far a count may be from the truth, in a word: by its interval's farther end."""
+    if low is None or high is None:
+        return ""
+    reach = max(high - count, count - low)
+    words = [word for word, share in RELIABLE.items() if reach <= share * count]
+    word = words[0] if words else "mostly noise"
+    return f"{word}, contradicted" if flag else word

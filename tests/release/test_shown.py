@@ -1,0 +1,131 @@
+"""What a notebook shows of a release."""
+
+import base64
+import html
+import re
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hedgerow as hr
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.execution import in_memory
+
+TOWNS = pl.DataFrame({
+    "county": ["a", "a", "a", "b", "b"],
+    "town": ["a1", "a2", "a3", "b1", "b2"],
+    "name": ["Aller", "<b>Brue</b>", "Corve", "Dart", "Exe"],
+})  # fmt: skip
+PEOPLE = [50_000, 900, 3, 12_000, 14]
+
+
+@pytest.fixture
+def release():
+    axis = hr.Axis.from_frame("place", TOWNS, levels=["county", "town"], names={"town": "name"})
+    tree = hr.Tree([axis])
+    frame = TOWNS.with_columns(people=pl.Series(PEOPLE))
+    counts = hr.Counts.from_frame(tree, frame, count="people")
+    said = hr.Description(title="Residents & others", unit="residents", period="2021")
+    plan = hr.make_plan(
+        tree,
+        budget=hr.EpsilonDelta("1", "1e-8"),
+        neighbours=hr.Replace(),
+        invariants=[hr.Invariant("place", "county")],
+        measure=hr.All(),
+    ).described(said)
+    return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
+
+
+def words_of(shown):
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", shown)).split())
+
+
+def test_the_largest_counts_stand_with_their_intervals_and_a_word(release):
+    shown = release.show("town", rows=3)
+    frame = release.level("town").sort("count", descending=True).head(3)
+    assert shown.frame.equals(frame)
+    text = words_of(shown._repr_html_())
+    for row in frame.to_dicts():
+        assert f"{row['count']:,} {row['low']:,} to {row['high']:,}" in text
+    assert f"The 3 largest of {len(release.level('town'))} counts of residents above 0" in text
+    assert "Residents & others, 2021" in text
+    assert "with intervals of 95 % each" in text
+    sure = release.show("town", confidence=hr.Confidence(0.99, simultaneous=True))
+    assert "with intervals of 99 % for all at once" in str(sure)
+
+
+def test_the_guarantee_is_shown_with_its_neighbours_and_restrictions(release):
+    promise = " ".join(str(release.plan.promise).split())
+    assert "the counts of place.county" in promise
+    for shown in (release.show("town")._repr_html_(), release._repr_html_()):
+        assert promise in words_of(shown)
+    assert promise in " ".join(str(release.show("town")).split())
+
+
+def test_the_words_say_how_far_the_truth_may_be_from_the_count(release):
+    """By the farther end of the interval: within a tenth, within half, or beyond."""
+    rows = release.show("town", rows=99)._rows()
+    wanted = []
+    for row in release.show("town", rows=99).frame.to_dicts():
+        reach = max(row["high"] - row["count"], row["count"] - row["low"]) / row["count"]
+        wanted.append("firm" if reach <= 0.1 else "rough" if reach <= 0.5 else "mostly noise")
+    assert [row[-1].split(",")[0] for row in rows] == wanted
+    assert {"firm", "mostly noise"} <= set(wanted)
+
+
+def test_counts_that_are_public_are_exact(release):
+    text = words_of(release._repr_html_())
+    assert "50,903 50,903 exactly firm" in text, "the counties, which come first"
+
+
+def test_names_of_areas_stand_for_their_codes_and_are_no_markup(release):
+    shown = release.show("town", rows=99)._repr_html_()
+    assert "Aller" in shown
+    assert "<b>" not in shown
+    assert "&lt;b&gt;Brue" in shown
+    assert not re.search(r"<script|<style|<link|https?://|\son\w+=", shown)
+
+
+def test_the_picture_draws_the_same_counts(release, monkeypatch):
+    pytest.importorskip("matplotlib")
+    shown = release.show("town", rows=3)
+    figures = []
+    draw = type(shown)._draw
+
+    def kept(self, figure, names):
+        draw(self, figure, names)
+        figures.append(figure)
+
+    monkeypatch.setattr(type(shown), "_draw", kept)
+    drawn = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', shown._repr_html_())
+    assert b"Residents &amp; others, 2021" in base64.b64decode(drawn[1])
+    (axes,) = figures[0].axes
+    assert axes.lines[0].get_xdata().tolist() == shown.frame["count"].to_list()
+    ends = [segment[:, 0].tolist() for segment in axes.collections[0].get_segments()]
+    assert ends == [list(map(float, row)) for row in shown.frame.select("low", "high").rows()]
+    assert axes.get_xlabel() == "residents"
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "<img" not in shown._repr_html_()
+
+
+def test_no_such_cuboid_or_no_rows_is_refused(release):
+    with pytest.raises(hr.ReleaseError, match="no cuboid 'village'"):
+        release.show("village")
+    with pytest.raises(hr.ReleaseError, match="rows must be at least 1, got 0"):
+        release.show("town", rows=0)
+
+
+def test_a_cube_is_shown_by_any_of_its_cuboids():
+    axes = [
+        hr.Axis.from_frame(name, {name: ["x", "y"]}, levels=[name]) for name in ("home", "work")
+    ]
+    tree = hr.Tree(axes)
+    frame = pl.DataFrame({"home": ["x", "y"], "work": ["y", "x"], "n": [500, 40]})
+    counts = hr.Counts.from_frame(tree, frame, count="n")
+    plan = hr.make_plan(tree, budget=hr.Rho("1"), workload=hr.Cube(), measure=hr.All())
+    made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(0))
+    text = words_of(made.show("home.home × work.work")._repr_html_())
+    assert np.all([word in text for word in ("home", "work", "records")])
+    assert "above 0 by" in words_of(made._repr_html_())
