@@ -15,8 +15,9 @@ from playwright.sync_api import expect
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cuboids import All, Cube
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page

@@ -104,13 +104,12 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 CHAIN_SCRIPTS = (
-    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "matrix.js", "keys.js", "search.js",
-    "download.js", "listing.js",
-    "explore.js",
+    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "grid.js", "matrix.js", "keys.js",
+    "search.js", "download.js", "listing.js", "explore.js",
 )  # fmt: skip
 CUBE_SCRIPTS = (
-    "blocks.js", "places.js", "sentences.js", "pictures.js", "keys.js", "search.js", "download.js",
-    "listing.js", "cube.js",
+    "blocks.js", "places.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js",
+    "download.js", "listing.js", "cube.js",
 )  # fmt: skip
 
 
