@@ -154,7 +154,7 @@ def test_flows_are_those_from_the_area_chosen_and_turn(opened, flows):
         rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
         expected = [[a, f"{n:,}"] for a, n in own[f"{other}_county", "count"].iter_rows()]
         assert [row.split("\t")[:2] for row in rows] == expected
-        assert tab.locator(".flow").count() == SIDE - 1
+        assert tab.locator(".arc").count() == SIDE - 1
         if side == "home":
             tab.get_by_role("button", name="to", exact=True).click()
             expect(tab.locator(".atlas-heading")).to_contain_text("to 3", timeout=PATIENCE)
