@@ -16,7 +16,6 @@ from tests.release.drawn_page import between
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
 KINDS = ["pairs", "doubtful", "open", "three", "only", "names"]
-MARGIN = ["all", "95 % interval", "unbiased estimate"]
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +36,38 @@ def ready(tab, words=""):
 def shown_matrix(tab):
     """The matrix: for each row heading the texts of its cells by column heading.
 
-    Where columns are many, counts are short; what is said of them in full is taken in their place.
+    Tiles have no figure, and their count is taken from what is said of them.
     """
-    rows = tab.locator("#explorer .matrix table").evaluate(
-        """(table) => [...table.rows].map((row) => [...row.cells].map((cell) => {
-            const said = table.closest(".dense") && cell.querySelector("button[aria-label]");
-            const full = said && /: ([0-9,]+) [(]/.exec(said.getAttribute("aria-label"))[1];
-            const words = said ? cell.innerText.replace(/[0-9.,]+[KMB]?/, full) : cell.innerText;
-            return words;
-        }))"""
+    tables = tab.locator("#explorer .matrix table").evaluate_all(
+        """(all) => all.map((table) => [...table.rows].map((row) => [...row.cells].map((cell) => {
+            const said = table.matches(".tiles") && cell.querySelector("button[aria-label]");
+            const mark = said && said.matches(".doubt") ? "≠ " : "";
+            return said ? mark + /: ([0-9,]+) [(]/.exec(said.getAttribute("aria-label"))[1]
+                : cell.textContent;
+        })))"""
     )
-    (_, *columns), *body = rows
+    found, columns = {}, []
+    for (_, *names), *body in tables:
+        columns += [name for name in names if name != "all"]
+        for name, *cells in body:
+            found.setdefault(name, {}).update(zip(names, cells, strict=True))
     assert len(columns) == len(set(columns))
-    found = {name: dict(zip(columns, cells, strict=True)) for name, *cells in body}
-    assert len(found) == len(body)
+    assert tab.evaluate(
+        "[...document.querySelectorAll('.matrix')]"
+        ".every((one) => one.scrollWidth <= one.clientWidth)"
+    )
     return columns, found
+
+
+def said_of_margins(tab):
+    """What is said of each count of both margins, rows first, by its label; sums have none."""
+    found = []
+    for where in ("tr:not(:last-child)", "tr:last-child"):
+        labels = tab.locator(f"#explorer .matrix tbody {where} .margin button").evaluate_all(
+            "(all) => all.map((one) => one.getAttribute('aria-label'))"
+        )
+        found.append(dict(label.split(": ", maxsplit=1) for label in labels))
+    return found
 
 
 def column_of(made, axis, level):
@@ -66,14 +82,18 @@ def inside(made, levels, areas):
     return frame
 
 
-def margin_words(row):
-    """The count, the interval and the estimate, as they stand in a margin."""
-    exact = row["low"] == row["high"] == row["count"]
-    mark = "≠ " if row["contradicted"] else ""
+def figure(row):
+    """A count as it stands in a matrix."""
+    return f"{'≠ ' if row['contradicted'] else ''}{row['count']:,}"
+
+
+def sure_words(row):
+    """What is said of how sure a count is: its interval, and its estimate."""
+    if row["low"] == row["high"] == row["count"]:
+        return ["exact"]
     return [
-        f"{mark}{row['count']:,}",
-        "exact" if exact else between(row["low"], row["high"]),
-        f"{round(row['estimate']):,}",
+        f"95 % interval {between(row['low'], row['high'])}, ",
+        f"unbiased estimate {round(row['estimate']):,}",
     ]
 
 
@@ -85,18 +105,23 @@ def check_matrix(tab, made, levels, areas):
     down = inside(made, (levels[0], context[1]), areas)
     (whole,) = inside(made, tuple(context), areas).to_dicts()
     names = [column_of(made, a, levels[a]) for a in range(2)]
-    assert columns == [*MARGIN, *across[names[1]]]
-    assert list(found) == [*MARGIN, *down[names[0]]]
-    assert [found["all"][words] for words in MARGIN] == margin_words(whole)
+    assert columns == across[names[1]].to_list()
+    assert list(found) == [*down[names[0]], "all"]
+    if not tab.locator("#explorer .tiles").count():
+        assert found["all"]["all"] == figure(whole)
+    said = said_of_margins(tab)
     for row in across.to_dicts():
-        assert [found[words][row[names[1]]] for words in MARGIN] == margin_words(row)
+        assert found["all"][row[names[1]]] == figure(row)
     for row in down.to_dicts():
-        assert [found[row[names[0]]][words] for words in MARGIN] == margin_words(row)
+        assert found[row[names[0]]]["all"] == figure(row)
+    for name, file, known in zip(names, (down, across), said, strict=True):
+        for row in file.to_dicts():
+            assert all(words in known[row[name]] for words in sure_words(row))
     cells = {(row[names[0]], row[names[1]]): row for row in inside(made, levels, areas).to_dicts()}
     for r in down[names[0]]:
         for c in across[names[1]]:
             known = cells.get((r, c))
-            assert found[r][c] == (margin_words(known)[0] if known else "0")
+            assert found[r][c] == (figure(known) if known else "0")
     assert len(cells) > 1
 
 
@@ -143,24 +168,23 @@ def test_an_axis_at_its_total_leaves_the_margin_of_the_other_as_a_map(opened, cu
 def test_a_click_on_a_cell_opens_it_with_margins_of_its_own(opened, cubes):
     made = cubes["pairs"]
     tab = ready(opened(made.path), "Everything")
-    tab.locator(".matrix tbody tr").last.locator("td .cell").last.click()
+    tab.locator(".matrix tbody tr").nth(-2).locator("td:not(.margin) .cell").last.click()
     ready(tab, "home region 2 × work region 1")
     areas = {0: (1, "2"), 1: (1, "1")}
     check_matrix(tab, made, (2, 2), areas)
     (whole,) = inside(made, (1, 1), areas).to_dicts()
-    count, interval, estimate = margin_words(whole)
-    assert tab.inner_text("#explorer .here strong") == count
+    assert tab.inner_text("#explorer .here strong") == figure(whole)
     told = tab.inner_text("#explorer .here")
-    assert f"95 % interval {interval}; unbiased estimate {estimate}" in told
+    assert f"95 % interval {between(whole['low'], whole['high'])}; {sure_words(whole)[1]}" in told
 
 
 def test_a_click_on_a_margin_opens_its_area_over_everything(opened, cubes):
     made = cubes["pairs"]
     tab = ready(opened(made.path), "Everything")
-    tab.locator(".matrix tbody tr").nth(4).locator(".margin button").click()
+    tab.locator(".matrix tbody tr").nth(1).locator(".margin button").click()
     ready(tab, "home region 1")
     check_matrix(tab, made, (2, 1), {0: (1, "1")})
-    tab.locator(".matrix tbody tr").first.locator(".margin button").nth(1).click()
+    tab.locator(".matrix tbody tr").last.locator(".margin button").nth(1).click()
     ready(tab, "home region 1 × work region 1")
     check_matrix(tab, made, (2, 2), {0: (1, "1"), 1: (1, "1")})
     tab.locator("nav[aria-label='Where you are on home'] button").first.click()
@@ -184,7 +208,7 @@ def test_an_area_keeps_its_own_levels_to_choose_from(opened, cubes):
 def test_the_keyboard_alone_walks_opens_and_goes_back(opened, cubes):
     tab = ready(opened(cubes["pairs"].path), "Everything")
     tab.locator(".cell[tabindex='0']").focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+    for key in ("ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
         tab.keyboard.press(key)
     label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
     assert label.startswith("1 → 0: ")
@@ -265,7 +289,7 @@ def test_what_is_not_carried_is_said_to_be_in_its_file(opened, cubes, tmp_path, 
     tab = ready(opened(path, "#cube-0.0.2-0.0.3"), "Everything")
     assert "are in counts/cuboid=2-3.parquet beside this page" in tab.inner_text("#explorer")
     choose(tab, 1, 2)  # a pair that is there, of which each cell would open the one that is not
-    assert tab.locator(".matrix tbody td:nth-child(5) .cell[aria-disabled]").count() > 0
+    assert tab.locator(".matrix tbody td:not(.margin) .cell[aria-disabled]").count() > 0
 
 
 def test_where_no_finer_pair_is_carried_a_cell_opens_along_one_axis(
@@ -278,7 +302,7 @@ def test_where_no_finer_pair_is_carried_a_cell_opens_along_one_axis(
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
     tab = ready(opened(path), "Everything")
-    tab.locator(".matrix tbody tr").last.locator("td .cell").last.click()
+    tab.locator(".matrix tbody tr").nth(-2).locator("td:not(.margin) .cell").last.click()
     ready(tab, "home region 2 × work region 1")
     file = inside(made, (1, 2), {0: (1, "2"), 1: (1, "1")}).sort("count", descending=True)
     labels = [tile.get_attribute("aria-label") for tile in tab.locator(".tile").all()]
@@ -292,9 +316,9 @@ def test_three_axes_show_two_as_a_matrix_and_more_as_a_list(opened, cubes):
     _, found = shown_matrix(tab)
     file = {(r["home_region"], r["work_region"]): r for r in counts_of(made, (1, 1, 0)).to_dicts()}
     for (row, column), known in file.items():
-        assert found[row][column] == margin_words(known)[0]
+        assert found[row][column] == figure(known)
     for row in counts_of(made, (0, 1, 0)).to_dicts():
-        assert [found[words][row["work_region"]] for words in MARGIN] == margin_words(row)
+        assert found["all"][row["work_region"]] == figure(row)
     choose(tab, 2, 1)
     assert tab.locator("#explorer .matrix").count() == 0
     assert "A matrix shows two axes" in tab.inner_text("#explorer")
@@ -309,7 +333,7 @@ def test_three_axes_show_two_as_a_matrix_and_more_as_a_list(opened, cubes):
     choose(tab, 0, 0)
     _, found = shown_matrix(tab)
     for row in counts_of(made, (0, 1, 1)).to_dicts():
-        assert found[row["work_region"]][row["age_region"]] == margin_words(row)[0]
+        assert found[row["work_region"]][row["age_region"]] == figure(row)
 
 
 def test_levels_of_only_children_are_shown_like_others(opened, cubes):
@@ -329,15 +353,15 @@ def test_no_name_of_an_area_runs(opened, cubes):
 def test_very_many_cells_are_cut_to_the_largest(opened, cubes, tmp_path):
     made = cubes["pairs"]
     text = made.text.replace("MOST_LISTED = 20000", "MOST_LISTED = 4").replace(
-        "MOST_SIDE = 12", "MOST_SIDE = 2"
+        "MOST_SIDE = 24", "MOST_SIDE = 2"
     )
     path = tmp_path / "few.html"
     path.write_text(re.sub(r"script-src '[^']*'", "script-src 'unsafe-inline'", text), "utf-8")
     tab = ready(opened(path), "Everything")
     columns, found = shown_matrix(tab)
     kept = counts_of(made, (1, 0)).sort("count", descending=True)["home_region"][:2].sort()
-    assert list(found) == [*MARGIN, *kept]
-    assert len(columns) == 5
+    assert list(found) == [*kept, "all"]
+    assert len(columns) == 2
     assert "Shown are the 2 largest of 3 rows." in tab.inner_text("#explorer")
     largest = counts_of(made, (1, 1))["count"].sort(descending=True)[:4]
     rows = tab.locator("#explorer > div:last-child tbody tr td:nth-child(2)").all_inner_texts()
@@ -385,19 +409,53 @@ def test_every_control_has_a_name_and_prints_away(opened, cubes, kind):
     assert tab.locator("#explorer .matrix").is_visible()
 
 
-def test_a_wide_matrix_fits_on_paper(opened, cubes):
-    """The margins alone are as wide as half a page; A4 less its edges is 718 pixels wide."""
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_matrix_is_laid_out_again_for_paper_with_figures_in_full(opened, cubes, width):
+    """A4 less its edges is 672 pixels wide."""
     made = cubes["doubtful"]
-    tab = ready(opened(made.path, "#cube-0.0.2-0.0.2", width=718), "Everything")
+    tab = ready(opened(made.path, "#cube-0.0.2-0.0.2", width=width), "Everything")
     tab.emulate_media(media="print")
-    assert tab.locator("#explorer .matrix thead th").count() == 4 + 12
-    width = tab.locator("#explorer .matrix table").evaluate("(one) => one.scrollWidth")
-    assert width <= 718
+    tab.set_viewport_size({"width": 672, "height": 900})
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("#explorer .tiles").count() == 0
+    _, found = shown_matrix(tab)
+    for row in counts_of(made, (2, 0)).to_dicts():
+        assert found[row["home_district"]]["all"] == figure(row)
+    assert tab.locator("#explorer .matrix table").evaluate("(one) => one.scrollWidth") <= 672
     assert tab.evaluate(
-        """() => [...document.querySelectorAll("#explorer .matrix td")].every((cell) => {
-            const across = document.createRange();
-            across.selectNodeContents(cell);
-            const lines = new Set([...across.getClientRects()].map((one) => Math.round(one.top)));
-            return lines.size <= (cell.innerText.includes(" to ") ? 3 : 2);
-        })"""
+        """() => [...document.querySelectorAll("#explorer .matrix td")]
+            .every((cell) => cell.scrollWidth <= cell.clientWidth + 1)"""
     )
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tab.locator("#explorer .reading").count() == 1
+
+
+@pytest.mark.parametrize("width", [320, 390, 640, 900, 1280])
+@pytest.mark.parametrize("kind", ["pairs", "doubtful", "three"])
+def test_no_figure_of_a_matrix_is_clipped_at_any_width(opened, cubes, kind, width):
+    tab = ready(opened(cubes[kind].path, width=width), "Everything")
+    for every in (False, True):
+        if every:
+            show_all(tab)
+        assert tab.evaluate(
+            """() => document.documentElement.scrollWidth <= innerWidth
+                && [...document.querySelectorAll("#explorer .matrix :is(td, .cell)")]
+                    .every((one) => one.scrollWidth <= one.clientWidth + 1)
+                && [...document.querySelectorAll("#explorer .matrix, #explorer .matrix table")]
+                    .every((one) => one.getBoundingClientRect().right <= innerWidth)"""
+        )
+
+
+def test_on_a_phone_a_tap_chooses_a_tile_and_the_readout_opens_it(opened, cubes):
+    made = cubes["pairs"]
+    tab = ready(opened(made.path, width=320, has_touch=True), "Everything")
+    (row,) = counts_of(made, (1, 1)).filter(home_region="2", work_region="1").to_dicts()
+    cell = tab.locator(".matrix .cell[aria-label^='2 → 1: ']")
+    cell.tap()
+    assert tab.locator(".cell.chosen").count() == 1
+    told = tab.inner_text(".reading")
+    for words in ("2 → 1", figure(row), between(row["low"], row["high"]), "firm"):
+        assert words in told
+    assert tab.evaluate("location.hash") == ""
+    tab.locator(".reading button").tap()
+    ready(tab, "home region 2 × work region 1")

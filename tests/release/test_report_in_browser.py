@@ -190,6 +190,7 @@ def test_arrow_keys_walk_the_matrix_and_one_step_views_are_there(opened, flows):
         tab.keyboard.press(key)
     label = tab.evaluate("document.activeElement.getAttribute('aria-label')")
     assert label.startswith("1 → 0: ")
+    assert "1 → 0" in tab.inner_text(".reading")
     tab.get_by_role("button", name="destination state", exact=True).click()
     tab.wait_for_selector(".tile")
     assert tab.locator(".tile").count() == 3

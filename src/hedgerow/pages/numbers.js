@@ -1,9 +1,8 @@
-// Numbers as people write them: in full, in short where there is no room, and parts of a whole.
+// Numbers as people write them: in full, in short for marks on a scale, and parts of a whole.
 
 const formatted = (options) => new Intl.NumberFormat(language, { useGrouping: "always", ...options });
 const number = formatted({});
 const compact = formatted({ notation: "compact", maximumSignificantDigits: 3 });
-const briefest = formatted({ notation: "compact", maximumSignificantDigits: 2 });
 const short = formatted({ maximumSignificantDigits: 3 });
 const percent = (part) => say("percent", { number: short.format(100 * part) });
 
@@ -11,10 +10,4 @@ const percent = (part) => say("percent", { number: short.format(100 * part) });
 function interval({ count, low, high }) {
   if (low === high && low === count) return say("exact");
   return low === 0 ? say("at_most", { high }) : say("from_to", { low, high });
-}
-
-// A number in full where there is room for it, in short where there is not.
-function fitting(value, across) {
-  const full = number.format(value);
-  return 8 * full.length + 16 <= across ? full : compact.format(value);
 }

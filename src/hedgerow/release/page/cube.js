@@ -1,6 +1,6 @@
 // What is seen of several cuboids: a picture of the counts of a place, and the rows below it.
 
-const MOST_SIDE = 12, MOST_LISTED = 20000;
+const MOST_LISTED = 20000;
 
 // Cells of a cuboid: their places in row-major order of the used codes of its levels.
 async function readCuboid(name) {
@@ -112,7 +112,7 @@ function sumsOf(part, place, a, whole) {
   }
   return [...sums].map(([code, count]) => ({
     codes: place.map((one, b) => (b === a ? code : one.code)), count, part: count / whole,
-    name: label(a, place[a].k, code), isSum: true,
+    name: label(a, place[a].k, code), brief: ending(a, place[a].k, code), isSum: true,
   }));
 }
 
@@ -120,56 +120,26 @@ function sumsOf(part, place, a, whole) {
 function crossed(place, part, [down, across], whole, every, again) {
   const margin = (a) => {
     const own = cuboidOf(place, [a]), isSum = !isCarried(own);
-    const all = isSum ? sumsOf(part, place, a, whole.count) : itemsOf(cut(place, own), place, whole.count);
-    const kept = all.slice().sort((x, y) => y.count - x.count).slice(0, every ? Infinity : MOST_SIDE);
-    return { all: all.length, isSum, kept: kept.sort((x, y) => x.codes[a] - y.codes[a]) };
+    const items = isSum ? sumsOf(part, place, a, whole.count) : itemsOf(cut(place, own), place, whole.count);
+    for (const item of items) item.key = item.order = item.codes[a];
+    return { all: items.length, isSum, items: items.sort((x, y) => y.count - x.count) };
   };
   const rows = margin(down), columns = margin(across);
-  const inside = [rows, columns].map(({ kept }, side) => new Set(kept.map(({ codes }) => codes[[down, across][side]])));
-  const at = new Map();
-  for (const i of part.found) {
-    const codes = part.codesOf(i), [r, c] = [codes[down], codes[across]];
-    if (inside[0].has(r) && inside[1].has(c)) at.set(`${r},${c}`, itemOf(part, i, place, whole.count));
-  }
-  const cells = [...at.values()], top = Math.max(...cells.map((cell) => cell.count));
-  const isDense = columns.kept.length > 9, figure = (isDense ? briefest : number).format;
-  const pressed = (item, words) => opener(item, `cell r${reliability(item)}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + words);
-  const cell = (row, column) => {
-    const item = at.get(`${row.codes[down]},${column.codes[across]}`);
-    if (!item) return make("td", { class: "none" }, "0");
-    const button = pressed(item, figure(item.count));
-    button.style.backgroundColor = `rgba(var(--tile), ${(0.5 * Math.log1p(item.count) / Math.log1p(top)).toFixed(3)})`;
-    return make("td", {}, button);
+  const cells = (rowKeys, columnKeys) => {
+    const at = new Map();
+    for (const i of part.found) {
+      const codes = part.codesOf(i), [r, c] = [codes[down], codes[across]];
+      if (rowKeys.has(r) && columnKeys.has(c)) at.set(`${r},${c}`, itemOf(part, i, place, whole.count));
+    }
+    return at;
   };
-  const all = (item) => make("td", { class: "margin" }, item === whole || item.isSum
-    ? (isContradicted(item) ? "≠ " : "") + number.format(item.count) : pressed(item, number.format(item.count)));
-  const bounds = (item) => make("td", { class: "sum bounds" }, item.isSum ? "–" : interval(item));
-  const unbiased = (item) => make("td", { class: "sum" }, item.isSum ? "–" : number.format(item.unbiased));
-  const isPlain = rows.isSum && columns.isSum;
-  const MARGIN = [[say("all"), all], [say("interval"), bounds], [say("unbiased"), unbiased]].slice(0, isPlain ? 1 : 3);
   const [rowName, columnName] = [down, across].map((a) => levelName(a, place[a].k));
-  const head = (words) => make("th", { scope: "col" }, words);
-  const first = MARGIN.map(([words, draw], k) => make("tr", {}, make("th", { scope: "row" }, words),
-    ...MARGIN.map(([, own]) => (k ? make("td") : own(whole))), ...columns.kept.map(draw)));
-  const body = rows.kept.map((row) => make("tr", {}, make("th", { scope: "row" }, isolated(row.name)),
-    ...MARGIN.map(([, draw]) => draw(row)), ...columns.kept.map((column) => cell(row, column))));
   const where = place.some(({ c }) => c) ? nameOf(named(place)) : "";
-  const table = make("table", {},
-    make("caption", {}, make("span", {}, say(where ? "matrix_within" : "matrix_caption", { rows: rowName, columns: columnName, where }))),
-    make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${rowName} ↓`, make("br"), `${columnName} →`),
-      ...MARGIN.map(([words]) => head(words)), ...columns.kept.map((column) => head(isolated(column.name))))),
-    make("tbody", {}, ...first, ...body));
-  const picture = make("div", { class: `scroll matrix crossed${isDense ? " dense" : ""}${isPlain ? " plain" : ""}`, role: "group", "aria-label": say("matrix_scrolls") }, table);
-  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, say("fuller")), ...sureBoxes(),
-    [...cells, ...rows.kept, ...columns.kept].some(isContradicted) ? doubtKey() : null);
-  const left = [[rows, "largest_rows"], [columns, "largest_columns"]].filter(([one]) => one.all > one.kept.length)
-    .map(([one, key]) => say(key, { kept: one.kept.length, all: one.all }));
-  const more = left.length && rows.all * columns.all <= MOST_CELLS
-    ? make("button", { type: "button", class: "more", click: again }, say("show_all")) : null;
   const summed = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.isSum).map(([, key]) => say(key));
-  const margins = summed.length ? say("margins_sums", { which: summed.join(say("and")) }) : say("margins_own");
-  const note = make("p", {}, left.length ? `${say("shown_largest", { left: left.join(say("and")) })} ` : "", `${margins} `, more);
-  return { nodes: [picture, key, note], draw: () => roam(picture, ".cell", true) };
+  return grid({ rows, columns, rowName, columnName, whole, cells, every, again,
+    caption: say(where ? "matrix_within" : "matrix_caption", { rows: rowName, columns: columnName, where }),
+    top: part.found.reduce((most, i) => Math.max(most, part.cuboid.count[i]), 0),
+    margins: summed.length ? say("margins_sums", { which: summed.join(say("and")) }) : say("margins_own") });
 }
 
 function crumbs(place) {
@@ -258,7 +228,8 @@ function draw(place, every = false) {
     const line = make("p", { class: "readout", "aria-hidden": "true" }, note);
     if (split.length === 1) picture = map(items);
     if (split.length === 2) picture = crossed(place, part, split, whole, every, () => draw(place, true));
-    if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
+    if (split.length === 2) parts.push(...picture.nodes);
+    else if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
     else parts.push(make("p", {}, say(released ? "too_many_axes" : "two_axes")), line);
     const most = few.found.length < part.found.length ? ` ${say("below_largest", { number: MOST_LISTED })}` : "";
     parts.push(listing(items, say("caption", { name: nameOf(named(place)), by: name, note: `${note}${most}` }), name));

@@ -41,12 +41,12 @@ function draw(t, i, asked, every = false) {
     const items = mode === 2 ? cellsOf(t, i, codes) : childrenOf(t, i, codes);
     const cells = mode === 2 ? possible(t) * possible(t + 1) : possible(t);
     const name = depths[t + mode];
-    picture = mode === 2 ? matrix(items, t, every, () => draw(t, i, asked, true))
+    picture = mode === 2 ? matrix(items, t, valueOf(t, i), every, () => draw(t, i, asked, true))
       : numeric ? bars(items, possible(t)) : map(items);
     const unlisted = cells - items.length;
     const note = say(unlisted ? "listed_some" : "listed_all", { listed: items.length, cells });
-    parts.push(...picture.nodes.slice(0, 1), make("p", { class: "readout", "aria-hidden": "true" }, note),
-      ...picture.nodes.slice(1), listing(items, say("caption", { name: nameOf(codes), by: name, note }), name));
+    const line = mode === 2 ? [] : [make("p", { class: "readout", "aria-hidden": "true" }, note)];
+    parts.push(...picture.nodes.slice(0, 1), ...line, ...picture.nodes.slice(1), listing(items, say("caption", { name: nameOf(codes), by: name, note }), name));
   }
   box.replaceChildren(...parts);
   if (picture) picture.draw();

@@ -43,56 +43,25 @@ function bars(items, possible) {
   return { nodes: [picture, ends, key], draw: () => roam(picture, "button") };
 }
 
-// The largest of the sums by name or place of one side, in the order of the codes.
-function side(cells, which, most) {
+// The sums by name or place of one side, the largest first.
+function side(cells, which) {
   const sums = new Map();
   for (const cell of cells) {
     const { place } = cell[which];
-    const known = sums.get(place) || { place, name: cell[`${which}Name`], count: 0 };
+    const known = sums.get(place) || { key: place, order: place, name: cell[`${which}Name`], brief: cell[which].brief, count: 0, isSum: true };
     known.count += cell.count;
     sums.set(place, known);
   }
-  const all = [...sums.values()];
-  const kept = all.slice().sort((a, b) => b.count - a.count).slice(0, most);
-  return { all: all.length, kept: kept.sort((a, b) => a.place - b.place) };
+  return { all: sums.size, isSum: true, items: [...sums.values()].sort((a, b) => b.count - a.count) };
 }
 
-function matrix(cells, t, every, again) {
-  const most = every ? Infinity : MATRIX_SIDE;
-  const rows = side(cells, "row", most), columns = side(cells, "column", most);
-  const at = new Map(cells.map((cell) => [`${cell.row.place},${cell.column.place}`, cell]));
-  const top = Math.max(...cells.map((cell) => cell.count));
+function matrix(items, t, whole, every, again) {
   const [first, second] = [steps[t], steps[t + 1]].sort((a, b) => a[0] - b[0]);
-  const [down, across] = [first, second].map(([axis, k]) => levelName(axis, k));
-  const isDense = columns.kept.length > 9;
-  const figure = (isDense ? briefest : number).format;
-  const cell = (row, column) => {
-    const item = at.get(`${row.place},${column.place}`);
-    if (!item) return make("td", { class: "none" }, "0");
-    const button = opener(item, `cell r${reliability(item)}${doubt(item)}`, (isContradicted(item) ? "≠ " : "") + figure(item.count));
-    const shade = 0.5 * Math.log1p(item.count) / Math.log1p(top);
-    button.style.backgroundColor = `rgba(var(--tile), ${shade.toFixed(3)})`;
-    return make("td", {}, button);
-  };
-  const total = (item) => make("td", { class: "sum" }, figure(item.count));
-  const head = (item) => make("th", { scope: "col" }, isolated(item.name));
-  const body = rows.kept.map((row) => make("tr", {},
-    make("th", { scope: "row" }, isolated(row.name)),
-    ...columns.kept.map((column) => cell(row, column)), total(row)));
-  const table = make("table", {},
-    make("caption", {}, make("span", {}, say("matrix_caption", { rows: down, columns: across }))),
-    make("thead", {}, make("tr", {}, make("th", { class: "corner", scope: "col" }, `${down} ↓`, make("br"), `${across} →`),
-      ...columns.kept.map(head), make("th", { scope: "col" }, say("all")))),
-    make("tbody", {}, ...body, make("tr", {}, make("th", { scope: "row" }, say("all")),
-      ...columns.kept.map(total), total({ count: cells.reduce((a, one) => a + one.count, 0) }))));
-  const picture = make("div", { class: `scroll matrix${isDense ? " dense" : ""}`, role: "group", "aria-label": say("matrix_scrolls") }, table);
-  const key = make("p", { class: "tools", "aria-hidden": "true" }, make("span", {}, say("fuller")), ...sureBoxes(),
-    cells.some(isContradicted) ? doubtKey() : null);
-  const left = [[rows, "largest_rows"], [columns, "largest_columns"]].filter(([one]) => one.all > one.kept.length)
-    .map(([one, key]) => say(key, { kept: one.kept.length, all: one.all }));
-  const more = left.length && rows.all * columns.all <= MOST_CELLS
-    ? make("button", { type: "button", class: "more", click: again }, say("show_all")) : null;
-  const note = left.length ? make("p", {}, say("shown_sums_of_all", { left: left.join(say("and")) }), " ", more) : null;
-  return { nodes: [picture, key, note].filter(Boolean), draw: () => roam(picture, ".cell", true) };
+  const [rowName, columnName] = [first, second].map(([axis, k]) => levelName(axis, k));
+  const rows = side(items, "row"), columns = side(items, "column");
+  const at = new Map(items.map((cell) => [`${cell.row.place},${cell.column.place}`, cell]));
+  const cells = (down, across) => new Map([...at].filter(([, { row, column }]) => down.has(row.place) && across.has(column.place)));
+  return grid({ rows, columns, rowName, columnName, whole, cells, every, again,
+    caption: say("matrix_caption", { rows: rowName, columns: columnName }),
+    top: Math.max(...items.map(({ count }) => count)), margins: say("margins_all") });
 }
-

@@ -1,20 +1,24 @@
 // Pictures of the children of a node: a map, bars of a numeric level, or a matrix of two axes.
 
-const MOST_TILES = 240, MOST_BARS = 200, GROUPED_BARS = 100, MATRIX_SIDE = 24, MOST_CELLS = 20000;
+const MOST_TILES = 240, MOST_BARS = 200, GROUPED_BARS = 100;
 const SMALLEST_TILE = 90; // square pixels
 
 function opener(item, kind, ...children) {
   return make("button", {
     type: "button", class: kind, tabindex: -1, "data-i": item.i, "data-t": item.t,
     "aria-label": spoken(item), "aria-disabled": item.opens ? undefined : "true",
-    click: (event) => item.opens && go(item.t, item.i, 2, event.detail === 0 ? "first" : null),
-    focus: () => readOut(item), mouseenter: () => readOut(item),
+    click: (event) => {
+      if (choosesFirst(event)) choose(item, event.currentTarget);
+      else if (item.opens) go(item.t, item.i, 2, event.detail === 0 ? "first" : null);
+    },
+    focus: () => readOut(item), mouseenter: () => box.querySelector(".chosen") || readOut(item),
   }, make("span", { class: "seen", "aria-hidden": "true" }, ...children));
 }
 
 function readOut(item) {
-  const line = box.querySelector(".readout");
-  if (line) line.replaceChildren(make("b", {}, isolated(item.name)), sentence(item));
+  const panel = box.querySelector(".reading"), line = box.querySelector(".readout");
+  if (panel) panel.replaceChildren(...reading(item));
+  else if (line) line.replaceChildren(make("b", {}, isolated(item.name)), sentence(item));
 }
 
 // Squarified treemap: rows are filled along the shorter side as long as tiles get squarer.
@@ -61,7 +65,7 @@ function map(items) {
       const tile = k < kept
         ? opener(sorted[k], `tile s${reliability(sorted[k])}${doubt(sorted[k])}`,
           words ? make("b", {}, isContradicted(sorted[k]) ? "≠ " : "", isolated(sorted[k].brief)) : null,
-          words && down > 42 ? fitting(sorted[k].count, across) : null)
+          words && down > 42 && 8 * number.format(sorted[k].count).length + 16 <= across ? number.format(sorted[k].count) : null)
         : make("div", { class: "tile rest" }, words ? say("more", { number: sorted.length - kept }) : "");
       Object.assign(tile.style, { left: `${100 * left / width}%`, top: `${100 * top / height}%`,
         width: `${100 * across / width}%`, height: `${100 * down / height}%` });

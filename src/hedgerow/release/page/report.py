@@ -38,6 +38,7 @@ from hedgerow.release.page.described import (
     words_of,
 )
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
+from hedgerow.release.page.map import carry_maps
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
 from hedgerow.tables.tree import Levels
@@ -103,13 +104,12 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 CHAIN_SCRIPTS = (
-    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "matrix.js", "keys.js", "search.js",
-    "download.js", "listing.js",
-    "explore.js",
+    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "grid.js", "matrix.js", "keys.js",
+    "search.js", "download.js", "listing.js", "explore.js",
 )  # fmt: skip
 CUBE_SCRIPTS = (
-    "blocks.js", "places.js", "sentences.js", "pictures.js", "keys.js", "search.js", "download.js",
-    "listing.js", "cube.js",
+    "blocks.js", "places.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js",
+    "download.js", "listing.js", "cube.js",
 )  # fmt: skip
 
 
@@ -148,6 +148,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
     seen = (_chain if plan.is_chain else _cuboids)(folder, plan, [each.listed for each in facts])
+    maps = carry_maps(plan)
     say, total, priced = words_of(plan), facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
     shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
@@ -160,6 +161,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
+        map=maps.section(say),
+        map_link=maps.link(say),
         explore=seen.first,
         carried=levels.carried_words(seen.levels, plan),
         distribution=""
@@ -172,8 +175,10 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         checks=levels.checks(plan, facts, seen.levels),
         cite=words.cited(plan, total, made_by),
     )
-    script = "".join(map(_part, seen.scripts))
-    made = Document(title, body, _part("page.css"), script, seen.facts, seen.blocks, made_by)
+    script = maps.vendor + "".join(map(_part, (*seen.scripts, *maps.scripts)))
+    style = "".join(map(_part, ("page.css", *maps.styles)))
+    shown_facts, blocks = seen.facts | maps.facts(say), [*seen.blocks, *maps.blocks]
+    made = Document(title, body, style, script, shown_facts, blocks, made_by)
     return document(made, say)
 
 

@@ -9,8 +9,11 @@ const doubt = (item) => isContradicted(item) ? " doubt" : "";
 function sentence(item) {
   const told = { count: item.count, part: percent(item.part), ranges: item.of };
   if (item.of > 1) return say("sentence_ranges", told);
-  const sure = item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
-  return say("sentence", { ...told, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure });
+  if (item.low === item.high) return say("sentence", { ...told, sure: interval(item) });
+  const sure = `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+  const more = isContradicted(item) ? contradiction(item)
+    : item.unbiased === undefined ? "" : `${say("unbiased")} ${number.format(item.unbiased)}`;
+  return say("sentence", { ...told, sure: more ? `${sure}; ${more}` : sure });
 }
 
 const spoken = (item) => item.name + sentence(item) + (item.opens ? say("opens") : ".");

@@ -1,0 +1,1 @@
+"""Foreign scripts of pages, bundled: see LICENSES.txt."""
