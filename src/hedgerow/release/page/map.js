@@ -323,6 +323,7 @@ async function openAtlas() {
   atlas.addEventListener("mouseleave", readUsual);
   atlas.addEventListener("keydown", keyOnMap);
   addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) nameAreas(picture); });
+  addEventListener("sureness", () => look({}));
   await look({ k: levelsOnMap()[0] });
 }
 
