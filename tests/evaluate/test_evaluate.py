@@ -182,6 +182,9 @@ def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monk
     shares = [np.nan if share is None else share for share in covered.values()]
     assert None in covered.values(), "of a cuboid that is not measured"
     np.testing.assert_array_equal(held.get_xdata(), shares)
+    few = [(c, n) for c, n in errors.select("cuboid", "cells").rows() if covered[c] is not None]
+    beside = [text.get_text() for text in figure.axes[2].texts]
+    assert beside == [f"of {n:.0f}" for _, n in few if n <= 40] != []
     lost, discovered = figure.axes[3].lines[:2]
     assert list(lost.get_xdata()) == errors["false_negative_rate"].to_list()
     assert list(discovered.get_xdata()) == errors["false_discovery_rate"].to_list()

@@ -19,6 +19,7 @@ from hedgerow.cli.output_file import (
     check_picture_place,
     levels_by,
 )
+from hedgerow.cli.planning_page import check_page_options, write_page
 from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError, TableError
@@ -89,6 +90,16 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
     by: ByLevels = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a page to decide on the budget into this file, from public facts alone."
+        ),
+    ] = None,
+    ledger: Annotated[
+        bool,
+        typer.Option("--ledger", help="Also show on the page what is left; it is internal then."),
+    ] = False,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.
 
@@ -100,6 +111,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     of_areas.check(PlanError)
     if by and areas is None:
         raise PlanError("--by goes with --areas, whose sums it divides; plan shows all cuboids")
+    check_page_options(page, ledger=ledger)
     if records is not None and records < 0:
         raise PlanError(f"--records must be 0 or more, got {records}")
     spec = ReleaseSpec(file)
@@ -121,6 +133,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
         picture_of_forecast(made, picture, expected)
+    write_page(page, spec, made, more.get("simulated"), runs=simulate, ledger=ledger)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
@@ -133,9 +146,15 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
-    if picture is not None:
-        stdout.print(f"Picture: {escape(str(picture))}")
+    _show_files({"Picture": picture, "Page": page})
     _show_next(file, None if target_mse is None else made)
+
+
+def _show_files(written: Mapping[str, Path | None]) -> None:
+    """Print where pictures and pages were written."""
+    for kind, path in written.items():
+        if path is not None:
+            stdout.print(f"{kind}: {escape(str(path))}")
 
 
 def _show_more(more: Mapping[str, pl.DataFrame]) -> None:

@@ -18,6 +18,7 @@ from hedgerow.picture import (
     GREY,
     INK,
     MARKS,
+    MUTE,
     OCHRE,
     figure_for,
     heading_height,
@@ -86,7 +87,7 @@ def picture_of_errors(
             label_rows(axes, names, written=axes is panels[0])
             axes.set_title(words)
             axes.set_xlabel(unit)
-        _coverage(panels[2], [covered.get(cuboid) for cuboid in errors["cuboid"]])
+        _coverage(panels[2], [covered.get(cuboid) for cuboid in errors["cuboid"]], errors["cells"])
         _empty(panels[3], errors)
         for axes in panels[2:]:
             label_rows(axes, names, written=False)
@@ -106,16 +107,26 @@ def _beside(axes: Any, measured: pl.Series, expected: pl.Series, *, is_bound: bo
     scale_errors(axes, [*measured, *expected])
 
 
-NEAR = 0.8
-"""An axis of coverage begins here, where nothing is below."""
+NEAR, MIDDLE, FEW_INTERVALS = 0.8, 0.5, 40
+"""An axis of coverage begins here, where nothing is below; so few intervals may well hold more or
+less than 95 %, and their number stands beside the share."""
 
 
-def _coverage(axes: Any, covered: Sequence[float | None]) -> None:
+def _coverage(axes: Any, covered: Sequence[float | None], cells: pl.Series) -> None:
     """Draw the share of the intervals that hold the true count, beside the 95 % they are for."""
     known = [share for share in covered if share is not None]
     axes.axvline(0.95, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     shares = [np.nan if share is None else share for share in covered]
     axes.plot(shares, range(len(covered)), "D", color=BLUE, clip_on=False)
+    for row, (share, many) in enumerate(zip(covered, cells, strict=True)):
+        if share is not None and many <= FEW_INTERVALS:
+            at_end = share > MIDDLE
+            axes.annotate(
+                f"of {many:,.0f}", (share, row), (-9 if at_end else 9, 0),
+                textcoords="offset points", ha="right" if at_end else "left",
+                va="center_baseline", fontsize=8, color=MUTE,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )  # fmt: skip
     scale_shares(axes)
     if min(known, default=1.0) > NEAR:
         axes.set_xlim(NEAR - 0.005, 1.005)

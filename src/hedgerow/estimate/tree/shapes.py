@@ -5,6 +5,7 @@ repetition; all nodes of the deepest level have one shape. What estimation does 
 node depends on its own subtree through shapes alone, so millions of nodes become a few thousand.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64, UInt64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
-from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 MOST_SHAPES = 1 << 24
@@ -66,7 +66,7 @@ class Shapes:
     @classmethod
     def of(cls, tree: Tree) -> "Shapes":
         """Return the shapes of a tree."""
-        return cls(tuple(_axis_shapes(axis) for axis in tree.axes), tree.steps)
+        return cls(tuple(level_shapes(axis.child_start) for axis in tree.axes), tree.steps)
 
     @property
     def depth(self) -> int:
@@ -165,13 +165,18 @@ def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]
     return passed, entered
 
 
-def _axis_shapes(axis: Axis) -> tuple[LevelShapes, ...]:
-    """Return the shapes of every level of an axis, found from the leaves up."""
-    leaves = axis.size(axis.depth)
+def level_shapes(child_starts: Sequence[Int64]) -> tuple[LevelShapes, ...]:
+    """Return the shapes of every level of an axis, found from the leaves up.
+
+    Args:
+        child_starts: for each level but the last int64 (nodes + 1), as `hedgerow.tables.axis.Axis`
+            and `hedgerow.estimate.cube.shape.AxisShape` have them.
+    """
+    leaves = int(child_starts[-1][-1]) if child_starts else 1
     nothing = np.zeros(0, dtype=np.int64)
     levels = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
     shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
-    for child_start in reversed(axis.child_start):
+    for child_start in reversed(child_starts):
         shape, level = _level_shapes(child_start, shape, len(levels[-1].nodes))
         levels.append(level)
     return tuple(reversed(levels))

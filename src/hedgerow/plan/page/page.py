@@ -1,0 +1,276 @@
+"""The planning page: one HTML document without a network, from public facts alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from hedgerow.noise.envelope import NormalEnvelope
+from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.frame import Document, document, part, spoken
+from hedgerow.pages.markup import attribute, shown, table
+from hedgerow.plan.cuboids import Measured, measurable
+from hedgerow.plan.page.points import Budgets, divisions, points_of
+from hedgerow.plan.page.solver import solver_of
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
+from hedgerow.privacy.ledger.records import Standing
+from hedgerow.text import format_rounded_up, visible
+
+SCRIPTS = ("solver.js", "accountant.js", "points.js", "page.js")
+CONFIDENCE_MISS = 0.05
+EXAMPLES = (1_000, 50)
+COUNTS = (10_000, 1_000, 100, 20)
+MOST_ROWS, MOST_LINES, HILLS = 120, 4, 48
+TICKS = ("0.001", "0.01", "0.1", "0.2", "0.5", "1", "2", "5", "10")
+PERCENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What came out where a public table was released in trial, for a table of the page.
+
+    Attributes:
+        cuboids: names.
+        expected: of each the forecast RMSE (records), None where there is none.
+        found: of each the RMSE of the simulated releases (records).
+        runs: how many there were.
+    """
+
+    cuboids: tuple[str, ...]
+    expected: tuple[float | None, ...]
+    found: tuple[float, ...]
+    runs: int
+
+
+def planning_page(
+    plan: Plan,
+    made_by: str,
+    *,
+    standing: Standing | None = None,
+    simulated: Simulated | None = None,
+) -> str:
+    """Return the page on which somebody decides on a plan's budget, as HTML.
+
+    It holds nothing but public facts; with an account also what is spent, and is then marked
+    internal. Of where the table lies it knows nothing.
+
+    Args:
+        plan: of the release file.
+        made_by: the version of Hedgerow.
+        standing: where the account of the table stands.
+        simulated: errors of simulated releases of a public table.
+
+    Raises:
+        BudgetError: the release has no price in the account.
+    """
+    say = catalogue(plan.description.language)
+    facts = _facts(plan, say, standing)
+    title = plan.description.title or " × ".join(
+        plan.description.axis_label(axis) for axis in plan.tree.axes
+    )
+    body = Template(spoken(part("hedgerow.plan.page", "page.html"), say)).substitute(
+        publisher=f"<b>{shown(plan.description.publisher)}</b>"
+        if plan.description.publisher
+        else "",
+        heading=shown(title),
+        overview=_overview(plan, say),
+        budget=say(f"planning.budget.{_kind(plan)}"),
+        accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
+        division=say(f"planning.division.{facts['solver']['kind']}"),
+        hills=say("planning.hills") if plan.prior else "",
+        simulated="" if simulated is None else _simulated(say, simulated),
+        ledger="" if standing is None else _ledger(say, standing),
+        made_by=say("planning.made_by", version=attribute(made_by)),
+    )
+    script = "".join(part("hedgerow.plan.page", name) for name in SCRIPTS)
+    window = f"{say('planning.before')} {visible(title)}"
+    style = part("hedgerow.plan.page", "page.css")
+    return document(Document(window, body, style, script, facts, (), made_by), say)
+
+
+def _kind(plan: Plan) -> str:
+    return "rho" if isinstance(plan.budget, Rho) else "epsilon"
+
+
+def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, Any]:
+    """Return what the page's script starts from."""
+    solver = solver_of(plan)
+    points = points_of(plan, is_fixed=solver["kind"] == "fixed")
+    rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
+    open_rows = [row["place"] for row in rows if row["place"] not in solver["public"]]
+    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
+    given = dict(zip(plan.levels, plan.shares, strict=True))
+    ticks = {float(text) for text in TICKS} & set(points["values"])
+    for division in points["divisions"]:
+        division["listed"] = [str(given[levels] or 0) for levels in possible]
+    return {
+        "words": say.script("planning"),
+        "solver": solver,
+        "points": points,
+        "rows": rows,
+        "axes": [_axis(plan, axis, say) for axis in range(len(plan.tree.axes))],
+        "form": "list" if plan.is_chain else "names",
+        "named": [name for name, what in plan.cuboids.items() if isinstance(what, Measured)],
+        "last": open_rows[-1],
+        "lines": _lines(rows, open_rows),
+        "quantile": _quantile(plan),
+        "unit": plan.neighbours.unit or say("planning.record"),
+        "ticks": sorted(ticks),
+        "ledger": None if standing is None else _account(plan, standing),
+    }
+
+
+def _lines(rows: Sequence[dict[str, Any]], open_rows: Sequence[int]) -> list[list[int]]:
+    """Return the cuboids and counts whose errors are drawn: typical ones, or several of the finest.
+
+    How large a level's counts are is known from a public table alone.
+    """
+    if all("sizes" not in row for row in rows):
+        return [[open_rows[-1], count] for count in COUNTS]
+    chosen = np.unique(np.linspace(0, len(open_rows) - 1, MOST_LINES).round().astype(int))
+    return [[open_rows[i], rows[open_rows[i]]["examples"][0]] for i in chosen]
+
+
+def _quantile(plan: Plan) -> float:
+    """Return how many standard deviations a 95 % interval reaches (`Confidence.half_width`)."""
+    used = [use.noise.envelope for use in plan.guarantee.uses]
+    each = (envelope.quantile(CONFIDENCE_MISS) for envelope in used)
+    return max(NormalEnvelope(1.0).quantile(CONFIDENCE_MISS), *each)
+
+
+def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
+    """Return an axis with the levels that can have a share: those that are not of only children."""
+    axis, described = plan.tree.axes[number], plan.description
+    kept = [
+        level for k, level in enumerate(axis.levels, start=1) if axis.size(k) > axis.size(k - 1)
+    ]
+    labels = [visible(described.level_label(axis, level)) for level in kept]
+    name = visible(described.axis_label(axis))
+    return {"key": axis.name, "name": name, "levels": [say("planning.total"), *labels]}
+
+
+def _row(plan: Plan, say: Catalogue, place: int) -> dict[str, Any]:
+    levels = plan.levels[place]
+    label = visible(plan.label_of(levels)) if any(levels) else say("planning.total")
+    row: dict[str, Any] = {
+        "place": place,
+        "label": label,
+        "cells": plan.tree.cells(levels),
+        "examples": list(EXAMPLES),
+    }
+    if plan.prior is None or not plan.is_chain:
+        return row
+    counts, times = plan.prior.values(sum(levels), 0)
+    kept = counts > 0
+    counts, times = counts[kept].astype(np.float64), times[kept].astype(np.float64)
+    if not len(counts):
+        return row
+    middle, small = (_quantile_of(counts, times, q) for q in (0.5, 0.1))
+    return row | {"examples": sorted({middle, small}, reverse=True), "sizes": _hill(counts, times)}
+
+
+def _quantile_of(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], part: float) -> int:
+    """Return a count that so many are at most, to two digits."""
+    order = np.cumsum(times)
+    found = counts[int(np.searchsorted(order, part * order[-1]))]
+    return max(1, int(float(f"{found:.2g}")))
+
+
+def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[list[float]]:
+    """Return counts on an even scale of logarithms and how many there are about each."""
+    logs = np.log10(counts)
+    edges = np.arange(np.floor(8 * logs.min()), np.ceil(8 * logs.max()) + 2) / 8
+    found, _ = np.histogram(logs, edges, weights=times)
+    middles = 10 ** ((edges[:-1] + edges[1:]) / 2)
+    return [[float(f"{m:.4g}"), float(n)] for m, n in zip(middles, found, strict=True)]
+
+
+def _overview(plan: Plan, say: Catalogue) -> str:
+    """Return the facts at the head of the page."""
+    unit = plan.neighbours.unit or say("planning.record")
+    facts = [
+        (say("planning.head.counts"), attribute(plan.description.unit) or say("planning.records")),
+        (say("planning.head.protected"), say("planning.head.one", unit=attribute(unit))),
+        (say("planning.head.cells"), say.number(sum(map(plan.tree.cells, plan.levels)))),
+        (say("planning.head.from"), say("planning.head.public")),
+    ]
+    if plan.description.period:
+        facts.insert(1, (say("planning.head.period"), attribute(plan.description.period)))
+    return "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in facts)
+
+
+def _accuracy(say: Catalogue, rows: Sequence[dict[str, Any]], usual: dict[str, Any]) -> str:
+    options = "".join(
+        f'<option value="{row["place"]}"{" selected" if row is usual else ""}>'
+        f"{attribute(row['label'])}</option>"
+        for row in rows
+    )
+    return say(
+        "planning.accuracy",
+        level=f'<select id="level" aria-label="{say("planning.field.level")}">{options}</select>',
+        count=f'<input id="count" type="number" min="1" step="10" value="{EXAMPLES[0]}" '
+        f'aria-label="{say("planning.field.count")}">',
+        percent=f'<input id="within" class="few" type="number" min="0.1" step="0.5" '
+        f'value="{PERCENT}" aria-label="{say("planning.field.within")}">',
+        need='<b id="need"></b>',
+        use=f'<button type="button" id="use">{say("planning.use")}</button>',
+    )
+
+
+def _simulated(say: Catalogue, simulated: Simulated) -> str:
+    """Return what came out beside what was expected."""
+    rows = [
+        [
+            shown(name),
+            "" if expected is None else say.numeral(f"{expected:,.3g}"),
+            say.numeral(f"{found:,.3g}"),
+        ]
+        for name, expected, found in zip(
+            simulated.cuboids, simulated.expected, simulated.found, strict=True
+        )
+    ]
+    headings = [say(f"planning.simulated.{key}") for key in ("level", "expected", "found")]
+    return table(say, say("planning.simulated.caption", n=simulated.runs), headings, rows)
+
+
+def _account(plan: Plan, standing: Standing) -> dict[str, Any]:
+    """Return where an account stands, and what budgets cost it, rounded up.
+
+    How often a release fits under the cap is counted in the ledger's own fractions where the cost
+    is known for certain. That of an (ε, δ) budget is its ρ, which the page computes.
+    """
+    account, budgets = standing.account, Budgets.around(plan.budget)
+    account.cost(plan.guarantee)  # raises where there is no price
+    left = account.amount - standing.spent
+    costs: list[float] | None = None
+    exact = {budgets.own: account.cost(plan.guarantee)}
+    if not isinstance(plan.budget, EpsilonDelta):
+        own = divisions(plan)[0]
+        exact = {i: account.cost(own.profile(value)) for i, value in enumerate(budgets.values)}
+        costs = [float_above(cost) for cost in exact.values()]
+    return {
+        "symbol": account.symbol,
+        "cap": float(account.amount),
+        "spent": float_above(standing.spent),
+        "costs": costs,
+        "times": {place: max(0, left // cost) for place, cost in exact.items()},
+    }
+
+
+def _ledger(say: Catalogue, standing: Standing) -> str:
+    account = standing.account
+    rows = [
+        [
+            shown(charge.release_id[:12]),
+            charge.at.date().isoformat(),
+            say.numeral(format_rounded_up(float_above(account.cost(charge.profile)))),
+        ]
+        for charge in standing.charges
+    ]
+    headings = [say(f"planning.ledger.{key}") for key in ("release", "charged", "cost")]
+    charges = table(say, say("planning.ledger.charges"), headings, rows) if rows else ""
+    template = Template(spoken(part("hedgerow.plan.page", "ledger.html"), say))
+    return template.substitute(charges=charges)

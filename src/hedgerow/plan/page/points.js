@@ -1,0 +1,84 @@
+// What holds between budgets that were computed beforehand: see points.py.
+
+// A line in logarithms between the values of a table, at budgets in ascending order.
+function between(values, table, value) {
+  let i = 0;
+  while (i < values.length - 2 && value > values[i + 1]) i++;
+  if (values.length < 2 || value === values[i]) return table[i];
+  if (value === values[i + 1]) return table[i + 1];
+  const part = Math.log(value / values[i]) / Math.log(values[i + 1] / values[i]);
+  return Math.exp(Math.log(table[i]) + part * Math.log(table[i + 1] / table[i]));
+}
+
+const MARGIN = 1.01; // what a line may miss of a bound
+const guarded = (points, table, value) =>
+  between(points.values, table, value) * (points.values.includes(value) ? 1 : MARGIN);
+
+// What is not certified is said this much on the safe side: the page's own accountant's, and others.
+const FINE = 1e-4;
+
+// What a budget buys (ρ, or pure ε), from below for errors and from above for promises: certified,
+// or as the page's own accountant has it, or by a line between certified ones.
+function boughtBy(solver, points, division, shares, value) {
+  if (points.kind !== "EpsilonDelta") return { whole: value, most: value };
+  const place = points.values.indexOf(value);
+  if (division && division.sure.includes(place)) {
+    return { whole: division.wholes[place], most: division.wholes[place] };
+  }
+  const near = lineOf(points, division, value);
+  if (!solver.moves) return { whole: near, most: MARGIN * near };
+  const rho = rhoOf(usesOf(solver, shares), value, Number(points.delta), near);
+  return { whole: rho * (1 - FINE), most: rho * (1 + FINE) };
+}
+
+// The noise that a ρ buys: pairs of a variance parameter and a move.
+function usesOf(solver, shares) {
+  const own = precisions(solver, solver.kind === "cube" ? cuboidShares(solver, shares) : shares, 1);
+  return (rho) => own.flatMap((precision, i) => (precision > 0
+    ? solver.moves[i].map((move) => [1 / (2 * precision * rho), move]) : []));
+}
+
+// The same by lines alone, for many budgets at once.
+function lineOf(points, division, value) {
+  if (points.kind !== "EpsilonDelta") return value;
+  const each = division ? [division] : points.divisions;
+  return Math.min(...each.map(({ wholes }) => between(points.values, wholes, value)));
+}
+
+// Up to three digits.
+function roundedUp(value) {
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
+  return Number((Math.ceil(value / unit - 1e-9) * unit).toPrecision(3));
+}
+
+// ε at δ of a budget in ρ, from above.
+function epsilonAt(solver, points, division, shares, value) {
+  if (points.epsilons === null) return value;
+  const near = guarded(points, points.epsilons, value);
+  if (division && division.key === "own" && points.values.includes(value)) return near;
+  if (!solver.moves) return near;
+  return (1 + FINE) * epsilonOf(usesOf(solver, shares)(value), Number(points.delta), near);
+}
+
+// A bound of the privacy loss of whatever comes out, but for a chance δ: pure ε, or under ρ-zCDP
+// ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016, proof of Proposition 1.3).
+function lossOf(points, most) {
+  if (points.kind === "Epsilon") return most;
+  return most + 2 * Math.sqrt(most * Math.log(1 / Number(points.delta)));
+}
+
+// What a suspicion of 1 in 100 grows to at most: x in 100, rounded up; null for nearly all.
+function suspicion(points, most) {
+  const odds = Math.exp(lossOf(points, most)) / 99;
+  const part = 100 * odds / (1 + odds);
+  const parts = part < 10 ? 100 : 10;
+  return part > 99.9 ? null : Math.min(99.9, Math.ceil(part * parts) / parts);
+}
+
+// How many of 100 an attacker finds at most who accuses five of 100 wrongly; rounded up.
+function foundOf(points, most) {
+  const { wholes, found } = points;
+  const exactly = wholes.includes(most) ? 1 : MARGIN;
+  if (most > wholes[wholes.length - 1]) return 100;
+  return Math.min(100, Math.ceil(100 * exactly * between(wholes, found, most)));
+}

@@ -1,0 +1,295 @@
+"""What a page knows for certain: budgets, and ways to divide them, computed beforehand.
+
+Between two of these budgets the page draws a line in logarithms. ρ as a function of ε at one δ
+bends so that the line lies below it: less ρ, more noise, as is safe. What an attacker learns gets
+a margin (`points.js`).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from hedgerow.errors import HedgerowError
+from hedgerow.plan.allocation.allocation import Allocation, Uniform
+from hedgerow.plan.allocation.fair import Fair
+from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.cuboids import RunningSums, goes_along_spine
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.solver import shares_for
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, optimal_epsilon
+from hedgerow.privacy.calibrate import calibrate
+from hedgerow.privacy.profile import Profile
+
+MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
+CERTIFIED = {"1", "2", "5"}
+"""Of these the exact accountant is asked, which takes a while; also at both ends."""
+WIDTH = 40
+"""Budgets go from the plan's own over this to as many times it, and to the usual ones."""
+USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "4")}
+SAFE = 1 - 2e-4
+"""What a ρ that is not certified is multiplied by."""
+EVERY = 5
+"""Of the budgets of a plan whose variances are computed beforehand, one in so many."""
+
+FALSE_ALARMS = 0.05
+"""How often an attacker accuses wrongly, in the picture of what they find out."""
+USUAL_DELTA = Fraction(1, 10**8)
+DELTAS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-12)
+RATIO = 2
+"""Of variances within a level, in a fair division."""
+
+CHOSEN_BY_BUDGET = {"distribution"}
+"""Allocations whose shares may be others at another budget; so are those that rest on a prior."""
+
+
+def value_of(budget: Budget) -> Fraction:
+    """Return the number that a slider sets: ε, or ρ."""
+    return budget.rho if isinstance(budget, Rho) else budget.epsilon
+
+
+def with_value(budget: Budget, value: Fraction) -> Budget:
+    """Return a budget of the same kind, and at the same δ."""
+    if isinstance(budget, EpsilonDelta):
+        return EpsilonDelta(value, budget.delta)
+    return type(budget)(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The budgets of a page: what a slider snaps to, ascending.
+
+    Attributes:
+        values: ε, or ρ.
+        certified: places of those that the exact accountant is asked of.
+        own: the place of the plan's own.
+    """
+
+    values: tuple[Fraction, ...]
+    certified: tuple[int, ...]
+    own: int
+
+    @classmethod
+    def around(cls, budget: Budget) -> "Budgets":
+        """Return the budgets around a plan's own."""
+        own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
+        low, high = min(own / WIDTH, usual[0]), max(own * WIDTH, usual[1])
+        if usual[0] <= own <= usual[1]:
+            low, high = max(low, usual[0] / 2), min(high, usual[1])
+        tens = [Fraction(10) ** k for k in range(-30, 30)]
+        nice = {Fraction(m) * ten: m in CERTIFIED for m in MANTISSAS for ten in tens}
+        values = sorted({own, *(value for value in nice if low <= value <= high)})
+        ends = {own, values[0], values[-1]}
+        certified = [i for i, v in enumerate(values) if v in ends or nice[v]]
+        return cls(tuple(values), tuple(certified), values.index(own))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """One way to divide the budget, at every budget.
+
+    Attributes:
+        key: ``own``, ``equal``, ``optimal``, ``fair``.
+        plan: at the file's own budget.
+        lines: of the release file's ``[allocation]``; None where its own lines stay.
+        keeps: whether the same lines give the same shares at another budget.
+    """
+
+    key: str
+    plan: Plan
+    lines: str | None
+    keeps: bool
+
+    def profile(self, value: Fraction) -> Profile:
+        """Return the promise at another budget, without a plan."""
+        plan, own = self.plan, self.plan.guarantee
+        shares = [share for share in plan.shares if share is not None]
+        changes = [use.changes for use in own.uses]
+        budget = with_value(plan.budget, value)
+        if budget == plan.budget:
+            return own
+        return calibrate(plan.mechanism, budget, shares, changes, is_worst=own.is_worst)
+
+    def at(self, value: Fraction) -> Plan:
+        """Return the plan at another budget, with the same shares."""
+        budget = with_value(self.plan.budget, value)
+        if budget == self.plan.budget:
+            return self.plan
+        return replace(self.plan, budget=budget, inverse_two_rho=None)
+
+
+def divisions(plan: Plan) -> list[Division]:
+    """Return the file's own division of the budget, and others that its plan could have."""
+    keeps = plan.prior is None and plan.allocation not in CHOSEN_BY_BUDGET
+    found = [Division("own", plan, None, keeps)]
+    if isinstance(plan.measure, RunningSums) or goes_along_spine(plan.tree, plan.workload):
+        return found
+    for key, lines, allocation in _others():
+        try:
+            made = make_plan(
+                plan.tree,
+                budget=plan.budget,
+                neighbours=plan.neighbours,
+                mechanism=plan.mechanism,
+                allocation=allocation,
+                workload=plan.workload,
+                measure=plan.measure,
+                invariants=plan.invariants,
+            ).described(plan.description)
+        except HedgerowError:  # it has no such division
+            continue
+        if all(made.shares != other.plan.shares for other in found):
+            found.append(Division(key, made, lines, keeps=True))
+    return found
+
+
+def _others() -> Iterator[tuple[str, str, Allocation]]:
+    yield "equal", 'method = "uniform"', Uniform()
+    yield "optimal", 'method = "optimal"', Optimal()
+    yield "fair", f'method = "fair"\nratio = "{RATIO}"', Fair(RATIO)
+
+
+def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
+    """Return budgets, divisions, and what is known of each pair of them, as JSON.
+
+    Args:
+        plan: of the release file.
+        is_fixed: whether variances are carried (`hedgerow.plan.page.solver`).
+
+    Returns:
+        ``values``: budgets, ascending; ``texts``: the same, exact; ``certified``: places of those
+        that are computed exactly; ``epsilons``: for each value ε at δ, for budgets in ρ;
+        ``wholes``: what each buys at most; ``found``: how many of 1 an attacker then finds who
+        accuses one in twenty wrongly;
+        ``divisions``.
+    """
+    budgets, ways = Budgets.around(plan.budget), divisions(plan)
+    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else USUAL_DELTA
+    values, own = budgets.values, [way.profile for way in ways]
+    sure = [
+        {i: profile(values[i]) for i in (budgets.certified if first else (budgets.own,))}
+        for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
+    ]
+    each = [_wholes(plan, budgets, known, sure[0]) for known in sure]
+    most = [max(wholes) / SAFE for wholes in zip(*each, strict=True)]
+    return {
+        "kind": type(plan.budget).__name__,
+        "delta": _exact(delta),
+        "values": [float(value) for value in values],
+        "texts": [_exact(value) for value in values],
+        "certified": list(budgets.certified),
+        "own": budgets.own,
+        "epsilons": [own[0](value).epsilon(delta) for value in values]
+        if isinstance(plan.budget, Rho)
+        else None,
+        "wholes": most,
+        "found": [_found(plan, whole) for whole in most],
+        "divisions": [
+            _division(way, budgets, wholes, sorted(known), is_fixed=is_fixed)
+            for way, wholes, known in zip(ways, each, sure, strict=True)
+        ],
+    }
+
+
+def _wholes(
+    plan: Plan, budgets: Budgets, known: dict[int, Profile], first: dict[int, Profile]
+) -> list[float]:
+    """Return what each budget buys: certified, or near it and a little less.
+
+    Beside the ρ of one continuous Gaussian count the ρ of a composition hardly differs, so their
+    ratio is a straight line between certified ones of the first division; that of another is as
+    much higher or lower as at the plan's own budget.
+    """
+    budget = plan.budget
+    if not isinstance(budget, EpsilonDelta):
+        return [float(value) for value in budgets.values]
+    near = [gaussian_rho(float(value), float(budget.delta)) for value in budgets.values]
+    places = list(first)
+    beside = float(known[budgets.own].rho or 0) / float(first[budgets.own].rho or 1)
+    ratios = [min(beside, 1.0) * float(first[i].rho or 0) / near[i] for i in places]
+    found = np.interp(
+        [math.log(value) for value in budgets.values],
+        [math.log(budgets.values[i]) for i in places],
+        ratios,
+    )
+    return [
+        float(known[i].rho or 0) if i in known else near[i] * float(ratio) * SAFE
+        for i, ratio in enumerate(found)
+    ]
+
+
+def gaussian_rho(epsilon: float, delta: float) -> float:
+    """Return the ρ of Gaussian noise that is (ε, δ)-DP (Balle & Wang 2018, Theorem 8)."""
+
+    def excess(log_rho: float) -> float:
+        mu = math.sqrt(2 * math.exp(log_rho))
+        first = float(ndtr(mu / 2 - epsilon / mu))
+        second = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
+        return first - second - delta
+
+    return math.exp(brentq(excess, -60.0, math.log(epsilon + 50), xtol=1e-13))
+
+
+def _division(
+    way: Division, budgets: Budgets, wholes: list[float], sure: list[int], *, is_fixed: bool
+) -> dict[str, Any]:
+    values, own = budgets.values, budgets.own
+    some = {*budgets.certified[::EVERY], budgets.certified[-1], own}
+    if way.key != "own":
+        some = {own}
+    elif not is_fixed:
+        some = set(budgets.certified)
+    made = {i: way.at(values[i]) for i in sorted(some)}
+    signed = {i: plan.hash for i, plan in made.items() if way.keeps or i == own}
+    found: dict[str, Any] = {
+        "key": way.key,
+        "lines": way.lines,
+        "keeps": way.keeps,
+        "named": [str(share) for share in way.plan.shares if share is not None],
+        "shares": shares_for(way.plan),
+        "wholes": wholes,
+        "sure": sure,
+        "hashes": [signed.get(i) for i in range(len(values))],
+    }
+    if is_fixed:
+        power = way.plan.mechanism.price.power
+        found["table"] = {
+            "wholes": [wholes[i] for i in made],
+            "variances": [
+                [None if e is None else e**2 * wholes[i] ** power for e in forecast(plan)["rmse"]]
+                for i, plan in made.items()
+            ],
+        }
+    return found
+
+
+def _found(plan: Plan, whole: float) -> float:
+    """Return the largest power of a test with these false alarms under ρ-zCDP, or pure ε.
+
+    Each pair (ε, δ) that holds leaves 1 - δ - e^ε α and e^-ε (1 - δ - α) undetected (Dong, Roth &
+    Su 2022, Proposition 3).
+    """
+    alpha = FALSE_ALARMS
+    pairs = [(whole, 0.0)]
+    if plan.mechanism.price.norm == 2:
+        rho = Fraction(whole)
+        pairs = [(float(optimal_epsilon(rho, Fraction(d))), d) for d in DELTAS]
+    missed = [max(1 - d - math.exp(min(e, 700)) * alpha, math.exp(-e) * (1 - d - alpha))
+              for e, d in pairs]  # fmt: skip
+    return min(1.0, 1 - max(missed) + 1e-12)
+
+
+def _exact(value: Fraction) -> str:
+    """Return a number as a release file takes it: decimal where it is one, else a fraction."""
+    decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    if Fraction(decimal) != value:
+        return str(value)
+    return f"{decimal:f}" if value >= Fraction(1, 1000) else f"{decimal.normalize():e}"

@@ -1,0 +1,167 @@
+"""The planning page in a real browser: what it says, how fast, and what it refuses to run."""
+
+import re
+
+import polars as pl
+import pytest
+
+from hedgerow.plan.cuboids import All, Survivors
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.page import Simulated, planning_page
+from hedgerow.plan.workload import Cube
+from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.description import Description
+from hedgerow.tables.tree import Tree
+from tests.browser import chromium, needs_chromium
+from tests.plan.page.test_solver import CHAIN, PAIR
+
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+
+EVIL = "</script><img src=x onerror=document.title='evil'>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+def a_page(folder, plan, **options):
+    path = folder / "plan.html"
+    path.write_text(planning_page(plan, "1", **options), encoding="utf-8")
+    return path
+
+
+def opened(browser, path, width=1280):
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.complaints = []
+    tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
+    tab.on("console", lambda said: tab.complaints.append(said.text))
+    tab.on("request", lambda asked: tab.complaints.append(asked.url))
+    tab.goto(path.as_uri())
+    tab.complaints.remove(path.as_uri())
+    return tab
+
+
+def moved(tab, selector, value):
+    tab.locator(selector).evaluate(
+        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }", value
+    )
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1e-8"), measure=Survivors())
+    plan = plan.described(Description(title="Residents of Valmara", unit="residents"))
+    return plan, a_page(tmp_path_factory.mktemp("page"), plan)
+
+
+def test_at_the_file_s_own_budget_the_page_shows_the_plan_s_errors_and_hash(browser, chain):
+    plan, path = chain
+    tab = opened(browser, path)
+    assert tab.title() == "Before you sign: Residents of Valmara"
+    assert tab.locator("#hash").inner_text().replace(" ", "") == plan.hash
+    town = forecast(plan)["rmse"][-1]
+    said = tab.locator(".row .outcome").last.inner_text()
+    low, high = re.search(r"1,000: ([\d,]+) to ([\d,]+)", said).groups()
+    half = 1.96 * town
+    assert int(low.replace(",", "")) == pytest.approx(1000 - half, abs=1)
+    assert int(high.replace(",", "")) == pytest.approx(1000 + half, abs=1)
+    assert tab.complaints == []
+
+
+def test_a_move_of_a_share_changes_figures_and_lines_and_takes_the_hash_away(browser, chain):
+    _, path = chain
+    tab = opened(browser, path)
+    before = tab.locator(".row .outcome").last.inner_text()
+    moved(tab, ".row input >> nth=3", 700)
+    assert tab.locator(".row .outcome").last.inner_text() != before
+    assert '"700/1000"' in tab.locator("#lines").inner_text()
+    assert "hedgerow plan" in tab.locator("#hash").inner_text()
+    shares = re.findall(r'"(\d+)/1000"', tab.locator("#lines").inner_text())
+    assert sum(map(int, shares)) == 1000
+    tab.get_by_role("button", name="As in the file").click()
+    assert tab.locator(".row .outcome").last.inner_text() == before
+
+
+def test_the_least_budget_for_an_accuracy_reaches_it_and_a_smaller_one_does_not(browser, chain):
+    _, path = chain
+    tab = opened(browser, path)
+    tab.locator("#count").fill("1000")
+    tab.locator("#within").fill("5")
+    tab.locator("#use").click()
+    needed = float(tab.locator("#shown").inner_text().removeprefix("ε = "))
+    for value, reached in ((needed, True), (needed * 0.9, False)):
+        plan = make_plan(CHAIN, budget=EpsilonDelta(str(value), "1e-8"), measure=Survivors())
+        assert (1.96 * forecast(plan)["rmse"][-1] <= 50 * 1.005) == reached
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_nothing_stands_beyond_the_window(browser, chain, width):
+    _, path = chain
+    tab = opened(browser, path, width)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_stay_text(browser, tmp_path):
+    rows = [(f"{EVIL}{i}", f"{EVIL}{i}-{j}") for i in range(3) for j in range(4)]
+    frame = pl.DataFrame(rows, schema=["region", "town"], orient="row")
+    tree = Tree([Axis.from_frame("place", frame, frame.columns)])
+    plan = make_plan(
+        tree, budget=EpsilonDelta("1", "1e-8"), neighbours=AddRemove(unit=EVIL)
+    ).described(
+        Description(
+            title=EVIL, unit=EVIL, publisher=EVIL, axes={"place": EVIL}, levels={"town": EVIL}
+        )
+    )
+    trial = Simulated((EVIL,), (1.0,), (2.0,), 3)
+    tab = opened(browser, a_page(tmp_path, plan, simulated=trial))
+    assert tab.title() == f"Before you sign: {EVIL}"
+    assert tab.locator("img").count() == 0
+    assert EVIL in tab.locator("#rows").inner_text()
+    assert tab.complaints == []
+
+
+def test_no_script_runs_that_is_not_the_page_s_own(browser, chain, tmp_path):
+    _, path = chain
+    text = path.read_text(encoding="utf-8")
+    changed = text.replace("<main>", "<main><script>document.title = 'evil'</script>")
+    (tmp_path / "changed.html").write_text(changed, encoding="utf-8")
+    tab = opened(browser, tmp_path / "changed.html")
+    assert tab.title() != "evil"
+    assert any("Content Security Policy" in said for said in tab.complaints)
+
+
+def test_a_move_is_answered_within_50_ms_for_sixteen_cuboids(browser, tmp_path):
+    plan = make_plan(
+        PAIR, budget=EpsilonDelta("1", "1e-8"), workload=Cube(), measure=All(), neighbours=Replace()
+    )
+    assert len(plan.levels) == 16
+    tab = opened(browser, a_page(tmp_path, plan))
+    spent = tab.evaluate(
+        """() => { const dial = document.getElementById("value"), all = [];
+        for (let k = 0; k < 41; k++) {
+          dial.value = 40 + 4 * k;
+          const begun = performance.now();
+          dial.dispatchEvent(new Event("input"));
+          all.push(performance.now() - begun);
+        }
+        return all.sort((a, b) => a - b)[20]; }"""
+    )
+    assert spent < 50
+    moved(tab, "#levers input >> nth=2", 600)
+    assert '"600/1000"' in tab.locator("#lines").inner_text()
+    assert tab.complaints == []
+
+
+def test_texts_follow_the_language_of_the_file(browser, tmp_path):
+    plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1e-8")).described(
+        Description(title="Habitants", language="fr")
+    )
+    tab = opened(browser, a_page(tmp_path, plan))
+    assert tab.locator("h1").inner_text().startswith("Avant de signer")
+    assert tab.locator("html").get_attribute("lang") == "fr"
+    assert tab.complaints == []

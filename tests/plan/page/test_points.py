@@ -1,0 +1,120 @@
+"""Budgets of the planning page that lie between those computed beforehand."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.cuboids import All, Survivors
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.points import divisions, points_of
+from hedgerow.plan.page.solver import solver_of
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import AddRemove, Replace
+from tests.plan.page.javascript import run
+from tests.plan.page.test_solver import CHAIN, PAIR, random_shares
+
+ASK = """
+const { solver, points, asked } = given;
+return asked.map(([shares, value]) => {
+  const division = solver.kind === "fixed" ? points.divisions[0] : null;
+  const { whole, most } = boughtBy(solver, points, division, shares, value);
+  return { whole, most, errors: variancesOf(solver, division ?? { shares }, whole).map(Math.sqrt),
+    loss: lossOf(points, most), found: foundOf(points, most),
+    epsilon: epsilonAt(solver, points, division, shares, value) };
+});
+"""
+SCRIPTS = ["solver.js", "accountant.js", "points.js"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "neighbours"),
+    [(CHAIN, AddRemove()), (PAIR, Replace()), (CHAIN, AddRemove(contributions=3))],
+)
+def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neighbours):
+    budget, drawn = EpsilonDelta("1", "1e-8"), np.random.default_rng(4)
+    plan = make_plan(tree, budget=budget, neighbours=neighbours, measure=All())
+    solver = solver_of(plan)
+    points = points_of(plan, is_fixed=solver["kind"] == "fixed")
+    assert (solver["kind"] == "fixed") == (neighbours.contributions == 3)
+    number, asked, plans = len(solver["measurable"]), [], []
+    for _ in range(12):
+        shares = random_shares(drawn, number)
+        if solver["kind"] == "fixed":
+            shares = [Fraction(1, number)] * number
+        value = Fraction(str(float(f"{np.exp(drawn.uniform(np.log(0.06), np.log(9))):.2g}")))
+        asked.append(([float(s) for s in shares], float(value)))
+        own = make_plan(
+            tree, budget=EpsilonDelta(value, "1e-8"), neighbours=neighbours, measure=All(),
+            allocation=Shares(shares),
+        )  # fmt: skip
+        plans.append(own)
+    found = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+    for one, made in zip(found, plans, strict=True):
+        assert one["errors"] == pytest.approx(forecast(made)["rmse"].to_list(), rel=0.005)
+        assert one["whole"] <= float(made.guarantee.rho) * (1 + 1e-9) <= one["most"]
+        loss = made.guarantee.bureau_epsilon("1e-8")
+        assert loss <= one["loss"] <= 1.02 * loss
+        if made.guarantee.is_exact and float(value) in (0.1, 1.0, 5.0):
+            assert 100 * (1 - made.guarantee.tradeoff(0.05)) <= one["found"]
+        assert 5 < one["found"] <= 100
+
+
+def test_a_budget_in_rho_is_spent_as_it_is_and_its_epsilon_is_no_less_than_certified():
+    plan = make_plan(CHAIN, budget=Rho("1/20"))
+    points, solver = points_of(plan, is_fixed=False), solver_of(plan)
+    shares = points["divisions"][0]["shares"]
+    values = np.exp(np.random.default_rng(5).uniform(np.log(0.002), np.log(3), 12))
+    asked = [(shares, float(f"{value:.2g}")) for value in values]
+    found = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+    for (_, value), one in zip(asked, found, strict=True):
+        made = replace(plan, budget=Rho(Fraction(str(value))))
+        assert one["whole"] == value
+        epsilon = made.guarantee.epsilon("1e-8")
+        assert epsilon <= one["epsilon"] <= 1.001 * epsilon
+
+
+def test_pure_epsilon_is_a_bound_of_the_loss_without_exceptions():
+    plan = make_plan(CHAIN, budget=Epsilon("1"), mechanism=DiscreteLaplace)
+    points, solver = points_of(plan, is_fixed=False), solver_of(plan)
+    asked = [(points["divisions"][0]["shares"], 0.37)]
+    (found,) = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+    assert found["loss"] == found["whole"] == 0.37
+
+
+def test_hashes_are_those_of_plans_made_anew():
+    plan = make_plan(CHAIN, budget=EpsilonDelta("0.77", "1e-8"), measure=Survivors())
+    points, ways = points_of(plan, is_fixed=False), divisions(plan)
+    assert {way.key for way in ways} >= {"own", "optimal", "fair"}
+    kinds = {"own": None, "equal": None}
+    for way, told in zip(ways, points["divisions"], strict=True):
+        places = (points["certified"][1], points["own"]) if way.key == "own" else (points["own"],)
+        for place in places:
+            budget = EpsilonDelta(points["texts"][place], points["delta"])
+            if way.key in kinds:
+                assert told["hashes"][place] == make_plan(CHAIN, budget=budget).hash
+            again = replace(way.plan, budget=budget, inverse_two_rho=None)
+            assert told["hashes"][place] == again.hash
+
+
+def test_an_attacker_s_loss_is_passed_as_rarely_as_is_said():
+    """Enumerate the loss of one noisy count: P[L > bound] is at most δ."""
+    delta = Fraction(1, 1000)
+    plan = make_plan(CHAIN, budget=EpsilonDelta("2", delta))
+    sigma2 = [float(use.noise.sigma2) for use in plan.guarantee.uses]
+    assert plan.mechanism is DiscreteGaussian
+    counts = np.arange(-400, 401)
+    lattice = [(np.exp(-(counts**2) / (2 * s)), (2 * counts + 1) / (2 * s)) for s in sigma2]
+    drawn = np.random.default_rng(6)
+    losses = sum(drawn.choice(loss, size=2_000_000, p=mass / mass.sum()) for mass, loss in lattice)
+    points, solver = points_of(plan, is_fixed=False), solver_of(plan)
+    asked = [(points["divisions"][0]["shares"], 2.0)]
+    (found,) = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+    bound = found["loss"]
+    passed = float((losses > bound).mean())
+    assert passed <= 1e-3  # alpha: the bound is far from tight, so this never fails by chance
+    assert float((losses > 0.8 * bound).mean()) > 1e-3

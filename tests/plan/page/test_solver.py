@@ -1,0 +1,100 @@
+"""The planning page's own arithmetic against plans that are made: 1,000 random points."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.cuboids import All, Survivors
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.solver import shares_for, solver_of
+from hedgerow.plan.workload import Chain, Cube
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+from tests.plan.page.javascript import run
+
+WITHIN = 0.005
+ALL_POINTS = """
+const { solver, points } = given;
+return points.map(([shares, whole]) => variancesOf(solver, { shares }, whole).map(Math.sqrt));
+"""
+
+
+def uneven(name, regions=5, seed=7):
+    """An axis whose families differ: regions of 1 to 9 districts, of 1 to 14 towns."""
+    drawn, rows = np.random.default_rng(seed), []
+    for r in range(regions):
+        for d in range(int(drawn.integers(1, 10))):
+            towns = range(int(drawn.integers(1, 15)))
+            rows += [(f"r{r}", f"r{r}d{d}", f"r{r}d{d}t{t}") for t in towns]
+    frame = pl.DataFrame(rows, schema=["region", "district", "town"], orient="row")
+    columns = [f"{name}_{level}" for level in frame.columns]
+    return Axis.from_frame(name, frame, frame.columns, columns=columns)
+
+
+def ages():
+    return Ranges.equal_width("age", 0, 60, 6).axis([2, 3])
+
+
+CHAIN = Tree([uneven("place")])
+PAIR = Tree([uneven("home", seed=3), uneven("work", regions=3, seed=4)], ["home", "work"])
+SQUARE = Tree([uneven("home"), ages()])
+REPLACE = Replace(contributions=1)
+KINDS = {
+    "survivors": (CHAIN, Chain(), Survivors(), AddRemove(), DiscreteGaussian),
+    "survivors of pairs": (PAIR, Chain(), Survivors(), REPLACE, DiscreteGaussian),
+    "survivors by Laplace": (CHAIN, Chain(), Survivors(), AddRemove(), DiscreteLaplace),
+    "all": (CHAIN, Chain(), All(), AddRemove(contributions=3), DiscreteGaussian),
+    "all of pairs": (PAIR, Chain(), All(), REPLACE, DiscreteGaussian),
+    "all by Laplace": (CHAIN, Chain(), All(), REPLACE, DiscreteLaplace),
+    "cube": (SQUARE, Cube(), All(), AddRemove(), DiscreteGaussian),
+    "cube of pairs, total public": (PAIR, Cube(), All(), REPLACE, DiscreteGaussian),
+    "cube by Laplace": (SQUARE, Cube(), All(), AddRemove(), DiscreteLaplace),
+    "cube of one axis, total public": (CHAIN, Cube(), All(), REPLACE, DiscreteGaussian),
+}
+POINTS = 100  # of each kind: 1,000 in all
+
+
+def random_shares(drawn, number):
+    """Shares in thousandths, each at least one, that sum to 1."""
+    cuts = np.sort(drawn.choice(np.arange(1, 1000), number - 1, replace=False))
+    return [Fraction(int(n), 1000) for n in np.diff([0, *cuts, 1000])]
+
+
+def a_plan(kind, shares, whole):
+    tree, workload, measure, neighbours, mechanism = KINDS[kind]
+    budget = Rho(whole) if mechanism is DiscreteGaussian else Epsilon(whole)
+    return make_plan(
+        tree, budget=budget, workload=workload, measure=measure, neighbours=neighbours,
+        mechanism=mechanism, allocation=None if shares is None else Shares(shares),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_figures_of_the_page_are_those_of_plans_at_random_points(kind):
+    drawn = np.random.default_rng(20)
+    first = a_plan(kind, None, Fraction(1))
+    solver, given, plans = solver_of(first), [], []
+    own = shares_for(first)
+    for _ in range(POINTS):
+        whole = Fraction(str(round(float(np.exp(drawn.uniform(np.log(0.003), np.log(8)))), 5)))
+        if solver["kind"] == "cube":
+            each = [random_shares(drawn, len(levels)) for levels in own]
+            names = [axis.name for axis in first.tree.axes]
+            shares = dict(zip(names, each, strict=True))
+            carried = [[float(s) for s in levels] for levels in each]
+        else:
+            shares = random_shares(drawn, len(own))
+            carried = [float(s) for s in shares]
+        plans.append(a_plan(kind, shares, whole))
+        given.append((carried, float(whole)))
+    found = run(["solver.js"], ALL_POINTS, {"solver": solver, "points": given})
+    for plan, errors in zip(plans, found, strict=True):
+        assert errors == pytest.approx(forecast(plan)["rmse"].to_list(), rel=WITHIN, abs=1e-6)
