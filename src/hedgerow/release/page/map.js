@@ -257,6 +257,7 @@ async function openAtlas() {
   for (const kind of ["mouseover", "focusin"]) atlas.addEventListener(kind, (event) => { const node = nodeUnder(event); if (node !== null) readArea(node); });
   atlas.addEventListener("mouseleave", readUsual);
   atlas.addEventListener("keydown", keyOnMap);
+  addEventListener("sureness", () => look({}));
   addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) dressAreas(picture); });
   await look({ k: levelsOnMap()[0] });
 }
