@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import All
 from hedgerow.plan.make import make_plan
@@ -154,7 +155,7 @@ def test_flows_are_those_from_the_area_chosen_and_turn(opened, flows):
         rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
         expected = [[a, f"{n:,}"] for a, n in own[f"{other}_county", "count"].iter_rows()]
         assert [row.split("\t")[:2] for row in rows] == expected
-        assert tab.locator(".flow").count() == SIDE - 1
+        assert tab.locator(".arc").count() == SIDE - 1
         if side == "home":
             tab.get_by_role("button", name="to", exact=True).click()
             expect(tab.locator(".atlas-heading")).to_contain_text("to 3", timeout=PATIENCE)
@@ -282,3 +283,21 @@ def test_the_bundled_script_is_the_one_that_was_looked_at():
 
 
 CARTOGRAPHY = "07ecc3332ace370f8a2322d7feb06ae5912c808a3dce46e89e089940a73f41f4"
+
+
+def test_the_map_follows_the_level_of_intervals_that_is_chosen(opened, census):
+    tab = opened(census)
+    tab.wait_for_selector(".atlas-table tbody tr")
+    tab.wait_for_selector("#explorer[data-ready]")
+    release = read_release(census.with_suffix(""))
+    for level in (99, 90):
+        tab.locator(f"button[data-sure='{level}']").click()
+        tab.wait_for_function(
+            "(level) => document.querySelector('.atlas-table thead').innerText"
+            ".includes(`${level} % interval`)",
+            arg=level,
+        )
+        file = release.level("county", confidence=Confidence(level / 100))
+        wanted = {f"{low:,} to {high:,}" for low, high in file["low", "high"].iter_rows()}
+        told = tab.locator(".atlas-table tbody tr td:nth-child(3)").all_inner_texts()
+        assert {" ".join(one.split()[:3]) for one in told} == wanted

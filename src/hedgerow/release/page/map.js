@@ -143,7 +143,7 @@ function arcPaths(unit) {
   return shown.reverse().map((item) => {
     const to = shapeOf(sheet(), seen.k, item.node).middle, [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     const bend = [(from[0] + to[0]) / 2 + 0.22 * dy, (from[1] + to[1]) / 2 - 0.22 * dx];
-    return svg("path", { class: `flow${sureOf(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
+    return svg("path", { class: `arc${sureOf(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
       d: `M${from.join(" ")}Q${bend.map((v) => v.toFixed(2)).join(" ")} ${to.join(" ")}` });
   });
 }
@@ -257,6 +257,7 @@ async function openAtlas() {
   for (const kind of ["mouseover", "focusin"]) atlas.addEventListener(kind, (event) => { const node = nodeUnder(event); if (node !== null) readArea(node); });
   atlas.addEventListener("mouseleave", readUsual);
   atlas.addEventListener("keydown", keyOnMap);
+  addEventListener("sureness", () => look({}));
   addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) dressAreas(picture); });
   await look({ k: levelsOnMap()[0] });
 }
