@@ -138,6 +138,20 @@ def test_a_path_that_leads_nowhere_is_refused(tmp_path, name):
     assert planned(tmp_path, name)[0] == 2
 
 
+def test_a_very_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_BYTES", 1_000)
+    code, err = planned(tmp_path, "a.geojson", b"x" * 1_001)
+    assert code == 2
+    assert "larger than 2 GB" in err
+
+
+def test_shapes_with_very_many_points_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_GIVEN", 10)
+    code, err = made(tmp_path, BOXES)
+    assert code == 2
+    assert "more than 10 points" in err
+
+
 def test_a_folder_or_a_pipe_is_no_file_of_shapes(tmp_path):
     (tmp_path / "folder.gpkg").mkdir()
     assert planned(tmp_path, "folder.gpkg")[0] == 2

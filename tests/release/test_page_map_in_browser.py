@@ -26,13 +26,15 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.division import Division
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import PATIENCE, needs_chromium
+from tests.browser import PATIENCE, barriers, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 SIDE = 4
+TITLE = "People of a square country"
 
 
 def axis(name, folder, key="town"):
@@ -49,7 +51,9 @@ def axis(name, folder, key="town"):
 
 
 def written(folder, tree, codes, values, *, budget=2, estimator=None, **options):
-    plan, estimator = make_plan(tree, budget=Rho(budget), **options), estimator or Chebyshev()
+    said = Description(title=TITLE, unit="people")
+    plan = make_plan(tree, budget=Rho(budget), **options).described(said)
+    estimator = estimator or Chebyshev()
     counts = Counts.from_leaves(tree, codes, values)
     in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)
     path = folder.with_suffix(".html")
@@ -274,6 +278,63 @@ def test_a_page_with_a_map_keeps_its_policy(opened, census, flows):
         ready(tab)
         assert tab.evaluate("document.scripts.length") == text.count("<script")
         assert tab.title() != "evil"
+
+
+def is_whole(tab, width):
+    """Axe finds nothing, nothing is wider than the window, and no name has run."""
+    assert barriers(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.title() == TITLE
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_director_goes_from_the_title_to_one_town_by_the_map(opened, census, width, scheme):
+    is_phone = width < 640
+    tab = opened(census, width=width, color_scheme=scheme, has_touch=is_phone, is_mobile=is_phone)
+    ready(tab)
+    assert tab.inner_text("h1") == TITLE
+    assert "By guessing it would be 5 %" in tab.inner_text(".lead")
+    tab.locator("body > nav a", has_text="The map").click()
+    expect(tab.locator("#map h2")).to_be_in_viewport(timeout=PATIENCE)
+    is_whole(tab, width)
+    press = (lambda one: (one.tap(), one.tap())) if is_phone else (lambda one: one.click())
+    press(tab.locator('.area[data-node="1"]'))
+    expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
+    is_whole(tab, width)
+    town = tab.locator('.area[data-node="6"]')
+    press(town)
+    row = read_release(census.with_suffix("")).level("town").row(6, named=True)
+    for words in (f"{EVIL}12", f"{row['count']:,}", f"{row['low']:,} to {row['high']:,}", "firm"):
+        expect(tab.locator(".atlas-read")).to_contain_text(words, timeout=PATIENCE)
+    is_whole(tab, width)
+    tab.locator("#map .crumbs button").first.click()
+    expect(tab.locator(".beside")).to_have_count(0, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_flows_stand_in_nobodys_way(opened, flows, width):
+    tab = opened(flows, width=width)
+    ready(tab)
+    is_whole(tab, width)
+    tab.locator(".atlas-tools button").last.click()
+    expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
+    is_whole(tab, width)
+
+
+def test_on_paper_the_map_its_legend_and_its_table_are_whole(opened, census):
+    """A4, as Chromium prints: the map within the paper, its counts below, no buttons."""
+    tab = opened(census, width=680)
+    ready(tab)
+    tab.emulate_media(media="print")
+    for part in (".atlas-map", ".fan", ".atlas-table table"):
+        box = tab.locator(part).bounding_box()
+        assert box["width"] > 100
+        assert box["x"] + box["width"] <= 681
+    assert not tab.locator("#map .more, #map .atlas-tools, #map nav").evaluate_all(
+        "all => all.filter(one => one.offsetParent).length"
+    )
+    assert tab.locator(".atlas-map").bounding_box()["height"] < 500
 
 
 def test_the_bundled_script_is_the_one_that_was_looked_at():
