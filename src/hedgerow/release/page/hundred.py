@@ -23,12 +23,12 @@ def hundred(say: Catalogue, guessed: float, noticed: float, told: str) -> str:
     size = _STEP * _SIDE
     caption = say("release.hundred.caption", noticed=told)
     keys = "".join(
-        f'<li><i class="{kind}"></i>{say(f"release.hundred.{kind}")}</li>'
+        f'<li><span class="{kind}"></span>{say(f"release.hundred.{kind}")}</li>'
         for kind in ("guessed", "noticed", "hidden")
     )
     return (
-        f'<figure class="hundred"><svg viewBox="0 0 {size} {size}" role="img" '
-        f'aria-label="{caption}">{circles}</svg>\n'
+        f'<figure class="hundred"><svg viewBox="0 0 {size} {size}" '
+        f'aria-hidden="true">{circles}</svg>\n'
         f'<p>{caption}</p><ul class="legend">{keys}</ul></figure>'
     )
 
