@@ -39,7 +39,7 @@ function layout({ rows, columns, rowName, columnName, top, whole, every }, room)
   const last = sizes.pop();
   if (!every && last.fit >= Math.min(wanted, LEAST_COLUMNS)) return { ...last, kept: last.fit, bands: 1 };
   const head = Math.min(longest([...shortNames(own).values()], 12) + 6, 0.28 * room, 190);
-  const fit = Math.floor((room - head - BAR) / (every ? LEAST_OF_ALL : LEAST_TILE));
+  const fit = Math.max(1, Math.floor((room - head - BAR) / (every ? LEAST_OF_ALL : LEAST_TILE)));
   const held = every ? wanted : Math.min(wanted, fit);
   return { size: 0, head, sum: BAR, within: room, fit, isTiles: true, kept: held, bands: Math.ceil(held / fit) };
 }
@@ -54,7 +54,7 @@ function shaded(button, count, top) {
 
 function grid(about) {
   const { rows, columns, rowName, columnName, whole, cells, caption, every, again, margins } = about;
-  const holder = make("div", { class: "grid" });
+  const holder = make("div", { class: "crossing" });
   const doubted = (item) => (isContradicted(item) ? "≠ " : "");
   const cell = (item, isTiles, top) => {
     if (!item) return make("td", { class: "none" }, isTiles ? make("span", { class: "unseen" }, "0") : "0");
@@ -71,10 +71,10 @@ function grid(about) {
     return make("td", { class: "margin" }, item.isSum || item.isWhole
       ? make("span", { class: "bare" }, bar, make("span", { class: "unseen" }, figure)) : opener(item, `cell${doubt(item)}`, bar));
   };
-  const band = (down, across, at, { isTiles, head, sum, within, size, top }) => {
-    const [rowNames, columnNames] = [down, across].map(shortNames), side = (within - head - sum) / across.length;
+  const band = (down, across, at, { names: [rowNames, columnNames], isTiles, head, sum, within, size, top }) => {
+    const side = (within - head - sum) / across.length;
     const words = across.flatMap((column) => column.name.split(/[\s-]+/));
-    const isUpright = isTiles ? longest([...columnNames.values()], 12) + 2 > side : longest(words, 13) + 6 > Math.min(side, WIDEST);
+    const isUpright = isTiles ? longest(across.map(({ key }) => columnNames.get(key)), 12) + 2 > side : longest(words, 13) + 6 > Math.min(side, WIDEST);
     const most = (items) => Math.max(...items.map(({ count }) => count));
     const [tallest, broadest] = [most(across), most(down)];
     const heading = (column) => make("th", { scope: "col" }, isolated(isTiles || isUpright ? columnNames.get(column.key) : column.name));
@@ -97,12 +97,14 @@ function grid(about) {
     return table;
   };
   const draw = () => {
-    const room = onPaper ? PAPER : holder.clientWidth, shape = layout({ ...about, whole: whole.count }, room);
+    const room = onPaper ? PAPER : holder.clientWidth;
+    if (!room) return; // not on the page
+    const shape = layout({ ...about, whole: whole.count }, room);
     const [down, across] = [kept(rows, every ? Infinity : MOST_SIDE), kept(columns, shape.kept)];
     const at = cells(new Set(down.map(({ key }) => key)), new Set(across.map(({ key }) => key)));
     const seen = [...at.values()], top = Math.max(...seen.map(({ count }) => count));
     const each = Math.ceil(across.length / shape.bands);
-    const tables = [...Array(shape.bands).keys()].map((k) => band(down, across.slice(k * each, (k + 1) * each), at, { ...shape, top }));
+    const tables = [...Array(shape.bands).keys()].map((k) => band(down, across.slice(k * each, (k + 1) * each), at, { ...shape, top, names: [down, across].map(shortNames) }));
     const picture = make("div", { class: "scroll matrix", role: "group", "aria-label": say("matrix_told") }, ...tables);
     const isBeside = !shape.isTiles && shape.within < room;
     const panel = make("div", { class: "reading" });
