@@ -78,9 +78,10 @@ def test_names_of_many_axes_stand_beside_their_rows_and_do_not_touch(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["Residents by county and town " * 9, "WWWWWW MMMMMM " * 30, "人口普查按地区和年龄分组" * 12,
+    ["Residents by county and town " * 9, "WWWWWW MMMMMM " * 30,
+     "RESIDENTS BY COUNTY " * 15, "人口普查按地区和年龄分组" * 12,
      "x" * 400],
-    ids=["words", "capitals", "without spaces", "one word"],
+    ids=["words", "broad", "capitals", "without spaces", "one word"],
 )  # fmt: skip
 def test_lines_of_a_text_are_no_longer_than_the_picture(tmp_path, text):
     pytest.importorskip("matplotlib")
@@ -212,7 +213,7 @@ def test_an_axis_of_errors_has_ticks_around_all_that_is_drawn(tmp_path, values):
     assert len(shown) >= (3 if any(drawn) else 2)
     assert min(shown) <= min(drawn) <= max(drawn) <= max(shown)
     spread = max(drawn) / max(min((x for x in drawn if x), default=1), 1e-300)
-    far = 0 not in drawn and spread < 1e6 and max(shown) / min(shown) > 500 * spread
+    far = 0 not in drawn and spread < 1e6 and max(shown) / min(shown) > 100 * spread
     assert not far, "ticks that leave the values little room"
     assert len(shown) <= 9
     words = [label.get_text() for label in axes.get_xticklabels()]
