@@ -339,3 +339,11 @@ def test_borders_are_simplified_until_there_are_few_enough_points(tmp_path, monk
     monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS", 5)
     with pytest.raises(TableError, match="too many to draw even simplified"):
         axis_of(20).with_shapes(path)
+
+
+def test_a_very_long_code_is_not_echoed_whole(tmp_path):
+    towns = ["x" * 5_000, "b"]
+    axis = Axis.from_frame("place", {"town": towns}, ["town"])
+    with pytest.raises(TableError, match="1 of 2 codes of 'town' have no shape") as refused:
+        axis.with_shapes(file_of(tmp_path, voronoi(1), ["b"]))
+    assert len(str(refused.value)) < 500
