@@ -346,4 +346,4 @@ def test_a_very_long_code_is_not_echoed_whole(tmp_path):
     axis = Axis.from_frame("place", {"town": towns}, ["town"])
     with pytest.raises(TableError, match="1 of 2 codes of 'town' have no shape") as refused:
         axis.with_shapes(file_of(tmp_path, voronoi(1), ["b"]))
-    assert len(str(refused.value)) < 500
+    assert "x" * 50 not in str(refused.value)

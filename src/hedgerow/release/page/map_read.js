@@ -66,7 +66,7 @@ function readArea(node) {
   place.replaceChildren(make("h3", {}, isolated(item.name)),
     make("p", { class: "under" }, isolated([...above, item.code].filter((words, i, all) => words && all.indexOf(words) === i).join(" · "))),
     make("p", { class: "figure" }, item.isUnlisted ? "0" : number.format(item.count)),
-    make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")}: ${interval(item)}`),
+    make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")} ${interval(item)}`),
     ...(item.isUnlisted ? [] : [make("p", { class: `sure sure-${sure}` }, make("b", {}, RELIABILITY[sure]), ` ${say(REACH[sure])}`)]),
     ...(item.estimate === undefined || item.isUnlisted ? [] : [make("p", { class: "doubt" }, say("map_contradicted", { estimate: Math.round(item.estimate) }))]),
     ...(buttons.length ? [make("p", { class: "no-print actions" }, ...buttons)] : []));
