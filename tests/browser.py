@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -39,3 +40,9 @@ def show_all(tab):
     if more.count():
         more.click()
         more.wait_for(state="detached")
+
+
+def barriers(tab):
+    """What axe finds that keeps somebody from using a page as it is now: rules, and where."""
+    found = Axe().run(tab).response["violations"]
+    return [(each["id"], node["html"]) for each in found for node in each["nodes"]]

@@ -19,6 +19,7 @@ from hedgerow.picture import (
     heading_height,
     label_rows,
     open_axes,
+    panel_name,
     power_of_ten,
     row_names,
     rows_height,
@@ -73,6 +74,39 @@ def test_names_of_many_axes_stand_beside_their_rows_and_do_not_touch(tmp_path):
     assert all(above.y0 >= below.y1 for above, below in itertools.pairwise(boxes))
     assert all(box.x0 >= 0 for box in boxes)
     assert not any(label.get_visible() for label in second.get_yticklabels())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Residents by county and town " * 9, "WWWWWW MMMMMM " * 30,
+     "RESIDENTS BY COUNTY " * 15, "人口普查按地区和年龄分组" * 12,
+     "x" * 400],
+    ids=["words", "broad", "capitals", "without spaces", "one word"],
+)  # fmt: skip
+def test_lines_of_a_text_are_no_longer_than_the_picture(tmp_path, text):
+    pytest.importorskip("matplotlib")
+    with figure_for(
+        tmp_path / "a.png", (7, heading_height(7, text, text) + 1), PlanError
+    ) as figure:
+        write_heading(figure, text, text)
+        figure.subplots()
+        figure.draw_without_rendering()
+        boxes = [line.get_window_extent() for line in figure.texts]
+    assert all(box.x1 <= 7 * 100 for box in boxes)
+    assert max(box.x1 for box in boxes) > 0.6 * 7 * 100, "a line that is nearly full"
+    said = [line.get_text() for line in figure.texts]
+    assert "".join("".join(said).split()) == 2 * "".join(text.split())
+
+
+def test_a_very_long_name_of_a_row_is_cut_and_stays_beside_its_row():
+    (name,) = row_names([f"{'Very long label ' * 30} × {'x' * 300} × sex"])
+    lines = name.split("\n")
+    assert lines[0] == "Very long label Very long label Very long label"
+    assert lines[2] == lines[5] == "…"
+    assert lines[-1] == "× sex"
+    assert len(lines) == 7
+    assert row_names(["total", "home × work"]) == ["total", "home × work"]
+    assert panel_name("home.town × work.town") == "home.town\n× work.town"
 
 
 @pytest.mark.parametrize("words", ["short", "A title that is long " * 9], ids=["short", "long"])
@@ -178,6 +212,9 @@ def test_an_axis_of_errors_has_ticks_around_all_that_is_drawn(tmp_path, values):
     assert len(shown) == len(ticks), "a tick that is not to be seen"
     assert len(shown) >= (3 if any(drawn) else 2)
     assert min(shown) <= min(drawn) <= max(drawn) <= max(shown)
+    spread = max(drawn) / max(min((x for x in drawn if x), default=1), 1e-300)
+    far = 0 not in drawn and spread < 1e6 and max(shown) / min(shown) > 100 * spread
+    assert not far, "ticks that leave the values little room"
     assert len(shown) <= 9
     words = [label.get_text() for label in axes.get_xticklabels()]
     assert [float(word.replace(",", "")) for word in words] == pytest.approx(list(ticks))

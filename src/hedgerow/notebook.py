@@ -5,8 +5,10 @@ import html
 from collections.abc import Container, Sequence
 
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0.6em 0"
-_HEAD = "border-bottom:1px solid currentColor;padding:2px 12px 2px 0;vertical-align:bottom"
-_CELL = "border-bottom:1px solid rgba(127,127,127,0.3);padding:2px 12px 2px 0"
+_PICTURE = "width:100%;min-width:560px;max-width:800px;height:auto"
+_WIDE = "overflow-x:auto"
+_BOX = "padding:2px 12px 2px 0;vertical-align:bottom;white-space:nowrap;border-bottom:1px solid "
+_HEAD, _CELL = f"{_BOX}currentColor;font-weight:700", f"{_BOX}rgba(127,127,127,0.3)"
 
 
 def block(*parts: str) -> str:
@@ -17,7 +19,7 @@ def block(*parts: str) -> str:
 def heading(title: str, below: str = "") -> str:
     """Return a title, with a line below it."""
     small = f"<br><small>{html.escape(below)}</small>" if below else ""
-    return f"<p><strong>{html.escape(title)}</strong>{small}</p>"
+    return f'<p style="margin-bottom:0"><strong>{html.escape(title)}</strong>{small}</p>'
 
 
 def paragraph(text: str) -> str:
@@ -49,7 +51,8 @@ def html_table(
         + "</tr>"
         for row in rows
     )
-    return f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    table = f'<table class="hedgerow" style="{_TABLE}"><thead><tr>{head}</tr></thead>'
+    return f'<div style="{_WIDE}">{table}<tbody>{body}</tbody></table></div>'
 
 
 def html_picture(svg: bytes | None, described: str) -> str:
@@ -58,6 +61,6 @@ def html_picture(svg: bytes | None, described: str) -> str:
         return ""
     data = base64.b64encode(svg).decode()
     return (
-        f'<img alt="{html.escape(described)}" style="max-width:100%;height:auto" '
-        f'src="data:image/svg+xml;base64,{data}">'
+        f'<div style="{_WIDE}"><img alt="{html.escape(described)}" style="{_PICTURE}" '
+        f'src="data:image/svg+xml;base64,{data}"></div>'
     )

@@ -6,7 +6,7 @@ a colour and a mark of its own: colours alone are lost on paper and on some eyes
 
 import io
 import math
-import textwrap
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -88,7 +88,7 @@ def figure_for(
             f"another file"
         )
     with _look(error) as figure_class:
-        figure = figure_class(figsize=size, layout="constrained")
+        figure = _blank(figure_class, size)
         yield figure
         try:
             figure.savefig(path, dpi=150, metadata=_undated(path.suffix))
@@ -105,7 +105,7 @@ def svg_of(
     except error:
         return None
     with _look(error) as figure_class, io.BytesIO() as opened:
-        figure = figure_class(figsize=size, layout="constrained")
+        figure = _blank(figure_class, size)
         draw(figure)
         figure.savefig(opened, format="svg", metadata=_undated(".svg"))
         return opened.getvalue()
@@ -121,6 +121,12 @@ def _look(error: type[HedgerowError]) -> Iterator[Any]:
         # A title in letters that no font here has is drawn all the same.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield figure_class
+
+
+def _blank(figure_class: Any, size: tuple[float, float]) -> Any:
+    figure = figure_class(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, wspace=0.05)
+    return figure
 
 
 def _installed(families: Sequence[str]) -> list[str]:
@@ -154,9 +160,7 @@ def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> No
     below = (warning, *below) if warning else below
     lines, small = _wrapped(width, title, below)
     taken = heading_height(width, title, *below)
-    figure.get_layout_engine().set(
-        w_pad=0.1, h_pad=0.08, wspace=0.05, rect=(0, 0, 1, 1 - taken / height)
-    )
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - taken / height))
     top, left = height - HEADING_MARGIN, HEADING_MARGIN / width
     for number, line in enumerate(lines):
         figure.text(
@@ -164,7 +168,7 @@ def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> No
             fontweight="bold", fontfamily=_installed(_SERIF),
         )  # fmt: skip
     top -= 1.3 * TITLE * len(lines) / 72 + 0.04
-    warned = len(textwrap.wrap(warning, _letters(width, LINE)))
+    warned = len(lines_of(warning, _ems(width, LINE)))
     for number, line in enumerate(small):
         figure.text(
             left, (top - 1.55 * LINE * number / 72) / height, line, fontsize=LINE, va="top",
@@ -174,36 +178,98 @@ def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> No
 
 
 def _wrapped(width: float, title: str, below: Iterable[str]) -> tuple[list[str], list[str]]:
-    lines = textwrap.wrap(title, _letters(width, TITLE))
-    small = [line for text in below for line in textwrap.wrap(text, _letters(width, LINE))]
-    return lines, small
+    lines = lines_of(title, _ems(width, TITLE))
+    return lines, [line for text in below for line in lines_of(text, _ems(width, LINE))]
 
 
-def _letters(width: float, size: float) -> int:
-    """Return how many letters of a size a line of a figure holds."""
-    return max(20, int((width - 2 * HEADING_MARGIN) * 72 / (0.54 * size)))
+def _ems(width: float, size: float) -> float:
+    """Return how many heights of letters of a size are a line of a figure."""
+    return max(10.0, (width - 2 * HEADING_MARGIN) * 72 / size)
 
 
-LONGEST_NAME = 46
-"""Letters of a name on one line."""
+def lines_of(text: str, ems: float) -> list[str]:
+    """Return a text as lines that are no longer than so many heights of their letters.
+
+    Lines end between words; within a word that is longer than a line, or whose script has no
+    spaces, between any two letters.
+    """
+    lines = [""]
+    for word in text.split():
+        whole = width_of(word) <= ems and not any(map(_is_wide, word))
+        for number, part in enumerate([word] if whole else word):
+            joined = f"{lines[-1]} {part}" if lines[-1] and not number else lines[-1] + part
+            if lines[-1] and width_of(joined) > ems:
+                lines.append(part)
+            else:
+                lines[-1] = joined
+    return [line for line in lines if line]
+
+
+NARROW, BROAD = frozenset(" ijlftrI.,:;'|!()[]{}-/·"), frozenset("mwMW%@—…&")
+
+
+def width_of(text: str) -> float:
+    """Return about how wide a text is, in heights of its letters; rather more than less.
+
+    Measured on Liberation and DejaVu; where no font has Chinese letters their boxes are 1.15 wide.
+    """
+    return sum(
+        1.16 if _is_wide(letter)
+        else 0.34 if letter in NARROW
+        else 1.0 if letter in BROAD
+        else 0.74 if letter.isupper()
+        else 0.56
+        for letter in text
+    )  # fmt: skip
+
+
+def _is_wide(letter: str) -> bool:
+    return unicodedata.east_asian_width(letter) in {"W", "F"}
+
+
+LONGEST_NAME, NARROW_PANEL, MOST_LINES = 23, 17, 3
+"""Widths of a name on one line, in heights of letters; lines of each part of a longer one."""
 
 
 def row_names(names: Iterable[str]) -> list[str]:
-    """Return names of cuboids as they stand beside rows, long ones on several lines."""
-    return [name if len(name) <= LONGEST_NAME else name.replace(" × ", "\n× ") for name in names]
+    """Return names as they stand beside rows: long ones on several lines, very long ones cut."""
+    return [_row_name(name) for name in names]
+
+
+def _row_name(name: str) -> str:
+    return name if width_of(name) <= LONGEST_NAME else _in_parts(name, LONGEST_NAME)
+
+
+def panel_name(name: str) -> str:
+    """Return the name of a cuboid as it stands over a narrow panel, a line for each axis."""
+    return _in_parts(name, NARROW_PANEL)
+
+
+def _in_parts(name: str, ems: float) -> str:
+    first, *others = name.split(" × ")
+    parts = [lines_of(part, ems) for part in (first, *(f"× {part}" for part in others))]
+    return "\n".join(
+        line
+        for lines in parts
+        for line in (lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "…"])
+    )
 
 
 def rows_height(names: Sequence[str]) -> float:
     """Return how many inches the rows of a picture take, with the axis at their foot."""
-    lines = max((name.count("\n") + 1 for name in names), default=1)
-    return 0.95 + max(len(names), 2) * (0.17 + 0.16 * lines)
+    return 0.95 + max(len(names), 2) * row_height(names)
+
+
+def row_height(names: Sequence[str]) -> float:
+    """Return how many inches each row takes."""
+    return 0.17 + 0.16 * max((name.count("\n") + 1 for name in names), default=1)
 
 
 def label_rows(axes: Any, names: Sequence[str], *, written: bool = True) -> None:
     """Make a panel of rows, the first at the top, with their names beside it or without."""
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0, labelleft=written)
+    axes.tick_params(axis="y", length=0, pad=9, labelleft=written)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x")
     for row in range(len(names)):
@@ -254,6 +320,11 @@ def scale_shares(axes: Any) -> None:
     """Make the axis at the foot one of shares, from 0 to 100 %."""
     axes.set_xlim(-0.03, 1.03)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
+
+
+def write_thousands(axis: Any) -> None:
+    """Write the numbers of an axis as people do: 200,000."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
 def power_of_ten(value: float, _: int | None = None) -> str:

@@ -337,6 +337,23 @@ def test_what_exists_is_overwritten_by_force_alone(command, release_file, tmp_pa
     assert picture.read_text() != "mine"
 
 
+def test_a_picture_calls_the_table_and_its_cuboids_as_readers_do(command, release_file, tmp_path):
+    file, picture = add(release_file, LEAST), tmp_path / "a.svg"
+    said = """
+[describe]
+title = "Déplacements"
+unit = "trajets"
+period = "2021"
+[describe.levels]
+destination.region = "Région de travail"
+"""
+    assert command(add(file, said), "--picture", picture)[0] == 0
+    drawn = picture.read_text(encoding="utf-8")
+    for words in ("Déplacements, 2021", "RMSE (trajets)", "Région de travail", "origin region"):
+        assert words in drawn
+    assert "records" not in drawn
+
+
 def test_a_picture_draws_what_is_shown(command, release_file, tmp_path):
     file, picture = add(release_file, LEAST), tmp_path / "a.svg"
     assert command(file, "--show", "bias2", "--picture", picture)[0] == 0

@@ -107,14 +107,23 @@ def test_intervals_of_a_release_hold_the_truth_as_often_as_they_say():
         assert row["held"] / row["intervals"] > 0.95 - narrow, row
 
 
-def test_where_only_listed_cells_have_intervals_coverage_is_left_blank(made, monkeypatch):
+@pytest.mark.parametrize("limit", ["MOST_CELLS", "MOST_NOISY"])
+def test_where_only_some_cells_have_intervals_coverage_is_left_blank(made, monkeypatch, limit):
     counts, release = made
-    monkeypatch.setattr(module, "MOST_CELLS", 0)
+    usual = coverage(errors_by_size(counts, release))
+    monkeypatch.setattr(module, limit, 0)
     by_size = errors_by_size(counts, release)
-    assert by_size["intervals"].null_count() == by_size["held"].null_count() == len(by_size)
-    assert set(coverage(by_size).values()) == {None}
+    listed = {name: len(release.level(name)) for name in release.plan.cuboids}
+    sizes = dict(
+        zip(release.plan.cuboids, map(counts.tree.cells, release.plan.levels), strict=True)
+    )
+    whole = {name for name in listed if listed[name] == sizes[name]}
+    assert set() < whole < set(sizes), "all cells of some cuboids are listed"
+    blank = by_size.filter(~pl.col("cuboid").is_in(whole))
+    assert blank["intervals"].null_count() == blank["held"].null_count() == len(blank)
+    assert coverage(by_size) == {name: usual[name] if name in whole else None for name in sizes}
     (heading, *rows) = size_rows(by_size, "held")
-    assert all(set(row[2:]) == {""} for row in rows)
+    assert all(set(row[2:]) == {""} for row in rows if row[1] not in whole)
     assert len({len(row) for row in (heading, *rows)}) == 1
 
 
@@ -131,6 +140,14 @@ def test_bands_are_named_as_people_write_them(made):
     )
 
 
+def test_the_last_band_holds_the_largest_counts_there_can_be():
+    true = np.array([10**18 - 1, 10**18, 2**63 - 1])
+    rows = list(module._bands(true, true - 2, None, 3))
+    bands = [(row["least"], row["most"], row["cells"]) for row in rows]
+    assert bands == [(10**17, 10**18 - 1, 1), (10**18, None, 2)]
+    assert [row["rmse"] for row in rows] == [2, 2]
+
+
 def test_an_empty_table_has_only_cells_of_0():
     nothing = np.empty(0, dtype=np.int64)
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
@@ -138,3 +155,39 @@ def test_an_empty_table_has_only_cells_of_0():
     by_size = errors_by_size(counts, released(counts, measure=hr.All()))
     assert by_size["least"].to_list() == by_size["most"].to_list() == [0, 0, 0]
     assert by_size["cells"].to_list() == [1, 3, 12]
+
+
+def test_coverage_is_that_of_intervals_by_dense_least_squares():
+    """From the published measurements alone: NumPy's least squares, and a normal quantile."""
+    counties, towns = 6, 20
+    tree = hr.Tree([fixed_axis("geo", counties, towns)])
+    rng = np.random.default_rng(11)
+    truth = np.floor(np.exp(rng.normal(3, 2, counties * towns))).astype(np.int64)
+    listed = np.flatnonzero(truth)
+    counts = hr.Counts.from_leaves(tree, (listed.astype(np.int32),), truth[listed])
+    release = released(counts, budget="1/2000", measure=hr.All(), neighbours=hr.AddRemove())
+    groups = np.kron(np.eye(counties), np.ones(towns))
+    design = np.vstack([np.ones(len(truth)), groups, np.eye(len(truth))])
+    noisy = pl.concat(
+        release.measurements(name).select("noisy_count", "variance")
+        for name in release.plan.cuboids
+    )
+    weight = 1 / noisy["variance"].to_numpy()
+    spread = np.linalg.inv(design.T * weight @ design)
+    estimate = design @ spread @ (design.T @ (weight * noisy["noisy_count"].to_numpy()))
+    half = 1.959964 * np.sqrt(np.diag(design @ spread @ design.T))
+    true = design @ truth
+    assert np.abs(np.abs(estimate - true) - half).min() > 1, "no count at the end of an interval"
+    low, high = (
+        np.maximum(estimate + sign * half, 0) for sign in (-1, 1)
+    )  # counts are not below 0
+    held = (low <= true) & (true <= high)
+    by_size = errors_by_size(counts, release)
+    ends = np.cumsum([0, 1, counties, len(truth)])
+    assert (~held).sum() > 0
+    for name, first, last in zip(release.plan.cuboids, ends, ends[1:], strict=False):
+        mine, exact = held[first:last], true[first:last]
+        assert coverage(by_size)[name] == pytest.approx(mine.mean())
+        for row in by_size.filter(pl.col("cuboid") == name).to_dicts():
+            within = (exact >= row["least"]) & (exact <= row["most"])
+            assert (row["intervals"], row["held"]) == (within.sum(), mine[within].sum())

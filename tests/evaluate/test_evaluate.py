@@ -157,7 +157,7 @@ def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monk
     said = hr.Description(title="Trips to work", unit="workers", period="2011")
     plan = release.plan.described(said)
     errors, by_size = error_by_cuboid(counts, release), errors_by_size(counts, release)
-    expected, covered = forecast(plan), coverage(by_size)
+    expected, covered = forecast(plan), coverage(by_size) | {list(plan.cuboids)[1]: None}
     given = {"expected": expected.reverse(), "covered": covered}
     picture_of_errors(plan, errors, tmp_path / "e.png", **given)
     (figure,) = figures
@@ -180,8 +180,10 @@ def test_a_picture_of_errors_draws_the_forecast_beside_them(made, tmp_path, monk
     nominal, held = figure.axes[2].lines[:2]
     assert list(nominal.get_xdata()) == [0.95, 0.95]
     shares = [np.nan if share is None else share for share in covered.values()]
-    assert None in covered.values(), "of a cuboid that is not measured"
     np.testing.assert_array_equal(held.get_xdata(), shares)
+    few = [(c, n) for c, n in errors.select("cuboid", "cells").rows() if covered[c] is not None]
+    beside = [text.get_text() for text in figure.axes[2].texts]
+    assert beside == [f"of {n:.0f}" for _, n in few if n <= 40] != []
     lost, discovered = figure.axes[3].lines[:2]
     assert list(lost.get_xdata()) == errors["false_negative_rate"].to_list()
     assert list(discovered.get_xdata()) == errors["false_discovery_rate"].to_list()
@@ -192,6 +194,10 @@ def test_a_picture_of_many_cuboids_shows_some_of_them_and_says_so(made, tmp_path
     monkeypatch.setattr("hedgerow.plan.picture.MOST_ROWS", 2)
     errors, expected = error_by_cuboid(counts, release), forecast(release.plan)
     picture_of_errors(release.plan, errors, tmp_path / "e.svg", expected=expected, covered={})
+    drawn = (tmp_path / "e.svg").read_text(encoding="utf-8")
+    assert "Largest error" in drawn
+    assert "coverage" not in drawn, "nor a panel without a mark"
+    assert "Intervals that hold" not in drawn
     drawn = (tmp_path / "e.svg").read_text()
     assert f"2 of {len(errors)} cuboids are drawn." in drawn
     shown = [name for name in errors["cuboid"] if f"<!-- {row_names([name])[0]} -->" in drawn]

@@ -20,7 +20,12 @@ from hedgerow.evaluate.method import FACTS, Setting, budget_text
 from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.moments import CLASS_NAMES
 from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
-from hedgerow.evaluate.simulation_output import WORDS, metric_tables, picture_of_simulation
+from hedgerow.evaluate.simulation_output import (
+    WORDS,
+    TableWords,
+    metric_tables,
+    picture_of_simulation,
+)
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, random_counts, random_tree
 
@@ -368,7 +373,7 @@ def test_a_picture_of_a_simulation_is_drawn(counts, settings, tmp_path):
     plan = settings[0].plan
     given = [Setting(f"s{i}", plan, hr.Chebyshev()) for i in range(31)]
     errors = simulate(counts, [*given, *settings[5:]], public=True, runs=3)
-    picture_of_simulation(errors, tmp_path / "e.svg", title="title")
+    picture_of_simulation(errors, tmp_path / "e.svg", words=TableWords(title="title"))
     drawn = (tmp_path / "e.svg").read_bytes()
     assert drawn.startswith(b"<?xml")
     assert b"stability histogram" in drawn

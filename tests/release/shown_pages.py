@@ -99,6 +99,7 @@ def released(place):
         found[kind] = SimpleNamespace(
             plan=plan,
             tree=plan.tree,
+            folder=folder,
             seen=read(page(folder, plan, estimator, "9.8.7")),
             files=[pl.read_parquet(folder / counts_file(levels)) for levels in plan.tree.chain],
             noisy=[noisy_of(folder, levels) for levels in plan.tree.chain],

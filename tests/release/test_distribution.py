@@ -477,6 +477,8 @@ def test_the_picture_shows_the_band(tmp_path):
     picture_of_distribution(made, tmp_path / "cdf.svg", confidence=Confidence(0.9))
     text = (tmp_path / "cdf.svg").read_text()
     assert "FillBetweenPolyCollection" in text or "PolyCollection" in text
+    assert f"Distribution of {RANGES.name}" in text
+    assert "90 % interval (each edge)" in text
     with pytest.raises(ReleaseError, match="cannot write the picture"):
         picture_of_distribution(made, tmp_path / "none" / "cdf.svg")
 

@@ -92,6 +92,48 @@ def test_shapes_of_other_areas_are_found_by_check(folder):
     assert "has no shapes of this axis's areas" in failed[0]
 
 
+def moved(path):
+    """The shapes with one border that runs otherwise: as whole as before."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    arc = next(arc for arc in whole["arcs"] if len(arc) > 2)
+    arc[1][0] += 5
+    arc[2][0] -= 5
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":")) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def test_a_border_that_was_moved_is_found_by_its_digest_and_else_by_the_page(folder):
+    """Shapes are not in the plan's hash, but page and shapes of a release belong together."""
+    out = released(folder)
+    path, manifest = out / "domain" / "place.shapes.json", out / "manifest.json"
+    moved(path)
+    assert any("place.shapes.json" in (each.failure or "") for each in hr.check(out))
+    told = json.loads(manifest.read_text())
+    told["files"]["domain/place.shapes.json"] = sha256(path)
+    manifest.write_text(json.dumps(told, ensure_ascii=False))
+    (failure,) = [each.failure for each in hr.check(out) if each.failure]
+    assert "report.html is not what the files of the release make" in failure
+
+
+def test_a_page_with_another_map_is_found_by_check(folder):
+    """Its digest made to fit."""
+    out = released(folder)
+    page, manifest = out / "report.html", out / "manifest.json"
+    text = page.read_text(encoding="utf-8")
+    for forged in (
+        text.replace('"level":2,"geographic":false', '"level":1,"geographic":false'),
+        text.replace('<section id="map">', '<section id="map"><p>Nobody lives here.</p>'),
+        text.replace("const ATLAS_WIDTH = 1000", "const ATLAS_WIDTH = 100"),
+        text.replace(text.split('id="shapes-0">')[1].split("<")[0][:8], "AAAAAAAA"),
+    ):
+        assert forged != text
+        page.write_text(forged, encoding="utf-8")
+        told = json.loads(manifest.read_text())
+        told["files"]["report.html"] = sha256(page)
+        manifest.write_text(json.dumps(told, ensure_ascii=False))
+        assert [each.failure for each in hr.check(out) if each.failure]
+
+
 def test_a_missing_area_is_found_by_check(folder):
     out = released(folder)
     path, manifest = out / "domain" / "place.shapes.json", out / "manifest.json"

@@ -394,7 +394,9 @@ def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
     made = written(tmp_path / "one", tree, counts, options)
     assert made.plan.is_chain
     assert facts_of(made.text)["steps"] == [[0, 1], [0, 2]]
-    assert set(blocks_of(made.text)) == {"level-0-1", "depth-1", "level-0-2", "depth-2"}
+    assert set(blocks_of(made.text)) == {
+        f"{what}-{k}" for what in ("level-0", "depth", "intervals") for k in (1, 2)
+    }
 
 
 def test_an_empty_cube_has_a_page(tmp_path):

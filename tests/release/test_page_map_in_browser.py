@@ -1,30 +1,40 @@
 """The map of a page in a real browser: regions open into towns, flows turn, names stay words."""
 
 import hashlib
+import re
 from importlib.resources import files
+from itertools import pairwise
 
 import geopandas
 import numpy as np
 import polars as pl
 import pytest
 import shapely
+from playwright.sync_api import expect
 
 from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.codes.division import Division
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import PATIENCE, needs_chromium
+from tests.browser import PATIENCE, barriers, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 SIDE = 4
+TITLE = "People of a square country"
 
 
 def axis(name, folder, key="town"):
@@ -40,12 +50,14 @@ def axis(name, folder, key="town"):
     return made.with_shapes(path, key)
 
 
-def written(folder, tree, codes, values):
-    plan = make_plan(tree, budget=Rho(2))
+def written(folder, tree, codes, values, *, budget=2, estimator=None, **options):
+    said = Description(title=TITLE, unit="people")
+    plan = make_plan(tree, budget=Rho(budget), **options).described(said)
+    estimator = estimator or Chebyshev()
     counts = Counts.from_leaves(tree, codes, values)
-    in_memory(counts, plan, estimator=Chebyshev(), bits=seeded_bits(1)).write(folder)
+    in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)
     path = folder.with_suffix(".html")
-    path.write_text(page(folder, plan, Chebyshev(), "1"), encoding="utf-8")
+    path.write_text(page(folder, plan, estimator, "1"), encoding="utf-8")
     return path
 
 
@@ -66,6 +78,35 @@ def flows(tmp_path_factory):
     return written(folder / "out", tree, (start, end), values)
 
 
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cube")
+    age = Axis.from_frame("age", {"age": ["0", "1", "2"]}, ["age"])
+    start, end = np.divmod(np.arange(3 * SIDE**2, dtype=np.int32), 3)
+    tree = Tree([axis("place", folder), age])
+    values = 300 + 41 * start.astype(np.int64)
+    return written(
+        folder / "out",
+        tree,
+        (start, end),
+        values,
+        estimator=Euclidean(),
+        workload=Cube(),
+        measure=All(),
+    )
+
+
+@pytest.fixture(scope="module")
+def squares(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("squares")
+    places = pl.DataFrame({"x": [x for x in range(4) for _ in range(4)], "y": [*range(4)] * 4})
+    grid = Axis.from_frame("square", places, ["big", "small"], rule=Division([2, 1], ["x", "y"]))
+    values = np.array([0, 0, 3, 5, 8, 12, 30, 60, 90, 300, 700, 1_500, 4_000, 9_000, 20_000, 0])
+    leaves = np.arange(16, dtype=np.int32)
+    values = values.astype(np.int64)
+    return written(folder / "out", Tree([grid]), (leaves,), values, budget="1/20", measure=All())
+
+
 def told(tab):
     return tab.locator(".atlas-read").inner_text()
 
@@ -79,17 +120,14 @@ def test_a_click_on_a_county_shows_its_towns(opened, census):
     ready(tab)
     assert tab.locator(".area").count() == SIDE
     tab.locator('.area[data-node="2"]').click()
-    tab.wait_for_function(f"document.querySelectorAll('.beside').length === {SIDE - 1}")
+    expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
     towns = read_release(census.with_suffix("")).level("town").filter(place_county="2")
     rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
     best = towns.sort("count", descending=True)
     assert [row.split("\t")[1] for row in rows] == [f"{count:,}" for count in best["count"]]
     low, high = best["low"][0], best["high"][0]
     tab.mouse.move(0, 0)
-    tab.wait_for_function(
-        "(count) => document.querySelector('.atlas-read').innerText.includes(count)",
-        arg=f"{best['count'][0]:,}",
-    )
+    expect(tab.locator(".atlas-read")).to_contain_text(f"{best['count'][0]:,}", timeout=PATIENCE)
     assert f"{low:,} to {high:,}" in told(tab)
     assert "firm" in told(tab)
     assert EVIL in told(tab)
@@ -105,7 +143,7 @@ def test_the_keyboard_alone_goes_in_and_out(opened, census):
     assert node == "1"
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".beside")
-    tab.wait_for_function("document.activeElement.classList.contains('area')")
+    expect(tab.locator(".area:focus")).to_have_count(1, timeout=PATIENCE)
     tab.keyboard.press("Escape")
     tab.wait_for_selector(".beside", state="detached")
 
@@ -115,18 +153,188 @@ def test_flows_are_those_from_the_area_chosen_and_turn(opened, flows):
     ready(tab)
     pairs = read_release(flows.with_suffix("")).level("home.county × work.county")
     tab.locator(".atlas-tools select").select_option("3")
-    tab.wait_for_function("document.querySelector('.atlas-heading').innerText.endsWith('from 3')")
+    expect(tab.locator(".atlas-heading")).to_contain_text("from 3", timeout=PATIENCE)
     for side, other in (("home", "work"), ("work", "home")):
         own = pairs.filter(pl.col(f"{side}_county") == "3").sort("count", descending=True)
         rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
         expected = [[a, f"{n:,}"] for a, n in own[f"{other}_county", "count"].iter_rows()]
         assert [row.split("\t")[:2] for row in rows] == expected
-        assert tab.locator(".flow").count() == SIDE - 1
+        assert tab.locator(".arc").count() == SIDE - 1
         if side == "home":
             tab.get_by_role("button", name="to", exact=True).click()
-            tab.wait_for_function(
-                "document.querySelector('.atlas-heading').innerText.endsWith('to 3')"
-            )
+            expect(tab.locator(".atlas-heading")).to_contain_text("to 3", timeout=PATIENCE)
+
+
+def test_the_table_beside_the_map_is_what_the_map_tells(opened, census):
+    """Every area of the map has the count of its row as its name for those who do not see it."""
+    tab = opened(census)
+    ready(tab)
+    rows = [row.split("\t") for row in tab.locator(".atlas-table tbody tr").all_inner_texts()]
+    told_ = tab.locator(".area").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert len(rows) == len(told_) == SIDE
+    for name, count, interval, *_ in rows:
+        low_to_high = interval.split("\n")[0].removesuffix(" firm")
+        assert any(one.startswith(f"{name}: {count} ({low_to_high})") for one in told_)
+
+
+def test_on_a_touch_screen_the_first_tap_reads_and_the_second_opens(opened, census):
+    tab = opened(census, width=390, has_touch=True, is_mobile=True)
+    ready(tab)
+    area = tab.locator('.area[data-node="2"]')
+    area.tap()
+    tab.wait_for_selector('.area[data-node="2"][aria-current]')
+    assert tab.locator(".beside").count() == 0
+    assert area.get_attribute("aria-label").split(":")[0] in told(tab)
+    area.tap()
+    expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_map_of_a_cube_shows_the_margin_of_its_axis(opened, cube):
+    tab = opened(cube)
+    ready(tab)
+    towns = read_release(cube.with_suffix("")).cuboid(place="town")
+    tab.locator(".atlas-tools button").last.click()
+    expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
+    told_ = tab.locator(".area").evaluate_all("all => all.map(one => one.ariaLabel)")
+    for row in towns.iter_rows(named=True):
+        name = f"{EVIL}{row['place_town']}"
+        expected = f"{name}: {row['count']:,} ({row['low']:,} to {row['high']:,})"
+        assert any(one.startswith(expected) for one in told_)
+
+
+def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):
+    tab = opened(squares)
+    ready(tab)
+    assert tab.locator(".area").count() == 4
+    tab.locator('.area[tabindex="0"]').focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".beside")
+    assert tab.locator(".area").count() == 4
+
+
+def test_areas_are_coloured_by_what_their_intervals_allow(opened, squares):
+    """Eight colours where firm, four where rough, one where mostly noise, white where 0."""
+    tab = opened(squares)
+    ready(tab)
+    tab.locator(".atlas-tools button").last.click()
+    expect(tab.locator(".area")).to_have_count(16, timeout=PATIENCE)
+    seen = tab.locator(".area").evaluate_all(
+        "all => all.map(one => [one.ariaLabel, one.getAttribute('fill')])"
+    )
+    fills = {}
+    for words, fill in seen:
+        kind = next(
+            k for k in ("firm", "rough", "mostly noise", "released as 0") if words.endswith(k)
+        )
+        fills.setdefault(kind, set()).add(fill)
+    assert fills["mostly noise"] == {"url(#atlas-hatch)"}
+    assert len(fills) >= 3
+    firm, rough = fills["firm"], fills["rough"]
+    assert len(firm) <= 8
+    assert len(rough) <= 4
+    assert not firm & rough
+
+
+def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened, census):
+    """For counts of every spread, those of a few people and those that differ little too."""
+    tab = opened(census)
+    ready(tab)
+    text = files("hedgerow.release.page").joinpath("map_scale.js").read_text(encoding="utf-8")
+    start, end = text.index("const ROUND"), text.index("const binOf")
+    breaks_of = f"(counts) => {{ const BINS = 8;\n{text[start:end]}\nreturn breaksOf(counts); }}"
+    generator = np.random.default_rng(20260830)
+    for _ in range(300):
+        low, spread = 10 ** generator.uniform(0, 7), 10 ** generator.uniform(0.02, 6)
+        counts = np.rint(low * spread ** generator.random(30)).astype(int).tolist()
+        steps = tab.evaluate(breaks_of, counts)
+        assert len(steps) == 7
+        assert all(one < other for one, other in pairwise(steps))
+        assert all(step == int(step) and step > 0 for step in steps)
+        assert steps[-1] <= max(*counts, 2 * min(counts) + 8)
+
+
+def test_a_page_with_a_map_keeps_its_policy(opened, census, flows):
+    """One script and one style, by their hashes; nothing inline, nothing from elsewhere."""
+    for path in (census, flows):
+        text = path.read_text(encoding="utf-8")
+        (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+        names = [each.split()[0] for each in policy.split("; ")]
+        assert names == [
+            "default-src",
+            "script-src",
+            "style-src",
+            "img-src",
+            "base-uri",
+            "form-action",
+        ]
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert "cartography" in text
+        assert not re.search(
+            r"<[^>]+\s(?:on\w+|style)=", text.split("<script>")[0].split("</style>")[1]
+        )
+        tab = opened(path)
+        ready(tab)
+        assert tab.evaluate("document.scripts.length") == text.count("<script")
+        assert tab.title() != "evil"
+
+
+def is_whole(tab, width):
+    """Axe finds nothing, nothing is wider than the window, and no name has run."""
+    assert barriers(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.title() == TITLE
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_director_goes_from_the_title_to_one_town_by_the_map(opened, census, width, scheme):
+    is_phone = width < 640
+    tab = opened(census, width=width, color_scheme=scheme, has_touch=is_phone, is_mobile=is_phone)
+    ready(tab)
+    assert tab.inner_text("h1") == TITLE
+    assert "By guessing it would be 5 %" in tab.inner_text(".lead")
+    tab.locator("body > nav a", has_text="The map").click()
+    expect(tab.locator("#map h2")).to_be_in_viewport(timeout=PATIENCE)
+    is_whole(tab, width)
+    press = (lambda one: (one.tap(), one.tap())) if is_phone else (lambda one: one.click())
+    press(tab.locator('.area[data-node="1"]'))
+    expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
+    is_whole(tab, width)
+    town = tab.locator('.area[data-node="6"]')
+    press(town)
+    row = read_release(census.with_suffix("")).level("town").row(6, named=True)
+    for words in (f"{EVIL}12", f"{row['count']:,}", f"{row['low']:,} to {row['high']:,}", "firm"):
+        expect(tab.locator(".atlas-read")).to_contain_text(words, timeout=PATIENCE)
+    is_whole(tab, width)
+    tab.locator("#map .crumbs button").first.click()
+    expect(tab.locator(".beside")).to_have_count(0, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_flows_stand_in_nobodys_way(opened, flows, width):
+    tab = opened(flows, width=width)
+    ready(tab)
+    is_whole(tab, width)
+    tab.locator(".atlas-tools button").last.click()
+    expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
+    is_whole(tab, width)
+
+
+def test_on_paper_the_map_its_legend_and_its_table_are_whole(opened, census):
+    """A4, as Chromium prints: the map within the paper, its counts below, no buttons."""
+    tab = opened(census, width=680)
+    ready(tab)
+    tab.emulate_media(media="print")
+    for part in (".atlas-map", ".fan", ".atlas-table table"):
+        box = tab.locator(part).bounding_box()
+        assert box["width"] > 100
+        assert box["x"] + box["width"] <= 681
+    assert not tab.locator("#map .more, #map .atlas-tools, #map nav").evaluate_all(
+        "all => all.filter(one => one.offsetParent).length"
+    )
+    assert tab.locator(".atlas-map").bounding_box()["height"] < 500
 
 
 def test_the_bundled_script_is_the_one_that_was_looked_at():
@@ -136,3 +344,21 @@ def test_the_bundled_script_is_the_one_that_was_looked_at():
 
 
 CARTOGRAPHY = "07ecc3332ace370f8a2322d7feb06ae5912c808a3dce46e89e089940a73f41f4"
+
+
+def test_the_map_follows_the_level_of_intervals_that_is_chosen(opened, census):
+    tab = opened(census)
+    tab.wait_for_selector(".atlas-table tbody tr")
+    tab.wait_for_selector("#explorer[data-ready]")
+    release = read_release(census.with_suffix(""))
+    for level in (99, 90):
+        tab.locator(f"button[data-sure='{level}']").click()
+        tab.wait_for_function(
+            "(level) => document.querySelector('.atlas-table thead').innerText"
+            ".includes(`${level} % interval`)",
+            arg=level,
+        )
+        file = release.level("county", confidence=Confidence(level / 100))
+        wanted = {f"{low:,} to {high:,}" for low, high in file["low", "high"].iter_rows()}
+        told = tab.locator(".atlas-table tbody tr td:nth-child(3)").all_inner_texts()
+        assert {" ".join(one.split()[:3]) for one in told} == wanted

@@ -69,8 +69,8 @@ def test_an_area_is_found_by_its_name_without_accents_and_opens(opened, towns, w
     tab = opened(towns, width=width)
     search(tab, "alborg", "Ålborg (t0)")
     tab.locator(".found button").first.click()
-    tab.wait_for_function("location.hash.startsWith('#at-2-0-')")
-    tab.wait_for_function("document.querySelector('h3').innerText === 'town Ålborg (t0)'")
+    tab.wait_for_function("() => location.hash.startsWith('#at-2-0-')")
+    tab.wait_for_function("() => document.querySelector('h3').innerText === 'town Ålborg (t0)'")
     count = read_release(towns.parent).level("town")["count"][0]
     assert tab.inner_text(".here strong") == f"{count:,}"
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -88,7 +88,9 @@ def test_an_area_of_one_axis_of_a_cube_opens_over_everything_of_the_other(opened
     tab = opened(flows)
     search(tab, "nice", "Nice (t1)")
     tab.locator(".found button").nth(1).click()
-    tab.wait_for_function("document.querySelector('h3').innerText.startsWith('work town Nice')")
+    tab.wait_for_function(
+        "() => document.querySelector('h3').innerText.startsWith('work town Nice')"
+    )
     file = read_release(flows.parent).cuboid(work="town")
     (count,) = file.filter(work_town="t1")["count"]
     assert tab.inner_text(".here strong") == f"{count:,}"

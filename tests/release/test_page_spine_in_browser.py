@@ -15,7 +15,7 @@ def made(tmp_path_factory):
 
 
 def note(tab):
-    return " ".join(tab.inner_text("#explorer .readout").split())
+    return " ".join(tab.inner_text("#explorer > div:last-child caption").split())
 
 
 def legends(tab):

@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.cuboids import Measured, Summed
+from hedgerow.release.release import read_release
 from tests.estimate.dense_trees import node_sums
 from tests.release.drawn_page import ends, number, table, tables
 from tests.release.shown_pages import (
@@ -95,7 +97,12 @@ def test_intervals_called_95_per_cent_are_the_quantiles_of_the_noise(shown, kind
 def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
     made = shown[kind]
     facts = json.loads(made.seen.all("script", id="facts")[0].text)
-    assert facts["total"] == list(made.files[0].select("count", "low", "high").row(0))
+    assert facts["total"][:3] == list(made.files[0].select("count", "low", "high").row(0))
+    others = [
+        read_release(made.folder).level(depth=0, confidence=Confidence(each))
+        for each in (0.9, 0.99)
+    ]
+    assert facts["total"][3:] == [end for file in others for end in file["low", "high"].row(0)]
     assert facts["last"] == made.tree.depth
     assert facts["steps"] == [list(step) for step in made.tree.steps]
     assert facts["depths"] == [

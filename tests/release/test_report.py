@@ -23,6 +23,7 @@ from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.pages.frame import SCRIPTS, part
 from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.make import make_plan
@@ -37,8 +38,15 @@ from hedgerow.release.page import carried as carried_module
 from hedgerow.release.page import levels as facts_module
 from hedgerow.release.page import report as report_module
 from hedgerow.release.page.carried import Carried, Interval, parts_of, varints
+from hedgerow.release.page.map import SCRIPTS as MAP_SCRIPTS
 from hedgerow.release.page.promise import Priced, curves, figure, keeps_budget, least_missed
-from hedgerow.release.page.report import check_report, first_counts, page
+from hedgerow.release.page.report import (
+    CHAIN_SCRIPTS,
+    CUBE_SCRIPTS,
+    check_report,
+    first_counts,
+    page,
+)
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -181,7 +189,7 @@ def unfolded(value):
 def carried_rows(made):
     """For each depth its rows (codes of the refined axis, count, low, high), as a browser has."""
     blocks, facts = blocks_of(made), facts_of(made)
-    codes = [[0] * len(facts["axes"])][: len(facts["total"])]
+    codes = [[0] * len(facts["axes"])] if facts["total"] else []
     labels = {}
     for t in range(1, facts["last"] + 1):
         axis, level = facts["steps"][t - 1]
@@ -367,7 +375,7 @@ def test_deep_levels_are_left_to_the_files(pages, monkeypatch):
     assert "This page carries the counts of depths 0 to 2" in seen.said
     assert "counts/cuboid=3.parquet" in seen.said
     assert set(blocks_of(SimpleNamespace(seen=seen))) == {
-        f"{what}{k}" for what in ("depth-", "level-0-") for k in (1, 2)
+        f"{what}{k}" for what in ("depth-", "intervals-", "level-0-") for k in (1, 2)
     }
 
 
@@ -603,3 +611,15 @@ def test_the_table_for_readers_without_scripts_marks_them_too():
     line = next(line for line in text.splitlines() if "contradicted" in line)
     assert "900" in line
     assert "unbiased estimate -12" in line
+
+
+@pytest.mark.parametrize("kind", [CHAIN_SCRIPTS, CUBE_SCRIPTS])
+def test_no_name_of_a_script_hides_another(kind):
+    """All parts of a page's script share one scope, where the last of two functions would win."""
+    parts = [part("hedgerow.pages", name) for name in SCRIPTS]
+    parts += [part("hedgerow.release.page", name) for name in (*kind, *MAP_SCRIPTS)]
+    names = re.findall(
+        r"^(?:async )?(?:function|const|let) (\w+)", "".join(parts), flags=re.MULTILINE
+    )
+    assert len(names) > 100
+    assert sorted(names) == sorted(set(names))

@@ -12,6 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
+from hedgerow.release.shown import _reliability
 
 TOWNS = pl.DataFrame({
     "county": ["a", "a", "a", "b", "b"],
@@ -75,6 +76,19 @@ def test_the_words_say_how_far_the_truth_may_be_from_the_count(release):
     assert {"firm", "mostly noise"} <= set(wanted)
 
 
+@pytest.mark.parametrize(
+    ("count", "low", "high", "word"),
+    [
+        (100, 91, 110, "firm"), (100, 90, 110, "firm"), (100, 89, 101, "rough"),
+        (100, 99, 111, "rough"), (100, 50, 150, "rough"), (100, 49, 101, "mostly noise"),
+        (100, 99, 151, "mostly noise"), (7, 7, 7, "firm"), (7, None, None, ""),
+    ],
+)  # fmt: skip
+def test_the_farther_end_of_the_interval_decides_on_the_word(count, low, high, word):
+    assert _reliability(count, low, high, flag=False) == word
+    assert _reliability(count, low, high, flag=True) == (word and f"{word}, contradicted")
+
+
 def test_counts_that_are_public_are_exact(release):
     text = words_of(release._repr_html_())
     assert "50,903 50,903 exactly firm" in text, "the counties, which come first"
@@ -100,7 +114,7 @@ def test_the_picture_draws_the_same_counts(release, monkeypatch):
 
     monkeypatch.setattr(type(shown), "_draw", kept)
     drawn = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', shown._repr_html_())
-    assert b"Residents &amp; others, 2021" in base64.b64decode(drawn[1])
+    assert b"<svg" in base64.b64decode(drawn[1])
     (axes,) = figures[0].axes
     assert axes.lines[0].get_xdata().tolist() == shown.frame["count"].to_list()
     ends = [segment[:, 0].tolist() for segment in axes.collections[0].get_segments()]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.codes.division import Division
 from hedgerow.tables.maps.drawn import unwrapped
 from hedgerow.tables.maps.shapes import GRID, Shapes
 from hedgerow.tables.maps.topology import Topology
@@ -296,3 +297,35 @@ def test_is_not_stated_tells_leaves_and_areas_of_them_alone():
     for level in (1, 2):
         expected = [code == "?" for code in axis.labels[level - 1]]
         assert axis.is_not_stated(level).tolist() == expected
+
+
+def grid(places, widths, **options):
+    frame = pl.DataFrame(places, schema=["x", "y"], orient="row")
+    levels = [f"w{width}" for width in widths]
+    return Axis.from_frame("square", frame, levels, rule=Division(widths, ["x", "y"]), **options)
+
+
+def test_the_squares_of_a_grid_lie_where_their_codes_say():
+    places = [(-5, 3), (-1, -1), (12, 7), (19, 19), (0, 0)]
+    axis = grid(places, [10, 5])
+    for node, code in enumerate(axis.labels[1]):
+        x, y = map(int, code.split("_"))
+        expected = shapely.box(x, y, x + 5, y + 5)
+        off = drawn(axis.shapes, node).symmetric_difference(expected).area
+        assert off < 0.01 * expected.area
+    assert not axis.shapes.geographic
+
+
+def test_a_grid_with_very_many_squares_shows_a_coarser_level(monkeypatch):
+    monkeypatch.setattr("hedgerow.tables.maps.squares.MOST_AREAS", 10)
+    places = [(x, y) for x in range(8) for y in range(8)]
+    assert grid(places, [4, 1]).shapes.level == 1
+    assert grid(places, [2, 1]).shapes is None
+
+
+def test_a_code_that_is_no_corner_has_no_place():
+    axis = grid([(0, 0), (4, 4)], [4, 1], not_stated="{w4}?")
+    places = [bool(area) for area in axis.shapes.areas]
+    assert places == ["?" not in code for code in axis.labels[1]]
+    line = pl.DataFrame({"x": [1, 7]})
+    assert Axis.from_frame("place", line, ["a"], rule=Division([5], "x")).shapes is None

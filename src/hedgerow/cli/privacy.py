@@ -17,6 +17,7 @@ from hedgerow.cli.terminal import escape, stage, stderr, stdout
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
+from hedgerow.plan.picture import title_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matching_factor
@@ -76,7 +77,8 @@ def account(
         write_table(table, csv)
         stdout.print(f"Table: {escape(str(csv))}")
     if picture is not None:
-        picture_of_profile(profile, picture, stated)
+        title = "What the guarantee says"
+        picture_of_profile(profile, picture, stated, title_of(plan, title) if plan else title)
         stdout.print(f"Picture: {escape(str(picture))}")
 
 

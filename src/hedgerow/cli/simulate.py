@@ -1,9 +1,9 @@
 """The command `simulate`: compare settings by simulated releases of a public table."""
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -16,6 +16,7 @@ from hedgerow.evaluate.simulate import left_out as left_out_of
 from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
     WORDS,
+    TableWords,
     legend,
     metric_tables,
     picture_of_simulation,
@@ -25,6 +26,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec
 from hedgerow.tables.description import Description
+from hedgerow.tables.tree import Tree
 
 USUAL = ("rmse", "max_error", "false_discovery_rate")
 
@@ -64,7 +66,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
     spec = SimulateSpec(file)
-    errors, left_out, described = _simulated(spec, runs, seed, workers)
+    errors, left_out, words = _simulated(spec, runs, seed, workers)
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
@@ -75,19 +77,19 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         stdout.print(f"\nEvery metric: {escape(str(output))}")
     if picture is not None:
         about = f"{runs} simulated releases of a public table under each setting. Not a release."
-        said: dict[str, Any] = {"title": described.title, "about": about}
-        said["unit"] = described.unit or "records"
-        picture_of_simulation(errors, picture, metrics=metrics, force=force, **said)
+        picture_of_simulation(
+            errors, picture, words=words, about=about, metrics=metrics, force=force
+        )
         stdout.print(f"\nPicture: {escape(str(picture))}")
 
 
 def _simulated(
     spec: SimulateSpec, runs: int, seed: int, workers: int | None
-) -> tuple[pl.DataFrame, list[LeftOut], Description]:
+) -> tuple[pl.DataFrame, list[LeftOut], TableWords]:
     """Return the errors of all possible settings, the impossible ones, and what the table is."""
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
-        counts, described = spec.counts(tree), spec.release.description(tree)
+        counts, words = spec.counts(tree), _words(spec.release.description(tree), tree)
     with stage("planning"):
         settings, left_out = spec.settings(tree)
     with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
@@ -105,7 +107,17 @@ def _simulated(
         if len(cuboids) > 2:
             some = f"{len(cuboids)} of the cuboids, such as {some}"
         left_out.append(LeftOut(name, f"{some}, which no released table contains"))
-    return errors, left_out, described
+    return errors, left_out, words
+
+
+def _words(said: Description, tree: Tree) -> TableWords:
+    levels = product(*(range(axis.depth + 1) for axis in tree.axes))
+    worded = said.axes or said.levels
+    return TableWords(
+        title=", ".join(filter(None, [said.title, said.period])) if said.title else "",
+        unit=said.unit or "records",
+        labels={tree.name_of(each): said.cuboid_label(tree, each) for each in levels if worded},
+    )
 
 
 def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:

@@ -21,7 +21,7 @@ from hedgerow.tables.tree import Levels
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
           "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
-MOST_CELLS = 1 << 22
+MOST_CELLS, MOST_NOISY = 1 << 22, 1 << 23
 """Cells of a cuboid, and noisy counts of a release, whose intervals are made: a minute's work."""
 HIGHEST_POWER = 18
 """The last band begins at 10¹⁸: counts are below 2⁶³."""
@@ -69,14 +69,18 @@ def _cells(
 
 
 def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
-    """Return all measured cells of a cuboid, and True; or those that are listed, and False."""
-    name, tree = release.plan.tree.name_of(levels), release.plan.tree
-    if max(tree.cells(levels), release.content.noisy_cells) <= MOST_CELLS:
+    """Return all cells of a cuboid, and True; or those that are listed, some of many, and False."""
+    tree = release.plan.tree
+    name, cells = tree.name_of(levels), tree.cells(levels)
+    listed = release.level(name)
+    if len(listed) == cells:
+        return listed, True
+    if cells <= MOST_CELLS and release.content.noisy_cells <= MOST_NOISY:
         try:
             return release.level(name, all=True), True
         except ReleaseError:  # it has no estimates of its own
             pass
-    return release.level(name), False
+    return listed, False
 
 
 def _bands(

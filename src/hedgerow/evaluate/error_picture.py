@@ -18,6 +18,7 @@ from hedgerow.picture import (
     GREY,
     INK,
     MARKS,
+    MUTE,
     OCHRE,
     figure_for,
     heading_height,
@@ -80,17 +81,21 @@ def picture_of_errors(
     size = WIDTH, heading_height(WIDTH, title, CONFIDENTIAL, below) + rows_height(names) + 0.35
     with figure_for(path, size, ReleaseError) as figure:
         write_heading(figure, title, below, warning=CONFIDENTIAL)
-        panels = figure.subplots(1, 4, width_ratios=(1.25, 1.25, 1, 1))
+        shares = [covered.get(cuboid) for cuboid in errors["cuboid"]]
+        covers = any(share is not None for share in shares)
+        ratios = (1.25, 1.25, 1, 1) if covers else (1.25, 1.25, 1)
+        panels = figure.subplots(1, len(ratios), width_ratios=ratios)
         for axes, (mine, theirs, words) in zip(panels, PANELS, strict=False):
             _beside(axes, errors[mine], expected[theirs], is_bound=theirs == "max_95")
             label_rows(axes, names, written=axes is panels[0])
             axes.set_title(words)
             axes.set_xlabel(unit)
-        _coverage(panels[2], [covered.get(cuboid) for cuboid in errors["cuboid"]])
-        _empty(panels[3], errors)
+        if covers:
+            _coverage(panels[2], shares, errors["cells"])
+        _empty(panels[-1], errors)
         for axes in panels[2:]:
             label_rows(axes, names, written=False)
-        figure.legend(*_marks(), loc="outside lower left", ncols=6)
+        figure.legend(*_marks(covers=covers), loc="outside lower left", ncols=6)
 
 
 def _beside(axes: Any, measured: pl.Series, expected: pl.Series, *, is_bound: bool) -> None:
@@ -106,16 +111,26 @@ def _beside(axes: Any, measured: pl.Series, expected: pl.Series, *, is_bound: bo
     scale_errors(axes, [*measured, *expected])
 
 
-NEAR = 0.8
-"""An axis of coverage begins here, where nothing is below."""
+NEAR, MIDDLE, FEW_INTERVALS = 0.8, 0.5, 40
+"""An axis of coverage begins here, where nothing is below; so few intervals may well hold more or
+less than 95 %, and their number stands beside the share."""
 
 
-def _coverage(axes: Any, covered: Sequence[float | None]) -> None:
+def _coverage(axes: Any, covered: Sequence[float | None], cells: pl.Series) -> None:
     """Draw the share of the intervals that hold the true count, beside the 95 % they are for."""
     known = [share for share in covered if share is not None]
     axes.axvline(0.95, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     shares = [np.nan if share is None else share for share in covered]
     axes.plot(shares, range(len(covered)), "D", color=BLUE, clip_on=False)
+    for row, (share, many) in enumerate(zip(covered, cells, strict=True)):
+        if share is not None and many <= FEW_INTERVALS:
+            at_end = share > MIDDLE
+            axes.annotate(
+                f"of {many:,.0f}", (share, row), (-9 if at_end else 9, 0),
+                textcoords="offset points", ha="right" if at_end else "left",
+                va="center_baseline", fontsize=8, color=MUTE,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )  # fmt: skip
     scale_shares(axes)
     if min(known, default=1.0) > NEAR:
         axes.set_xlim(NEAR - 0.005, 1.005)
@@ -134,14 +149,14 @@ def _empty(axes: Any, errors: pl.DataFrame) -> None:
     axes.set_xlabel("of cells above 0")
 
 
-def _marks() -> tuple[list[Any], list[str]]:
+def _marks(*, covers: bool) -> tuple[list[Any], list[str]]:
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
 
     looks: dict[str, dict[str, Any]] = {
         "measured": {"marker": "o", "color": GREEN},
         "forecast": {"marker": "o", "color": OCHRE, "mfc": "white", "mew": 1.7, "markersize": 8},
         "forecast: 95 % bound": {"marker": "|", "color": OCHRE, "markersize": 12, "mew": 2.2},
-        "coverage": {"marker": "D", "color": BLUE},
+        **({"coverage": {"marker": "D", "color": BLUE}} if covers else {}),
         "wrongly there": {"marker": "s", "color": GREEN, "markersize": 5},
         "wrongly 0": {"marker": "s", "color": GREEN, "mfc": "white", "mew": 1.6},
     }

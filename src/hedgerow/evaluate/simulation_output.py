@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from hedgerow.picture import (
     figure_for,
     heading_height,
     label_rows,
+    panel_name,
     write_heading,
 )
 
@@ -123,13 +125,30 @@ WIDE, MANY_DECADES = 4, 100
 """Ratios of largest to least from which an axis is logarithmic, and has ticks at powers of ten."""
 
 
+@dataclass(frozen=True, slots=True)
+class TableWords:
+    """What a picture calls a table.
+
+    Attributes:
+        title: of the table.
+        unit: what a count counts, in the plural.
+        labels: what readers call its cuboids, by their names.
+    """
+
+    title: str = ""
+    unit: str = "records"
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+TABLE = TableWords()
+
+
 def picture_of_simulation(
     errors: pl.DataFrame,
     path: Path,
     *,
-    title: str = "",
+    words: TableWords = TABLE,
     about: str = "",
-    unit: str = "records",
     metrics: Sequence[str] = DRAWN_METRICS,
     force: bool = False,
 ) -> None:
@@ -143,9 +162,8 @@ def picture_of_simulation(
     Args:
         errors: the frame of `hedgerow.evaluate.simulate.simulate`.
         path: PNG, SVG or PDF.
-        title: of the table.
+        words: of the table.
         about: what was simulated, in a sentence.
-        unit: what a count counts, in the plural.
         metrics: those that are drawn.
         force: whether any file there is replaced.
 
@@ -155,7 +173,7 @@ def picture_of_simulation(
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
     cuboids, colours = _cuboids(errors), _colours(errors)
-    heading = title or "Settings compared", f"{about} {DRAWN}".strip()
+    heading = words.title or "Settings compared", f"{about} {DRAWN}".strip()
     width = max(3.2 + 2.0 * len(cuboids), NARROWEST)
     part = 1.25 + 0.19 * len(names)
     height = heading_height(width, *heading) + len(metrics) * part + 0.5
@@ -170,13 +188,11 @@ def picture_of_simulation(
                     continue
                 _draw(axes, errors.filter(pl.col("cuboid") == cuboid), metric, (names, colours))
                 label_rows(axes, names, written=axes is row[0])
-                axes.set_title(
-                    "" if whole_run else cuboid.replace(" × ", "\n× "), fontsize=8,
-                    fontweight="normal", color=MUTE,
-                )  # fmt: skip
-            words = WORDS[metric].replace("records", unit)
+                name = "" if whole_run else panel_name(words.labels.get(cuboid, cuboid))
+                axes.set_title(name, fontsize=8, fontweight="normal", color=MUTE)
+            measured = WORDS[metric].replace("records", words.unit)
             row[0].text(
-                -0.03, 1.0, f"{words}\n", transform=row[0].transAxes, ha="right", va="bottom",
+                -0.03, 1.0, f"{measured}\n", transform=row[0].transAxes, ha="right", va="bottom",
                 fontsize=9.5, fontweight="bold",
             )  # fmt: skip
         marks = _legend(colours, errors)

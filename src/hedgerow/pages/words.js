@@ -4,12 +4,15 @@ const facts = JSON.parse(document.getElementById("facts").textContent);
 const language = document.documentElement.lang;
 const plural = new Intl.PluralRules(language);
 
+const standing = {}; // values that any text may use, such as the level of the intervals shown
+
 // A text of the catalogue with its values; one that depends on a number has two forms.
 function say(key, values = {}) {
   const text = facts.words[key];
   const form = typeof text === "string" ? text : plural.select(values.n) === "one" ? text.one : text.other;
+  const known = { ...standing, ...values };
   return form.replace(/\{(\w+)\}/g, (_gap, name) =>
-    (typeof values[name] === "number" ? number.format(values[name]) : values[name]));
+    (typeof known[name] === "number" ? number.format(known[name]) : known[name]));
 }
 
 function make(tag, attributes, ...children) {

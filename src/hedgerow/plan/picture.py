@@ -18,6 +18,7 @@ from hedgerow.picture import (
     figure_for,
     heading_height,
     label_rows,
+    row_height,
     row_names,
     rows_height,
     scale_errors,
@@ -31,7 +32,8 @@ from hedgerow.tables.tree import Levels
 
 MOST_ROWS = 60
 """Cuboids that one picture shows."""
-WIDTH = 11.0
+WIDTH, NARROW, BAR = 11.0, 8.8, 0.165
+"""Inches: pictures in a file and in a notebook, and the bar of a share."""
 
 
 class Described(Planned, Protocol):
@@ -95,15 +97,17 @@ def picture_of_forecast(plan: Described, path: Path, frame: pl.DataFrame | None 
 
 
 def svg_of_forecast(plan: Described, frame: pl.DataFrame) -> bytes | None:
-    """Return the same picture as SVG; None without matplotlib."""
-    drawn = _Forecast(plan, frame)
+    """Return the same picture without its heading, as SVG; None without matplotlib."""
+    drawn = _Forecast(plan, frame, width=NARROW, headed=False)
     return svg_of(drawn.draw, drawn.size, PlanError)
 
 
 class _Forecast:
     """A forecast that is about to be drawn."""
 
-    def __init__(self, plan: Described, frame: pl.DataFrame) -> None:
+    def __init__(
+        self, plan: Described, frame: pl.DataFrame, *, width: float = WIDTH, headed: bool = True
+    ) -> None:
         rows = some_rows(len(frame))
         self.frame, self.unit = frame[rows], unit_of(plan)
         self.names = names_of(plan, [list(plan.by_levels)[row] for row in rows])
@@ -113,15 +117,17 @@ class _Forecast:
             f"table was not read.{more} Plan {plan.hash[:12]}…"
         )
         self.heading = title_of(plan, "What to expect of this plan"), below
-        height = heading_height(WIDTH, *self.heading) + rows_height(self.names) + 0.35
-        self.size = WIDTH, height
+        height, self.headed = rows_height(self.names) + 0.35, headed
+        self.size = width, height + (heading_height(width, *self.heading) if headed else 0)
 
     def draw(self, figure: Any) -> None:
         """Draw it."""
-        write_heading(figure, *self.heading)
-        errors, shares, empty = figure.subplots(1, 3, width_ratios=(3.4, 1.3, 1.3))
+        if self.headed:
+            write_heading(figure, *self.heading)
+        errors, shares, empty = figure.subplots(1, 3, width_ratios=(3.2, 1.4, 1.4))
         self._errors(errors)
-        figure.legend(loc="outside lower left", ncols=3)
+        marks, words = errors.get_legend_handles_labels()
+        figure.legend(marks[::-1], words[::-1], loc="outside lower left", ncols=3)
         self._shares(shares)
         self._empty(empty)
 
@@ -151,10 +157,14 @@ class _Forecast:
 
     def _shares(self, axes: Any) -> None:
         rows, shares = range(len(self.frame)), self.frame["share"].fill_null(0).to_numpy()
-        axes.barh(rows, 100 * shares, height=0.5, color=BLUE)
+        axes.barh(rows, 100 * shares, height=BAR / row_height(self.names), color=BLUE)
         for row, share, kind in zip(rows, self.frame["share"], self.frame["kind"], strict=True):
-            text, colour = (f" {share:.1%}", INK) if share else (f" {kind}", MUTE)
-            axes.text(100 * (share or 0), row, text, va="center", fontsize=8.5, color=colour)
+            text, colour = (f"{share:.1%}", INK) if share else (kind, MUTE)
+            axes.annotate(
+                text, (100 * (share or 0), row), (5, 0), textcoords="offset points",
+                va="center_baseline", fontsize=8.5, color=colour,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )  # fmt: skip
         axes.set_xlim(0, 100 * max(shares.max(initial=0), 0.01) * 1.45)
         axes.xaxis.set_major_locator(_few_ticks())
         label_rows(axes, self.names, written=False)

@@ -33,8 +33,8 @@ def plan_html(plan: Promised) -> str:
         ),
         table,
         text_table(forecast_matrix(plan, frame)),
-        promise_html(plan),
         html_picture(svg_of_forecast(plan, frame), described),
+        promise_html(plan),
     )
 
 

@@ -10,12 +10,11 @@ from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
     GREEN,
-    heading_height,
     label_rows,
     row_names,
     rows_height,
     svg_of,
-    write_heading,
+    write_thousands,
 )
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import counts_of, title_of, unit_of
@@ -60,8 +59,8 @@ class ShownCounts:
         return block(
             heading(self._title(), self._about()),
             html_table(self._headings(), self._rows(), left={*range(labels), labels + 2}),
-            promise_html(self.plan),
             self._picture(),
+            promise_html(self.plan),
         )
 
     def _title(self) -> str:
@@ -94,19 +93,22 @@ class ShownCounts:
     def _rows(self) -> list[tuple[str, ...]]:
         figures = self.frame.select(COUNT, LOW, HIGH, CONTRADICTED).iter_rows()
         return [
-            (*words, f"{count:,}", _range(low, high), _reliability(count, low, high, flag))
+            (
+                *words,
+                f"{count:,}",
+                _range(low, high),
+                _reliability(count, low, high, flag=bool(flag)),
+            )
             for words, (count, low, high, flag) in zip(self._labels()[1], figures, strict=True)
         ]
 
     def _picture(self) -> str:
-        height = heading_height(WIDTH, self._title(), self._about())
         names = row_names(_short(words) for words in self._labels()[1])
-        size = WIDTH, height + rows_height(names)
+        size = WIDTH, rows_height(names)
         drawn = svg_of(lambda figure: self._draw(figure, names), size, ReleaseError)
         return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
 
     def _draw(self, figure: Any, names: list[str]) -> None:
-        write_heading(figure, self._title(), self._about())
         axes, rows = figure.subplots(), np.arange(len(names))
         count, low, high = (
             self.frame[name].cast(pl.Float64).to_numpy() for name in (COUNT, LOW, HIGH)
@@ -114,7 +116,7 @@ class ShownCounts:
         axes.hlines(rows, low, high, color=GREEN, linewidth=6, alpha=0.35)
         axes.plot(count, rows, "o", color=GREEN, markersize=6, clip_on=False)
         axes.set_xlim(left=0)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        write_thousands(axes.xaxis)
         label_rows(axes, names)
         axes.set_xlabel(unit_of(self.plan))
 
@@ -133,7 +135,7 @@ def _range(low: int | None, high: int | None) -> str:
     return f"at most {high:,}" if low == 0 else f"{low:,} to {high:,}"
 
 
-def _reliability(count: int, low: int | None, high: int | None, flag: object) -> str:
+def _reliability(count: int, low: int | None, high: int | None, *, flag: bool) -> str:
     """Return how far a count may be from the truth, in a word: by its interval's farther end."""
     if low is None or high is None:
         return ""

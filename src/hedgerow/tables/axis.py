@@ -60,8 +60,8 @@ class Axis:
         product: of a product axis what each level tells (see `from_product`); else None.
         names: of the nodes of each level, from the public list, for people; no part of the plan or
             its hash either.
-        shapes: of the areas of one level, from a public file, for maps; no part of the plan or its
-            hash either.
+        shapes: of the areas of one level, for maps: from a public file, or squares of a `Division`;
+            no part of the plan or its hash either.
         reading: how a table tells the leaf of a record, where it does not by ``columns``: it is no
             part of the public domain, so none of the plan or its hash.
 
@@ -165,7 +165,7 @@ class Axis:
         named = read_names(names, rule, frame, rows, labels, subject)
         return cls(
             name, levels, own, labels, child_start, not_stated, from_table, attribute,
-            reading=reading, names=named,
+            reading=reading, names=named, shapes=None if rule is None else rule.shapes(labels),
         )  # fmt: skip
 
     @classmethod

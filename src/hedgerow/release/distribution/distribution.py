@@ -13,7 +13,15 @@ from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.picture import GREEN, figure_for, heading_height, open_axes, write_heading
+from hedgerow.picture import (
+    GREEN,
+    figure_for,
+    heading_height,
+    open_axes,
+    write_heading,
+    write_thousands,
+)
+from hedgerow.plan.picture import title_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import read_nodes, undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
@@ -306,7 +314,8 @@ def picture_of_distribution(
     said = distribution.plan.description
     unit = said.unit or "records"
     below = f"Released share of {unit} below each value, with its interval."
-    heading = said.title or "Distribution", below
+    name = distribution.ranges.name
+    heading = title_of(distribution.plan, f"Distribution of {name}"), below
     with figure_for(path, (8, 4.4 + heading_height(8, *heading)), ReleaseError) as figure:
         write_heading(figure, *heading)
         axes = figure.subplots()
@@ -316,7 +325,9 @@ def picture_of_distribution(
             label=f"{100 * confidence.coverage:g} % interval ({kind})",
         )  # fmt: skip
         axes.plot(x, cdf, color=GREEN, lw=1.3, label="released")
-        axes.set(xlabel=distribution.ranges.name, ylabel=f"share of {unit} below", ylim=(0, 1.02))
+        axes.set(xlabel=name, ylabel=f"share of {unit} below", ylim=(0, 1.02))
+        axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "20", "40", "60", "80", "100 %"])
+        write_thousands(axes.xaxis)
         axes.set_xlim(x[0], x[-1])
         axes.legend(loc="lower right")
         open_axes(axes)

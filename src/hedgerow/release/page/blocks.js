@@ -3,6 +3,8 @@
 const { axes, steps, depths, files, last, numeric, total } = facts;
 const unit = facts.unit;
 const held = new Map();
+let sure = 1; // which of the levels of `facts.sure` intervals are shown at
+standing.sure = facts.sure[sure];
 
 // What a level is called where no other level of its axis stands beside it.
 function levelName(a, k) {
@@ -60,6 +62,18 @@ function owner(start, child) {
   return low;
 }
 
+// Where the intervals begin and end at each level that a reader can choose.
+async function readEnds(name, low, high) {
+  const ends = { low: [null, low, null], high: [null, high, null] };
+  const found = (await parts(`intervals-${name}`)).map(numbers);
+  for (const [k, at] of [[0, 0], [2, 3]]) {
+    const [[beyond, width], over, under] = found.slice(at, at + 3), own = unfolded(beyond);
+    ends.high[k] = high.map((end, i) => end + own + unfolded(over[i]));
+    ends.low[k] = ends.high[k].map((end, i) => Math.max(0, end - width) + unfolded(under[i]));
+  }
+  return { get low() { return ends.low[sure]; }, get high() { return ends.high[sure]; } };
+}
+
 async function readDepth(t) {
   const [usual, sizes, step, count, over, under] = (await parts(`depth-${t}`)).map(numbers);
   const start = starts(sizes), n = count.length, width = usual[0];
@@ -78,7 +92,8 @@ async function readDepth(t) {
     let at = -1;
     gaps.forEach((gap, k) => estimates.set(at += gap + 1, unfolded(values[k])));
   }
-  held.set(`depth-${t}`, { start, place, count, low, high, estimates });
+  const ends = await readEnds(t, low, high);
+  held.set(`depth-${t}`, { start, place, count, get low() { return ends.low; }, get high() { return ends.high; }, estimates });
 }
 
 async function readLevel(axis, level) {

@@ -24,6 +24,7 @@ from hedgerow.release.directory.measurements import (
     read_counts,
 )
 from hedgerow.release.directory.stored import read_nodes
+from hedgerow.release.page.intervals import Ends, most_often, other_intervals, usual_reach
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
@@ -49,12 +50,14 @@ class Interval:
         low, high: int64 (nodes), records: their intervals.
         contradicted: int64, ascending: which counts their own measurements contradict.
         estimate: int64, records: the unbiased estimates of those, rounded.
+        others: the other intervals that a reader can choose.
     """
 
     low: Int64
     high: Int64
     contradicted: Int64
     estimate: Int64
+    others: Sequence[Ends] = ()
 
     def contradictions(self) -> dict[int, int]:
         """Return the rounded estimate of each count that is contradicted, by its place."""
@@ -118,10 +121,27 @@ def value_parts(counts: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes
         low: int64 (cells), records: where their intervals begin.
         high: int64 (cells), records: and end.
     """
-    widths, often = np.unique((high - low)[low > 0], return_counts=True)
-    width = int(widths[np.argmax(often)]) if len(widths) else 0
+    width = most_often((high - low)[low > 0])
     usual = np.maximum(0, high - width)
     return width, [varints(counts), varints(folded(high - counts)), varints(folded(low - usual))]
+
+
+def intervals_block(high: Int64, others: Sequence[Ends]) -> str:
+    """Return the other intervals of counts, each as three parts of a block.
+
+    First how far most end beyond the usual ones, and their width; then what is left of each end,
+    the lower one beyond ``max(0, end - width)``.
+
+    Args:
+        high: int64 (cells), records: where the 95 % intervals end.
+        others: see `hedgerow.release.page.intervals`.
+    """
+    parts = []
+    for (low, end), (beyond, width) in zip(others, usual_reach(high, others), strict=True):
+        left = np.maximum(0, end - width)
+        head = np.array([int(folded(np.array(beyond))), width])
+        parts += [varints(head), varints(folded(end - high - beyond)), varints(folded(low - left))]
+    return block(parts)
 
 
 def contradicted_block(interval: Interval) -> str:
@@ -313,6 +333,9 @@ def _blocks(
         (f"level-{number}-{level}", level_block(axis, level, of_level, above, numeric=numeric)),
         (f"depth-{depth}", depth_block(local, start, nodes[1], interval)),
     ]
+    if len(nodes[1]):
+        others = intervals_block(interval.high, interval.others)
+        blocks.append((f"intervals-{depth}", others))
     if len(interval.contradicted):
         blocks.append((f"contradicted-{depth}", contradicted_block(interval)))
     return blocks
@@ -324,7 +347,8 @@ def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
     flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)
     places = np.flatnonzero(flags)
     low, high = table[LOW].to_numpy(), table[HIGH].to_numpy()
-    return Interval(low, high, places, rounded(estimate[places]))
+    others = other_intervals(errors, estimate, variance, (low, high))
+    return Interval(low, high, places, rounded(estimate[places]), others)
 
 
 def rounded(estimate: Float64) -> Int64:

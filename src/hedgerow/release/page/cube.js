@@ -18,7 +18,8 @@ async function readCuboid(name) {
     at = -1;
     for (const gap of numbers((await parts(`contradicted-${name}`))[0])) doubts.add(at += gap + 1);
   }
-  held.set(`cuboid-${name}`, { flat, count, low, high, unbiased, doubts });
+  const ends = n ? await readEnds(name, low, high) : { low, high };
+  held.set(`cuboid-${name}`, { flat, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts });
 }
 
 async function load(place) {
@@ -208,10 +209,11 @@ function possible(place) {
 }
 
 function draw(place, every = false) {
+  drawAgain = () => draw(place, every);
   const levels = place.map(({ k }) => k), split = splitAxes(place);
   const [root] = cut(place, cuboidOf(place, [])).found;
   const whole = itemOf(cut(place, cuboidOf(place, [])), root, place, 1);
-  const parts = [...crumbs(place), here(place, whole), choices(place), ...legends(place)];
+  const parts = [...crumbs(place), here(place, whole), choices(place), surenessChoice(), ...legends(place)];
   const name = wordsOf(cuboidOf(place, []), levels);
   let picture = null;
   if (!split.length) {
@@ -267,6 +269,8 @@ async function show() {
   }
   const before = areasOf(shown);
   shown = place;
+  asked = "";
+  rows = ROWS;
   draw(place);
   box.dataset.ready = "true";
   refocus(before);

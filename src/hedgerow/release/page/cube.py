@@ -20,7 +20,7 @@ from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
-from hedgerow.release.directory.cuboid_errors import CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -41,6 +41,7 @@ from hedgerow.release.page.carried import (
     area_labels,
     block,
     folded,
+    intervals_block,
     level_block,
     rounded,
     value_parts,
@@ -54,6 +55,7 @@ from hedgerow.release.page.described import (
     unit_facts,
     words_of,
 )
+from hedgerow.release.page.intervals import Ends, other_intervals, percent
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Levels, Tree
@@ -75,6 +77,7 @@ class Cells:
         low, high: int64 (cells), records: their intervals.
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
+        others: the other intervals that a reader can choose.
     """
 
     codes: tuple[Int64, ...]
@@ -83,6 +86,7 @@ class Cells:
     high: Int64
     estimate: Int64
     contradicted: NDArray[np.bool_]
+    others: Sequence[Ends] = ()
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -194,7 +198,8 @@ class CarriedCuboids:
         name = [shown(self.plan.label_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
         is_known = any(_only(levels, a) in self.cells for a in split)
-        words = [say(f"script.{key}") for key in (_MARGIN if is_known else _MARGIN[:1])]
+        keys = _MARGIN if is_known else _MARGIN[:1]
+        words = [say(f"script.{key}", sure=percent(USUAL)) for key in keys]
         used = [self.used[a, levels[a]].codes for a in split]
         place = [np.searchsorted(own, cells.codes[a]) for own, a in zip(used, split, strict=True)]
         inner = {at: cells.sentence(say, i)[0] for i, at in enumerate(zip(*place, strict=True))}
@@ -299,9 +304,11 @@ def _read(folder: Path, plan: Plan, levels: Levels, total: int | None) -> Cells:
     read = read_counts(folder, Shape.of(tree, levels))
     estimate: Float64 = read[ESTIMATE].to_numpy()
     counts, variance = read[COUNT].to_numpy(), read[STANDARD_ERROR].to_numpy() ** 2
-    flags = CuboidErrors.of(plan, levels, whole).contradicted(counts, estimate, variance)
+    errors = CuboidErrors.of(plan, levels, whole)
+    flags = errors.contradicted(counts, estimate, variance)
     low, high = read[LOW].to_numpy(), read[HIGH].to_numpy()
-    return Cells(codes, counts, low, high, rounded(estimate), flags)
+    others = other_intervals(errors, estimate, variance, (low, high))
+    return Cells(codes, counts, low, high, rounded(estimate), flags, others)
 
 
 def _blocks(
@@ -331,6 +338,8 @@ def _blocks(
     estimate = cells.estimate - (cells.high - width // 2)
     head = [varints(np.array([width])), varints(np.diff(flat, prepend=-1) - 1)]
     blocks.append((f"cuboid-{name}", block([*head, *values, varints(folded(estimate))])))
+    if len(cells):
+        blocks.append((f"intervals-{name}", intervals_block(cells.high, cells.others)))
     if cells.contradicted.any():
         gaps = np.diff(np.flatnonzero(cells.contradicted), prepend=-1) - 1
         blocks.append((f"contradicted-{name}", block([varints(gaps)])))

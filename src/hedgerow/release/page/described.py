@@ -6,6 +6,8 @@ from typing import Any
 from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.markup import attribute, items, shown, table
 from hedgerow.plan.plan import Plan
+from hedgerow.release.directory.cuboid_errors import USUAL
+from hedgerow.release.page.intervals import choices, percent
 from hedgerow.tables.axis import Axis
 from hedgerow.text import visible
 
@@ -41,7 +43,8 @@ def first_table(
         every: how many counts the cuboid lists.
     """
     key = "release.first.list" if len(rows) == every else "release.first.part"
-    headings = [name, say("script.count"), *(say(f"script.{each}") for each in columns)]
+    sure = percent(USUAL)
+    headings = [name, say("script.count"), *(say(f"script.{key}", sure=sure) for key in columns)]
     return table(say, say(key, name=name, rows=len(rows), every=every), headings, rows)
 
 
@@ -65,7 +68,8 @@ def axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
 
 def unit_facts(plan: Plan) -> dict[str, Any]:
     """Return what the page's script says that counts count, and the texts that it says it in."""
-    return {"unit": visible(unit_of(plan)), "words": words_of(plan).script("release")}
+    words = words_of(plan).script("release")
+    return {"unit": visible(unit_of(plan)), "words": words, "sure": choices()}
 
 
 def level_labels(plan: Plan, axis: Axis) -> list[str]:

@@ -19,7 +19,7 @@ const areasIn = (item) => item.areas.flatMap(([a, k, code]) => [
 ]);
 
 function csv(items) {
-  const head = [...headingsOf(items[0]), "count", "low_95", "high_95", "reliability", "contradicted_estimate"];
+  const head = [...headingsOf(items[0]), "count", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted_estimate"];
   const lines = items.map((item) => [
     ...areasIn(item), item.count, item.low, item.high, RELIABILITY[reliability(item)], isContradicted(item) ? item.estimate : "",
   ]);

@@ -27,21 +27,22 @@ function views(t, i, mode) {
   return make("div", { class: "tools", role: "group", "aria-label": say("what_to_show") }, say("show"), make("div", {}, ...names));
 }
 
-function draw(t, i, asked, every = false) {
+function draw(t, i, wished, every = false) {
   const path = lineage(t, i), along = codesAlong(path), codes = along[t];
-  const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes)];
+  const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes), surenessChoice()];
+  drawAgain = () => draw(t, i, wished, every);
   let picture = null;
   if (t >= last) {
     parts.push(make("p", {}, t < steps.length ? say("below_in_file", { file: files[t + 1] }) : say("finest")));
   } else {
     const pairs = t + 2 <= last && steps[t][0] !== steps[t + 1][0];
-    const mode = pairs ? asked : 1;
+    const mode = pairs ? wished : 1;
     if (pairs) parts.push(views(t, i, mode));
     const possible = (d) => level(...steps[d]).possible[codes[steps[d][0]].code];
     const items = mode === 2 ? cellsOf(t, i, codes) : childrenOf(t, i, codes);
     const cells = mode === 2 ? possible(t) * possible(t + 1) : possible(t);
     const name = depths[t + mode];
-    picture = mode === 2 ? matrix(items, t, valueOf(t, i), every, () => draw(t, i, asked, true))
+    picture = mode === 2 ? matrix(items, t, valueOf(t, i), every, () => draw(t, i, wished, true))
       : numeric ? bars(items, possible(t)) : map(items);
     const unlisted = cells - items.length;
     const note = say(unlisted ? "listed_some" : "listed_all", { listed: items.length, cells });
@@ -70,15 +71,17 @@ function go(t, i, mode, then) {
 }
 
 async function show() {
-  const hash = location.hash, asked = /^#at-(\d{1,3})-(\d{1,8})-([12])$/.exec(hash);
-  if (!asked && location.hash.length > 1 && box.dataset.ready) return; // another place of the page
-  let [t, i, mode] = asked ? asked.slice(1).map(Number) : [0, 0, 2];
+  const hash = location.hash, place = /^#at-(\d{1,3})-(\d{1,8})-([12])$/.exec(hash);
+  if (!place && location.hash.length > 1 && box.dataset.ready) return; // another place of the page
+  let [t, i, mode] = place ? place.slice(1).map(Number) : [0, 0, 2];
   if (t > last) [t, i] = [0, 0];
   await need(t + 2);
   if (location.hash !== hash) return; // someone went on while this level was read
   if (t > 0 ? i >= depth(t).count.length : i > 0) [t, i] = [0, 0];
   const before = lineage(shown[0], shown[1]);
   shown = [t, i, mode];
+  asked = "";
+  rows = ROWS;
   draw(t, i, mode);
   box.dataset.ready = "true";
   refocus(before);

@@ -141,7 +141,7 @@ function reading(item) {
 const choosesFirst = (event) => event.detail > 0 && event.currentTarget.closest(".matrix")
   && (event.pointerType === "touch" || event.currentTarget.closest(".tiles"));
 
-function choose(item, button) {
+function chooseCell(item, button) {
   for (const other of box.querySelectorAll(".chosen")) other.classList.remove("chosen");
   button.classList.add("chosen");
   readOut(item);

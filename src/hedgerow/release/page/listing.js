@@ -6,6 +6,8 @@ let order = numeric ? "code" : "size";
 let shown = [0, 0, 2]; // depth, place, and how many steps the picture goes down
 let focus = null; // what to focus when the next view is there
 let redraw = null, width = innerWidth;
+let rows = ROWS, asked = ""; // how many rows there are below the picture, and with which words
+let drawAgain = null; // what is shown, as it is
 
 function whisker(item, most) {
   const across = (value) => (4 + 136 * Math.log1p(value) / Math.log1p(most)).toFixed(1);
@@ -14,9 +16,20 @@ function whisker(item, most) {
     make("circle", { cx: across(item.count), cy: 7, r: 2.6 }));
 }
 
+// Which of the intervals to show; textures and words follow.
+function surenessChoice() {
+  const buttons = facts.sure.map((level, k) => make("button", { type: "button", "aria-pressed": String(k === sure), "data-sure": level, click: () => {
+    sure = k;
+    standing.sure = level;
+    drawAgain();
+    dispatchEvent(new Event("sureness"));
+    box.querySelector(`[data-sure="${level}"]`).focus();
+  } }, percent(level / 100)));
+  return make("div", { class: "tools", role: "group", "aria-label": say("sureness") }, say("sureness"), make("div", { class: "choice" }, ...buttons));
+}
+
 function listing(items, caption, heading) {
   const holder = make("div");
-  let rows = ROWS, asked = "";
   const draw = () => {
     const words = wordsIn(asked);
     const sorted = items.filter((item) => words.every((word) => plain(item.name).includes(word)));

@@ -124,7 +124,7 @@ function mapPicture() {
     });
   }
   picture.append(...seen.items.map(areaPath));
-  for (const one of levelsOnMap().filter((k) => k < seen.k)) picture.append(svg("path", { class: `border b${seen.k - one}`, d: bordersOf(own, one) }));
+  for (const one of levelsOnMap().filter((k) => k < seen.k)) picture.append(svg("path", { class: "border", "data-k": one, d: bordersOf(own, one) }));
   picture.append(svg("path", { class: "border outline", d: bordersOf(own, 0) }));
   if (seen.flows) picture.append(svg("path", { class: "focus", d: shapeOf(across(), seen.k, seen.focus.node).path }), ...arcPaths(unit));
   picture.append(svg("path", { class: "mark casing" }), svg("path", { class: "mark" }), svg("g", { class: "names" }));
@@ -143,14 +143,32 @@ function arcPaths(unit) {
   return shown.reverse().map((item) => {
     const to = shapeOf(sheet(), seen.k, item.node).middle, [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     const bend = [(from[0] + to[0]) / 2 + 0.22 * dy, (from[1] + to[1]) / 2 - 0.22 * dx];
-    return svg("path", { class: `flow${sureOf(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
+    return svg("path", { class: `arc${sureOf(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
       d: `M${from.join(" ")}Q${bend.map((v) => v.toFixed(2)).join(" ")} ${to.join(" ")}` });
   });
 }
 
-// Names where there is room for them, the largest areas first.
-function nameAreas(picture) {
-  const pixel = window_()[2] / (picture.clientWidth || ATLAS_WIDTH), size = 12.5 * pixel, taken = [];
+// The usual side in pixels of the areas of a level that are in view.
+function usualSide(k, pixel) {
+  const own = sheet(), [first, end] = k > seen.zoom.k ? nodesBelow(own, seen.zoom.k, seen.zoom.node, k) : [0, own.levels[k].labels.length];
+  const sides = [];
+  for (let node = first; node < end; node++) if (hasShape(own, k, node)) sides.push(Math.sqrt(shapeOf(own, k, node).size) / pixel);
+  return sides.sort((x, y) => x - y)[sides.length >> 1] || 0;
+}
+
+// Lines finer where areas are small, and names where there is room for them.
+function dressAreas(picture) {
+  const pixel = window_()[2] / (picture.clientWidth || ATLAS_WIDTH);
+  const width = (part, k, least, most) => Math.max(least, Math.min(most, part * usualSide(k, pixel))).toFixed(2);
+  picture.style.setProperty("--seam", width(0.07, seen.k, 0.05, 0.7));
+  picture.style.setProperty("--shore", width(0.12, sheet().level, 0.25, 0.8));
+  for (const line of picture.querySelectorAll(".border[data-k]")) line.style.strokeWidth = width(0.02, Number(line.dataset.k), 0.3, 1.6);
+  nameAreas(picture, pixel);
+}
+
+// The largest areas first.
+function nameAreas(picture, pixel) {
+  const size = 12.5 * pixel, taken = [];
   const holder = picture.querySelector(".names");
   const large = seen.items.map((item) => ({ item, shape: shapeOf(sheet(), seen.k, item.node) }))
     .sort((x, y) => y.shape.size - x.shape.size).slice(0, MOST_LABELS_ON_MAP);
@@ -174,89 +192,6 @@ function nameAreas(picture) {
   holder.replaceChildren(...names.filter(Boolean));
 }
 
-// ---- what is said of it ----
-
-const capital = (words) => words.slice(0, 1).toLocaleUpperCase(language) + words.slice(1);
-const heading = () => capital(subject());
-
-function subject() {
-  const within = seen.zoom.k ? nameOfNode(sheet(), seen.zoom.k, seen.zoom.node) : "";
-  if (!seen.flows) return within ? say("map_within", { unit: unitWords(), level: levelWords(sheet(), seen.k), area: within }) : say("map_by", { unit: unitWords(), level: levelWords(sheet(), seen.k) });
-  return say(seen.side === 0 ? "map_from" : "map_to", { unit: unitWords(), area: nameOfNode(across(), seen.k, seen.focus.node) });
-}
-const unitWords = () => facts.unit || say("map_records");
-
-function crumbsOfMap() {
-  if (!seen.zoom.k) return null;
-  const own = sheet(), steps_ = [{ k: 0, node: 0 }];
-  for (const k of levelsOnMap().filter((one) => one <= seen.zoom.k)) steps_.push({ k, node: nodeAbove(own, seen.zoom.k, seen.zoom.node, k) });
-  const entry = ({ k, node }, i) => {
-    const words = isolated(k ? nameOfNode(own, k, node) : say("map_everything"));
-    const isHere = i === steps_.length - 1;
-    return make("li", {}, isHere ? make("span", { "aria-current": "page" }, words)
-      : make("button", { type: "button", click: () => look({ zoom: { k, node }, k: finerThan(k), chosen: null, entered: true }) }, words));
-  };
-  return make("nav", { class: "no-print", "aria-label": say("map_where") }, make("ol", { class: "crumbs" }, ...steps_.map(entry)));
-}
-
-function pressable(words, isPressed, click) {
-  return make("button", { type: "button", "aria-pressed": String(isPressed), click }, words);
-}
-
-function toolsOfMap() {
-  const levels = levelsOnMap().filter((k) => k > seen.zoom.k);
-  const byLevel = levels.length > 1 ? make("div", { role: "group", "aria-label": say("map_levels") },
-    ...levels.map((k) => pressable(isolated(levelWords(sheet(), k)), k === seen.k, () => look({ k, chosen: null })))) : null;
-  if (!seen.flows) return byLevel && make("div", { class: "tools atlas-tools" }, byLevel);
-  const turn = make("div", { role: "group", "aria-label": say("map_direction") },
-    pressable(say("map_from_it"), seen.side === 0, () => look({ side: 0 })), pressable(say("map_to_it"), seen.side === 1, () => look({ side: 1 })));
-  const other = across();
-  const names = other.levels[seen.k].labels.map((_label, node) => ({ node, name: nameOfNode(other, seen.k, node) })).filter(({ node }) => hasShape(other, seen.k, node));
-  names.sort((x, y) => x.name.localeCompare(y.name, language));
-  const pick = make("select", { change: (event) => look({ focus: { k: seen.k, node: Number(event.target.value) } }) },
-    ...names.map(({ node, name }) => make("option", { value: node, selected: node === seen.focus.node }, name)));
-  return make("div", { class: "tools atlas-tools" }, turn, make("label", {}, `${say("map_area")} `, pick), byLevel);
-}
-
-function readArea(node) {
-  const item = itemAt(node), place = atlas.querySelector(".atlas-read");
-  for (const mark of atlas.querySelectorAll(".mark")) mark.setAttribute("d", shapeOf(sheet(), seen.k, node).path);
-  const above = [levelWords(sheet(), seen.k)];
-  for (let k = seen.k - 1; k > 0; k--) above.push(nameOfNode(sheet(), k, nodeAbove(sheet(), seen.k, node, k)));
-  const sure = sureOf(item);
-  const buttons = [finerThan(seen.k) && make("button", { type: "button", class: "more", click: () => openArea(node) }, say("map_open", { area: item.name })),
-    seen.flows && node !== seen.focus.node && make("button", { type: "button", class: "more", click: () => look({ focus: { k: seen.k, node } }) }, say(seen.side === 0 ? "map_flows_from" : "map_flows_to", { area: item.name }))].filter(Boolean);
-  place.replaceChildren(make("h3", {}, isolated(item.name)),
-    make("p", { class: "under" }, isolated([...above, item.code].filter((words, i, all) => words && all.indexOf(words) === i).join(" · "))),
-    make("p", { class: "figure" }, item.isUnlisted ? "0" : number.format(item.count)),
-    make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")}: ${interval(item)}`),
-    ...(item.isUnlisted ? [] : [make("p", { class: `sure sure-${sure}` }, make("b", {}, RELIABILITY[sure]), ` ${say(REACH[sure])}`)]),
-    ...(item.estimate === undefined || item.isUnlisted ? [] : [make("p", { class: "doubt" }, say("map_contradicted", { estimate: Math.round(item.estimate) }))]),
-    ...(buttons.length ? [make("p", { class: "no-print actions" }, ...buttons)] : []));
-}
-
-function tableOfMap() {
-  const holder = make("div", { class: "atlas-table" });
-  const sorted = seen.items.slice().sort((x, y) => y.count - x.count);
-  const fill = (rows) => {
-    const body = sorted.slice(0, rows).map((item) => make("tr", {},
-      make("th", { scope: "row" }, make("button", { type: "button", class: "open", click: () => { choose(item.node); } }, isolated(item.name))),
-      make("td", { class: "n", "data-of": say("count") }, number.format(item.count)),
-      make("td", { class: "n", "data-of": say("interval") }, make("span", {}, item.isUnlisted ? say("map_none") : interval(item), " ", make("small", {}, item.isUnlisted ? null : RELIABILITY[sureOf(item)])))));
-    const head = [levelWords(sheet(), seen.k), say("count"), say("interval")];
-    const more = sorted.length > rows && rows < MOST_LISTED_AREAS ? make("button", { type: "button", class: "more", click: () => {
-      fill(MOST_LISTED_AREAS);
-      holder.querySelectorAll("tbody button")[rows].focus();
-    } }, say("map_more", { n: Math.min(sorted.length, MOST_LISTED_AREAS) - rows })) : null;
-    holder.replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": say("map_table") },
-      make("table", {}, make("caption", {}, make("span", {}, heading())),
-        make("thead", {}, make("tr", {}, ...head.map((words, i) => make("th", { scope: "col", class: i ? "n" : undefined }, words)))),
-        make("tbody", {}, ...body))), ...(more ? [more] : []));
-  };
-  fill(LISTED);
-  return holder;
-}
-
 // The area that was chosen, or else the one with the largest count.
 function readUsual() {
   if (seen.chosen !== null) readArea(seen.chosen);
@@ -271,7 +206,7 @@ function drawAtlas() {
   atlas.replaceChildren(make("h3", { class: "atlas-heading" }, isolated(heading())), ...[crumbsOfMap(), toolsOfMap()].filter(Boolean), 
     make("div", { class: "atlas-grid" }, make("figure", {}, picture), make("div", { class: "atlas-read", role: "status" }), key, tableOfMap()));
   glideTo(picture, window_());
-  nameAreas(picture);
+  dressAreas(picture);
   readUsual();
   if (focused && seen.entered) (picture.querySelector('.area[tabindex="0"]') || atlas).focus({ preventScroll: true });
   seen.entered = false;
@@ -322,7 +257,8 @@ async function openAtlas() {
   for (const kind of ["mouseover", "focusin"]) atlas.addEventListener(kind, (event) => { const node = nodeUnder(event); if (node !== null) readArea(node); });
   atlas.addEventListener("mouseleave", readUsual);
   atlas.addEventListener("keydown", keyOnMap);
-  addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) nameAreas(picture); });
+  addEventListener("sureness", () => look({}));
+  addEventListener("resize", () => { const picture = atlas.querySelector(".atlas-map"); if (picture) dressAreas(picture); });
   await look({ k: levelsOnMap()[0] });
 }
 

@@ -14,7 +14,7 @@ from hedgerow.release.page.carried import block, folded, varints, visible_labels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.maps.shapes import Shapes
 
-SCRIPTS = ("map_shapes.js", "map_counts.js", "map_scale.js", "map.js")
+SCRIPTS = ("map_shapes.js", "map_counts.js", "map_scale.js", "map_read.js", "map.js")
 VENDOR = "cartography.js"
 """What d3-geo and topojson-client give to it, below ``pages/vendor``."""
 

@@ -14,7 +14,7 @@ const isOnPage = (levels) => (isCube ? facts.cuboids : depthLevels).some((one) =
 
 // All listed cells of a cuboid: for each axis their codes, and their counts and intervals.
 async function cellsOfCuboid(levels) {
-  const key = `map-${levels.join("-")}`;
+  const key = `map-${levels.join("-")}-${sure}`;
   if (!held.has(key)) held.set(key, await (isCube ? cubeCells(levels) : chainCells(levels)));
   return held.get(key);
 }
@@ -35,7 +35,8 @@ async function chainCells(levels) {
     codes = below;
   }
   if (t > 0) return { codes, ...depth(t) };
-  return { codes, count: [total[0]], low: [total[1]], high: [total[2]], estimates: new Map() };
+  const { count, low, high } = valueOf(0, 0);
+  return { codes, count: [count], low: [low], high: [high], estimates: new Map() };
 }
 
 async function cubeCells(levels) {

@@ -20,7 +20,7 @@ function codesAlong(path) {
 }
 
 function valueOf(t, i) {
-  if (t === 0) return { count: total[0], low: total[1], high: total[2] };
+  if (t === 0) return { count: total[0], low: total[[3, 1, 5][sure]], high: total[[4, 2, 6][sure]] };
   const { count, low, high, estimates } = depth(t);
   return { count: count[i], low: low[i], high: high[i], estimate: estimates.get(i) };
 }

@@ -8,7 +8,7 @@ function opener(item, kind, ...children) {
     type: "button", class: kind, tabindex: -1, "data-i": item.i, "data-t": item.t,
     "aria-label": spoken(item), "aria-disabled": item.opens ? undefined : "true",
     click: (event) => {
-      if (choosesFirst(event)) choose(item, event.currentTarget);
+      if (choosesFirst(event)) chooseCell(item, event.currentTarget);
       else if (item.opens) go(item.t, item.i, 2, event.detail === 0 ? "first" : null);
     },
     focus: () => readOut(item), mouseenter: () => box.querySelector(".chosen") || readOut(item),

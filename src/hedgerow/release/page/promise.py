@@ -42,13 +42,15 @@ def epsilon_grid(profile: Profile, points: int = 60) -> list[float]:
     return [float(epsilon) for epsilon in np.linspace(0, max(last, 1e-3), points)]
 
 
-def picture_of_profile(profile: Profile, path: Path, stated: str) -> None:
+def picture_of_profile(
+    profile: Profile, path: Path, stated: str, title: str = "What the guarantee says"
+) -> None:
     """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
 
     Raises:
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
-    heading = "What the guarantee says", stated
+    heading = title, stated
     with figure_for(path, (11, 4.2 + heading_height(11, *heading)), BudgetError) as figure:
         write_heading(figure, *heading)
         curve, trade = figure.subplots(1, 2)

@@ -53,7 +53,8 @@ def first_shape(plan: Plan, carried: Carried, *, numeric: bool) -> dict[str, Any
     """Return the tree as the page's script reads it, and the total with its interval."""
     tree = plan.tree
     root = carried.nodes[0].counts.tolist() if carried.nodes else []
-    ends = [carried.intervals[0].low.tolist(), carried.intervals[0].high.tolist()] if root else []
+    first = carried.intervals[0] if root else None
+    pairs = [(first.low, first.high), *first.others] if first else []
     return {
         **unit_facts(plan),
         "axes": [axis_facts(plan, axis) for axis in tree.axes],
@@ -62,7 +63,7 @@ def first_shape(plan: Plan, carried: Carried, *, numeric: bool) -> dict[str, Any
         "files": [counts_file(levels) for levels in tree.chain],
         "last": carried.last,
         "numeric": numeric,
-        "total": [*root, *(end for pair in ends for end in pair)],
+        "total": [*root, *(int(end[0]) for pair in pairs for end in pair)],
     }
 
 

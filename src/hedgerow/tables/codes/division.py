@@ -11,6 +11,8 @@ import polars as pl
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import MOST, Rule, in_short, whole_numbers
+from hedgerow.tables.maps.shapes import Shapes
+from hedgerow.tables.maps.squares import squares
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Division(Rule):
             code = pl.select(pl.concat_str(corners, separator="_")).to_series()
             columns.append(code.alias(level))
         return pl.DataFrame(columns).unique(maintain_order=True)
+
+    def shapes(self, labels: Sequence[pl.Series]) -> Shapes | None:
+        """Return squares, of two coordinates; see `Rule.shapes`."""
+        return squares(labels, self.widths)
 
     def sql(self, level: int, fields: Sequence[str]) -> str:
         """Return the SQL of a lower corner; see `Rule.sql`."""

@@ -14,6 +14,7 @@ from typing import ClassVar
 import polars as pl
 
 from hedgerow.errors import TableError, as_list, kind_of
+from hedgerow.tables.maps.shapes import Shapes
 
 MOST = 1 << 53
 """Coordinates are below it, so that doubles hold them exactly."""
@@ -86,6 +87,13 @@ class Rule(ABC):
     def leaf_codes(self, codes: pl.Series) -> pl.Series:
         """Return the codes of the leaves that codes of the one column belong to."""
         return codes
+
+    def shapes(
+        self,
+        labels: Sequence[pl.Series],  # noqa: ARG002 - most codes tell no place
+    ) -> Shapes | None:
+        """Return the shapes that the codes of each level tell; or None."""
+        return None
 
     @abstractmethod
     def sql(self, level: int, fields: Sequence[str]) -> str | None:

@@ -1,0 +1,152 @@
+"""The intervals that a reader chooses on a page, against those of the release at that level."""
+
+import csv
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.ranges import Ranges
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.noise.mechanisms import DiscreteLaplace
+from hedgerow.plan.cuboids import All
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.workload import Cube
+from hedgerow.privacy.budget import Epsilon, Rho
+from hedgerow.privacy.neighbours import Replace
+from hedgerow.release.execution import in_memory
+from hedgerow.release.page.intervals import OTHERS, other_intervals
+from hedgerow.release.release import read_release
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+from tests.browser import needs_chromium
+from tests.release.drawn_page import between
+
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+
+RELIABILITY = ["firm", "rough", "mostly noise"]
+
+
+def areas(name):
+    rows = [(f"r{i // 4}", f"r{i // 4}d{i}") for i in range(12)]
+    frame = pl.DataFrame(rows, schema=["region", "district"], orient="row")
+    return Axis.from_frame(
+        name, frame, frame.columns, columns=[f"{name}_{c}" for c in frame.columns]
+    )
+
+
+def written(folder, tree, **options):
+    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
+    codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
+    values = (7 * np.arange(codes.shape[1], dtype=np.int64) ** 2) % 400
+    plan = make_plan(tree, **options)
+    counts = Counts.from_leaves(tree, tuple(codes), values)
+    in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(3)).write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("intervals")
+    ranges = Ranges.equal_width("income", 0, 60, 60)
+    return {
+        "survivors": written(folder / "survivors", Tree([areas("place")]), budget=Rho("1/50")),
+        "combined": written(folder / "combined", Tree([areas("place")]), budget=Rho("1/50"),
+                            measure=All(), neighbours=Replace()),
+        "incomes": written(folder / "incomes", Tree([coded_axis(ranges, [6, 10])]),
+                           budget=Epsilon("1/4"), measure=All(), mechanism=DiscreteLaplace),
+        "cube": written(folder / "cube", Tree([areas("home"), areas("work")]), budget=Rho("1/10"),
+                        workload=Cube(), neighbours=Replace()),
+    }  # fmt: skip
+
+
+def file_at(folder, kind, confidence):
+    release = read_release(folder)
+    if kind == "cube":
+        return release.cuboid(confidence, home="district", work="region")
+    return release.level(depth=1, confidence=confidence)
+
+
+HERE = {"cube": "#cube-0.0.2-0.0.1", "incomes": "#at-0-0-1"}
+
+
+def choose(tab, level):
+    tab.locator(f"button[data-sure='{level}']").click()
+    tab.wait_for_selector(f"button[data-sure='{level}'][aria-pressed='true']")
+
+
+def sureness(row):
+    reach = max(row["high"] - row["count"], row["count"] - row["low"]) / row["count"]
+    return RELIABILITY[0 if reach <= 0.1 else 1 if reach <= 0.5 else 2]
+
+
+@pytest.mark.parametrize("kind", ["survivors", "combined", "incomes", "cube"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_rows_words_and_downloads_follow_the_chosen_level(opened, releases, kind, width):
+    folder = releases[kind]
+    tab = opened(folder / "report.html", HERE.get(kind, ""), width=width)
+    tab.wait_for_selector("#explorer[data-ready]")
+    for level in (90, 99, 95):
+        choose(tab, level)
+        file = file_at(folder, kind, Confidence(level / 100)).sort("count", descending=True)
+        rows = tab.locator("#explorer > div:last-child tbody tr").evaluate_all(
+            "(all) => all.map((row) => [...row.cells].slice(1, 4)"
+            ".map((one) => one.innerText.trim()))"
+        )
+        told = [
+            [f"{row['count']:,}", between(row["low"], row["high"]), sureness(row)]
+            for row in file.head(25).to_dicts()
+        ]
+        assert sorted(rows) == sorted(told)
+        heading = f"{level} % interval"
+        assert tab.locator("#explorer > div:last-child td[data-of]").nth(1).get_attribute(
+            "data-of") == heading  # fmt: skip
+        with tab.expect_download() as got:
+            tab.locator("button.save").click()
+        with got.value.path().open(encoding="utf-8-sig", newline="") as written_out:
+            saved = [
+                tuple(int(row[name]) for name in ("count", f"low_{level}", f"high_{level}"))
+                for row in csv.DictReader(written_out)
+            ]
+        assert sorted(saved) == sorted(file.select("count", "low", "high").iter_rows())
+
+
+def test_the_total_has_the_chosen_interval_too(opened, releases):
+    folder = releases["survivors"]
+    tab = opened(folder / "report.html")
+    tab.wait_for_selector("#explorer[data-ready]")
+    for level in (99, 90):
+        choose(tab, level)
+        (whole,) = (
+            read_release(folder).level(depth=0, confidence=Confidence(level / 100)).to_dicts()
+        )
+        assert f"{level} % interval {between(whole['low'], whole['high'])}" in tab.inner_text(
+            ".here"
+        )
+
+
+def test_words_to_look_for_and_the_focus_outlive_another_level(opened, releases):
+    tab = opened(releases["cube"] / "report.html", HERE["cube"])
+    tab.wait_for_selector("#explorer[data-ready]")
+    tab.locator("#explorer input[type=search]").fill("r1d5")
+    choose(tab, 99)
+    assert tab.locator("#explorer input[type=search]").input_value() == "r1d5"
+    assert tab.evaluate("document.activeElement.dataset.sure") == "99"
+    assert "99 % interval" in tab.inner_text(".reading")
+
+
+def test_the_intervals_lie_within_one_another():
+    class Shifted:
+        """Errors whose other intervals come out a record too wide and too narrow."""
+
+        def interval(self, _estimate, _variance, confidence):
+            ends = {OTHERS[0]: (9, 21), OTHERS[1]: (12, 18)}[confidence]
+            return tuple(np.array([end]) for end in ends)
+
+    usual = np.array([10]), np.array([20])
+    found = other_intervals(Shifted(), np.array([15.0]), np.array([4.0]), usual)
+    assert [tuple(int(end[0]) for end in pair) for pair in found] == [(10, 20), (10, 20)]

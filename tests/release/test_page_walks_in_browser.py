@@ -1,0 +1,162 @@
+"""Three readers of a page: a director, a court and a data user, at a desk and on a phone.
+
+After each step axe finds nothing. Names and codes of the areas are hostile, and none of them runs.
+"""
+
+import csv
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.workload import Cube
+from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.privacy.neighbours import Replace
+from hedgerow.release.execution import in_memory
+from hedgerow.release.release import read_release
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.description import Description
+from hedgerow.tables.tree import Tree
+from tests.browser import barriers, needs_chromium
+from tests.release.drawn_page import between
+
+pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+
+WIDTHS = pytest.mark.parametrize("width", [1280, 390])
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+EVIL = "</script><img src=x onerror=document.title='evil'>"
+CALLED = ["Ashby", "Brook", EVIL, "=cmd|'/C calc'!A0", "<b>Eaton</b>", "Ford & Sons"]
+TITLE = "Where people live and where they work"
+
+
+def areas():
+    rows = [("N" if i < 3 else "S", f"{EVIL}{i}", name) for i, name in enumerate(CALLED)]
+    return pl.DataFrame(rows, schema=["region", "town", "called"], orient="row")
+
+
+def axis(name):
+    levels = ["region", "town"]
+    columns = [f"{name}_{level}" for level in levels]
+    return Axis.from_frame(name, areas(), levels, columns=columns, names={"town": "called"})
+
+
+def written(folder, tree, **options):
+    shape = tuple(each.size(2) for each in tree.axes)
+    codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
+    values = 3 * np.arange(codes.shape[1], dtype=np.int64) ** 2
+    said = Description(title=TITLE, unit="workers", publisher="Office of Counts", period="2025")
+    budget = EpsilonDelta("1", "1e-8")
+    plan = make_plan(tree, budget=budget, neighbours=Replace(), **options).described(said)
+    counts = Counts.from_leaves(tree, tuple(codes), values)
+    in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(5)).write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("walks") / "towns", Tree([axis("place")]))
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory):
+    tree = Tree([axis("home"), axis("work")])
+    return written(tmp_path_factory.mktemp("walks") / "flows", tree, workload=Cube())
+
+
+def ready(tab):
+    tab.wait_for_selector("#explorer[data-ready]")
+    return tab
+
+
+def is_whole(tab, width):
+    """Nothing stands in anybody's way, nothing is wider than the window, and no name has run."""
+    assert barriers(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.title() == TITLE
+
+
+@WIDTHS
+@SCHEMES
+def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns, width, scheme):
+    tab = ready(opened(towns / "report.html", width=width, color_scheme=scheme))
+    assert tab.inner_text("h1") == TITLE
+    assert tab.locator("h1").bounding_box()["y"] < 400
+    lead = tab.inner_text(".lead")
+    total = read_release(towns).level(depth=0)["count"][0]
+    assert lead.startswith(f"{total:,} workers")
+    assert "By guessing it would be 5 %" in lead
+    is_whole(tab, width)
+    tab.locator("body > nav a", has_text="The promise").click()
+    told = tab.inner_text("#promise")
+    assert "In plain words" in told
+    assert "whatever any one record says" in told
+    tab.locator(".finder input").fill("brook")
+    tab.locator(".found button", has_text="Brook").click()
+    tab.wait_for_function("() => document.querySelector('h3').innerText.startsWith('town Brook')")
+    (row,) = read_release(towns).level("town").filter(place_town=f"{EVIL}1").to_dicts()
+    assert tab.inner_text(".here strong") == f"{row['count']:,}"
+    assert f"95 % interval {between(row['low'], row['high'])}" in tab.inner_text(".here")
+    is_whole(tab, width)
+
+
+@WIDTHS
+def test_a_court_finds_the_guarantee_its_exact_figures_and_the_hash(opened, towns, width):
+    tab = ready(opened(towns / "report.html", width=width))
+    release = read_release(towns)
+    promise = str(release.plan.promise)
+    assert promise.split(". ", maxsplit=1)[0] in tab.inner_text("#promise")
+    tab.locator("body > nav a", has_text="The price").click()
+    rows = tab.locator("#price table tbody tr").evaluate_all(
+        "(all) => all.map((row) => [...row.cells].slice(0, 2).map((one) => one.innerText.trim()))"
+    )
+    assert len(rows) >= 3
+    for delta, epsilon in rows:
+        exact = release.plan.guarantee.epsilon(float(delta))
+        assert exact <= float(epsilon) <= exact * (1 + 1e-4), "rounded up, never down"
+    tab.locator("body > nav a", has_text="Citing").click()
+    manifest = json.loads((towns / "manifest.json").read_text(encoding="utf-8"))
+    assert release.plan.hash in tab.inner_text("#cite")
+    assert release.plan.hash in json.dumps(manifest)
+    is_whole(tab, width)
+
+
+def words_of_cell(row):
+    return f"{row['count']:,}", between(row["low"], row["high"])
+
+
+@WIDTHS
+@SCHEMES
+def test_a_data_user_finds_an_area_reads_a_cell_and_takes_it_away(opened, flows, width, scheme):
+    tab = ready(opened(flows / "report.html", width=width, color_scheme=scheme))
+    is_whole(tab, width)
+    tab.locator(".finder input").fill("img src")  # the name of one town, the code of all
+    tab.wait_for_selector(".found button")
+    assert any(each.startswith(EVIL) for each in tab.locator(".found button").all_inner_texts())
+    is_whole(tab, width)
+    tab.goto((flows / "report.html").as_uri() + "#cube-0.0.2-0.0.2")
+    tab.wait_for_function("() => document.querySelectorAll('.matrix .cell').length > 20")
+    file = read_release(flows).cuboid(home="town", work="town")
+    largest = file.sort("count").row(-1, named=True)
+    cell = tab.locator(".matrix td:not(.margin) .cell").last
+    cell.hover()
+    cell.dispatch_event("click", {"detail": 1, "pointerType": "touch", "bubbles": True})
+    for words in words_of_cell(largest):
+        assert words in tab.inner_text(".reading")
+    is_whole(tab, width)
+    tab.locator("#explorer input[type=search]").fill("ford")
+    with tab.expect_download() as got:
+        tab.locator("button.save").click()
+    with got.value.path().open(encoding="utf-8-sig", newline="") as saved:
+        rows = list(csv.DictReader(saved))
+    wanted = file.filter((pl.col("home_town") == f"{EVIL}5") | (pl.col("work_town") == f"{EVIL}5"))
+    assert {(row["home town"], row["work town"], int(row["count"])) for row in rows} == set(
+        wanted.select("home_town", "work_town", "count").iter_rows()
+    )
+    names = {row["work town (name)"] for row in rows} | {row["home town (name)"] for row in rows}
+    assert names == {name if name[0] != "=" else f"'{name}" for name in CALLED}
+    is_whole(tab, width)
