@@ -28,8 +28,9 @@ function boughtBy(solver, points, division, shares, value) {
   const near = lineOf(points, division, value);
   if (!solver.moves) return { whole: near, most: MARGIN * near };
   const uses = usesOf(solver, shares), delta = Number(points.delta);
-  if (isAlone(uses(near))) return severalRoots(uses, value, delta, near);
-  const rho = rhoOf(uses, value, delta, near);
+  const several = isAlone(uses(near)) ? severalRoots(uses, value, delta, near) : null;
+  if (several !== null && several.apart) return several;
+  const rho = rhoOf(uses, value, delta, several === null ? near : several.whole);
   return { whole: rho * (1 - FINE), most: rho * (1 + FINE) };
 }
 
@@ -41,12 +42,15 @@ function isAlone(uses) {
   return narrowest < 4 && of(uses.filter(([s]) => s === narrowest)) > 0.8 * of(uses);
 }
 
-// The least of them, and the largest, a step outwards.
+// The least of them, and the largest, a step outwards; and whether they are apart.
 function severalRoots(uses, epsilon, delta, near) {
   const tried = Array.from({ length: 16 }, (_, k) => near * 1.035 ** (k - 9));
   const keeps = tried.map((rho) => logDelta(uses(rho), epsilon) <= Math.log(delta));
   const first = keeps.indexOf(false), last = keeps.lastIndexOf(true);
-  return { whole: tried[Math.max(0, first - 1)], most: tried[Math.min(15, last + 1)] };
+  return {
+    whole: tried[Math.max(0, first - 1)], most: tried[Math.min(15, last + 1)],
+    apart: first < 0 || first !== last + 1,
+  };
 }
 
 // The noise that a ρ buys: pairs of a variance parameter and a move.
