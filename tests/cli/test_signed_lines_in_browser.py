@@ -90,6 +90,30 @@ def test_lines_of_the_page_give_the_hash_that_stands_beside_them(
     assert tab.complaints == []
 
 
+PRIOR = """method = "optimal"
+objective = "cells"
+prior = {source = "earlier.csv", count = "people", public = true}
+"""
+
+
+def test_lines_of_a_division_that_follows_a_prior_give_their_hash(browser, folder, capsys):
+    """At the file's own budget its lines stay; elsewhere the shares are written out."""
+    areas = pl.read_csv(folder / "areas.csv")
+    areas.with_columns(people=pl.int_range(1, len(areas) + 1)).write_csv(folder / "earlier.csv")
+    text = REST.format(workload=WORKLOADS["chain"], budget='epsilon = "1"\ndelta = "1e-8"\n')
+    text = text.replace('method = "uniform"\n', PRIOR)
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
+    tab = opened(browser, folder / "plan.html")
+    own = tab.locator("#value").input_value()
+    for step in (own, 0, 240):
+        moved(tab, "#value", step)
+        lines = tab.locator("#lines").inner_text()
+        assert ("shares" in lines) == (step != own)
+        plan = planned(folder, capsys, pasted(text, lines))
+        assert tab.locator("#hash").inner_text().replace(" ", "") == plan["sha256"]
+
+
 @pytest.mark.parametrize("kind", ["chain", "cube"])
 def test_lines_of_one_s_own_division_plan_what_the_page_shows(browser, folder, capsys, kind):
     text = REST.format(workload=WORKLOADS[kind], budget='epsilon = "1"\ndelta = "1e-8"\n')

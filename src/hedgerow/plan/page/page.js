@@ -322,7 +322,8 @@ function linesOf() {
     : points.kind === "Epsilon" ? `epsilon = "${textOf(state.value)}"`
       : `epsilon = "${textOf(state.value)}"\ndelta = "${points.delta}"`;
   const one = divided();
-  if (one && one.keeps && one.lines === null) return `[privacy]  # ${say("stay")}\n${privacy}\n\n# ${say("unchanged")}`;
+  const isOwn = state.value === points.values[points.own];
+  if (one && one.lines === null && (one.keeps || isOwn)) return `[privacy]  # ${say("stay")}\n${privacy}\n\n# ${say("unchanged")}`;
   const own = one ? one.lines ?? givenLines(one) : ownLines();
   return `[privacy]  # ${say("stay")}\n${privacy}\n\n[allocation]  # ${say("alone")}\n${own}`;
 }

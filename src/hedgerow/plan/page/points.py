@@ -22,6 +22,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
@@ -275,7 +276,12 @@ def _division(
     is_fixed: bool,
 ) -> dict[str, Any]:
     values, own = budgets.values, budgets.own
-    signed = {i: way.at(values[i], sure[i]).hash for i in sure if way.keeps or i == own}
+    signed = {}
+    for i, promise in sure.items():
+        made = way.at(values[i], promise)
+        if i != own and not way.keeps:  # its shares are written out
+            made = replace(made, allocation=Shares.name, prior=None)
+        signed[i] = made.hash
     found: dict[str, Any] = {
         "key": way.key,
         "also": list(way.also),
