@@ -203,6 +203,20 @@ def test_a_map_of_a_cube_shows_the_margin_of_its_axis(opened, cube):
         assert any(one.startswith(expected) for one in told_)
 
 
+def test_a_map_of_a_cube_shows_one_code_of_another_axis(opened, cube):
+    tab = opened(cube)
+    ready(tab)
+    counts = read_release(cube.with_suffix("")).cuboid(place="county", age="age")
+    for code in ("2", "0"):
+        tab.locator("[data-only='1']").select_option(label=code)
+        expect(tab.locator(".atlas-heading")).to_contain_text(f", {code}", timeout=PATIENCE)
+        rows = counts.filter(age=code).sort("count", descending=True)
+        expected = [[name, f"{n:,}"] for name, n in rows["place_county", "count"].iter_rows()]
+        told_ = tab.locator(".atlas-table tbody tr").all_inner_texts()
+        assert [row.split("\t")[:2] for row in told_] == expected
+    assert barriers(tab) == []
+
+
 def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):
     tab = opened(squares)
     ready(tab)

@@ -6,6 +6,7 @@ from the Parquet files, by dense matrices and by enumeration (`tests.release.sho
 
 import json
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -55,6 +56,10 @@ def test_the_facts_at_the_head_are_those_of_the_files(shown, kind):
 
 
 def number_of(words):
+    powers = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    raised = re.fullmatch(r"(?:(\S+) · )?10(⁻[⁰-⁹¹²³]+)", words)
+    if raised:
+        words = f"{raised[1] or 1}e{raised[2].translate(powers)}"
     part, _, whole = words.partition("/")
     return float(part) / float(whole or 1)
 
@@ -245,10 +250,28 @@ def test_standard_errors_by_size_are_the_means_over_the_rows_of_the_files(shown,
 
 
 def test_every_table_and_picture_of_a_page_is_held_by_a_test(shown):
-    """Here, in `test_page_prices` and in `test_page_distribution`; a new one needs its own."""
+    """Here, in `test_page_prices` and in `test_page_distribution`; a new one needs its own.
+
+    The hundred circles have no caption above them; they are the last of this file.
+    """
     known = ("Counts by", LEVELS, SIZES, "ε at several δ", "Records below")
     drawn = ("What the release costs", "What an attacker can find out", "How many records lie")
     for made in shown.values():
         assert all(caption.startswith(known) for caption in tables(made.seen))
         for figure in made.seen.all("figure"):
-            assert figure.all("figcaption")[0].text.startswith(drawn)
+            if figure.classes != {"hundred"}:
+                assert figure.all("figcaption")[0].text.startswith(drawn)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hundred_circles_are_filled_as_far_as_an_attacker_notices(shown, kind):
+    made = shown[kind]
+    (figure,) = made.seen.all("figure", **{"class": "hundred"})
+    words = figure.all("p")[0].text
+    told = float(re.search(r"at most ([\d.]+) %", words)[1])
+    discs = [one.attributes.get("class") for one in figure.all("circle")]
+    wedges = [one.attributes["class"] for one in figure.all("path")]
+    assert (discs.count(None), discs.count("guessed")) == (100, 5)
+    assert 5 <= discs.count("noticed") <= told <= discs.count("noticed") + 1.001
+    assert set(wedges) <= {"noticed"}
+    assert len(wedges) <= 1

@@ -27,6 +27,12 @@ function views(t, i, mode) {
   return make("div", { class: "tools", role: "group", "aria-label": say("what_to_show") }, say("show"), make("div", {}, ...names));
 }
 
+// The names of the first and the last range below a node.
+function outermost(t, codes, possible) {
+  const [axis, k] = steps[t], first = level(axis, k).start[codes[axis].code];
+  return [first, first + possible - 1].map((code) => label(axis, k, code));
+}
+
 function draw(t, i, wished, every = false) {
   const path = lineage(t, i), along = codesAlong(path), codes = along[t];
   const parts = [...(t ? [crumbs(path, along)] : []), here(t, i, codes), surenessChoice()];
@@ -43,7 +49,7 @@ function draw(t, i, wished, every = false) {
     const cells = mode === 2 ? possible(t) * possible(t + 1) : possible(t);
     const name = depths[t + mode];
     picture = mode === 2 ? matrix(items, t, valueOf(t, i), every, () => draw(t, i, wished, true))
-      : numeric ? bars(items, possible(t)) : map(items);
+      : numeric ? bars(items, possible(t), outermost(t, codes, possible(t))) : map(items);
     const unlisted = cells - items.length;
     const note = say(unlisted ? "listed_some" : "listed_all", { listed: items.length, cells });
     const line = mode === 2 ? [] : [make("p", { class: "readout", "aria-hidden": "true" }, note)];

@@ -16,7 +16,7 @@ function grouped(items, size) {
   return [...groups.values()];
 }
 
-function bars(items, possible) {
+function bars(items, possible, outer) {
   const size = possible > MOST_BARS ? Math.ceil(possible / GROUPED_BARS) : 1;
   const drawn = size > 1 ? grouped(items, size) : items;
   const most = Math.max(...drawn.map((item) => (size > 1 ? item.count : Math.max(item.high, item.count))));
@@ -38,9 +38,9 @@ function bars(items, possible) {
   const what = size > 1 ? say("bars_grouped", { bars: drawn.length, size }) : say("bars_each", { bars: drawn.length });
   const picture = make("div", { class: "bars", role: "group", "aria-label": say("bars", { what }) }, ...columns);
   const ends = make("div", { class: "ends", "aria-hidden": "true" },
-    make("span", {}, items[0].name), make("span", {}, items[items.length - 1].name));
+    ...outer.map((name) => make("span", {}, name)));
   const key = size > 1 ? make("p", {}, say("bar_sums", { size })) : sureKey(items);
-  return { nodes: [picture, ends, key], draw: () => roam(picture, "button") };
+  return { nodes: [make("div", {}, picture, ends), key], draw: () => roam(picture, "button") };
 }
 
 // The sums by name or place of one side, the largest first.

@@ -162,6 +162,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator, priced),
+        hundred=words.in_a_hundred(plan, priced),
         map=maps.section(say),
         map_link=maps.link(say),
         explore=seen.first,
@@ -226,7 +227,7 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     say, budget = words_of(plan), plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     promise = ", ".join(
-        f"{letter} = {say.numeral(_short(getattr(budget, name)))}"
+        f"{letter} = {_raised(say.numeral(_short(getattr(budget, name))))}"
         for name, letter in letters.items()
         if name in budget.__slots__
     )
@@ -281,3 +282,12 @@ def _short(value: Fraction) -> str:
     if Fraction(exact) == value:
         return exact
     return str(value) if len(str(value)) <= MOST_LETTERS else format_rounded_up(value)
+
+
+def _raised(number: str) -> str:
+    """Return a number with its power of ten as people write it: ``1e-08`` as ``10⁻⁸``."""
+    digits, _, power = number.partition("e-")
+    if not power:
+        return number
+    raised = "⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in power.lstrip("0"))
+    return f"10{raised}" if digits == "1" else f"{digits} · 10{raised}"

@@ -40,6 +40,7 @@ from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
+from hedgerow.release.page.hundred import hundred
 from hedgerow.release.page.promise import Priced, figure
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
@@ -338,7 +339,14 @@ def _who(plan: Plan) -> str:
 
 def noticed(plan: Plan, priced: Priced) -> str:
     """Return how often one unit's change is noticed at most, as a percentage rounded up."""
-    return words_of(plan).percent(figure(priced.detection(ALPHA)).removesuffix(" %"))
+    told = words_of(plan).percent(figure(priced.detection(ALPHA)).removesuffix(" %"))
+    return told.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def in_a_hundred(plan: Plan, priced: Priced) -> str:
+    """Return what an attacker notices of a hundred differences, as a figure: HTML."""
+    found = 100 * float(priced.detection(ALPHA))
+    return hundred(words_of(plan), 100 * ALPHA, min(found, 100), noticed(plan, priced))
 
 
 def _how_well(plan: Plan, priced: Priced) -> str:
