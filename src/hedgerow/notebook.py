@@ -4,11 +4,12 @@ import base64
 import html
 from collections.abc import Container, Sequence
 
+_TITLE = "margin-bottom:0;overflow-wrap:anywhere"
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0.6em 0"
 _PICTURE = "width:100%;min-width:560px;max-width:800px;height:auto"
-_WIDE = "overflow-x:auto"
-_BOX = "padding:2px 12px 2px 0;vertical-align:bottom;white-space:nowrap;border-bottom:1px solid "
-_HEAD, _CELL = f"{_BOX}currentColor;font-weight:700", f"{_BOX}rgba(127,127,127,0.3)"
+_WIDE, _LINE = "overflow-x:auto", "white-space:nowrap"
+_BOX = "padding:2px 12px 2px 0;vertical-align:bottom;border-bottom:1px solid "
+_HEAD, _CELL = f"{_BOX}currentColor;font-weight:700", f"{_BOX}rgba(127,127,127,0.3);{_LINE}"
 
 
 def block(*parts: str) -> str:
@@ -19,7 +20,7 @@ def block(*parts: str) -> str:
 def heading(title: str, below: str = "") -> str:
     """Return a title, with a line below it."""
     small = f"<br><small>{html.escape(below)}</small>" if below else ""
-    return f'<p style="margin-bottom:0"><strong>{html.escape(title)}</strong>{small}</p>'
+    return f'<p style="{_TITLE}"><strong>{html.escape(title)}</strong>{small}</p>'
 
 
 def paragraph(text: str) -> str:
@@ -30,7 +31,7 @@ def paragraph(text: str) -> str:
 
 def text_table(text: str) -> str:
     """Return a table that is text already."""
-    return f"<pre>{html.escape(text)}</pre>" if text else ""
+    return f'<pre style="{_WIDE}">{html.escape(text)}</pre>' if text else ""
 
 
 def html_table(

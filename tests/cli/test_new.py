@@ -1,6 +1,8 @@
 """`new`: a release file from the names of a table's columns, and from nothing else."""
 
+import os
 import tomllib
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -230,3 +232,56 @@ def test_a_proposed_cube_over_three_axes_is_one_that_can_be_planned(run, here):
     assert tomllib.loads(file.read_text())["workload"] == {"cuboids": "cube"}
     file.write_text(file.read_text().replace("# count = ", "# "))
     assert run("plan", "release.toml")[0] == 0
+
+
+@pytest.mark.parametrize("part", ["table", "list"])
+def test_a_name_that_is_not_utf_8_cannot_stand_in_a_release_file(run, here, part):
+    """Of a file system that knows bytes alone; the file would be no TOML."""
+    odd = Path(os.fsdecode(b"odd\xff.csv"))
+    try:
+        odd.write_text("Hospital,Ward\nH,W1\nH,W2\n")
+    except OSError:
+        pytest.skip("this file system has only names in UTF-8")
+    given = ["odd", "visits.csv"] if part == "table" else ["visits.csv", "odd"]
+    table, public = (odd if each == "odd" else here / each for each in given)
+    code, out, err = run("new", table, "--list", public)
+    assert (code, out) == (2, "")
+    assert "not UTF-8, so no release file can hold it; rename it" in " ".join(err.split())
+    assert not (here / "release.toml").exists()
+    inside = Path(os.fsdecode(b"folder\xff"))
+    inside.mkdir()
+    (here / "visits.csv").rename(inside / "visits.csv")
+    assert run("new", inside / "visits.csv", inside / "release.toml")[0] == 0, "it is not named"
+
+
+@pytest.mark.parametrize("part", ["table", "list"])
+def test_a_link_to_itself_is_refused_in_a_sentence(run, here, part):
+    (here / "circle.csv").symlink_to("circle.csv")
+    given = ["circle.csv", "visits.csv"] if part == "table" else ["visits.csv", "circle.csv"]
+    code, out, err = run("new", given[0], "--list", given[1])
+    assert (code, out) == (2, "")
+    assert f"the {'table' if part == 'table' else 'list of areas'} circle.csv" in err
+    assert "internal error" not in err
+    assert not (here / "release.toml").exists()
+
+
+def test_commands_refuse_links_to_themselves_in_a_sentence(run, here):
+    """As the table, a list of areas, the output directory, and a release."""
+    (here / "circle").symlink_to("circle")
+    (here / "wards.csv").write_text("Hospital,Ward\nH,W1\nH,W2\n")
+    assert run("new", "visits.csv", "--list", "wards.csv", "--epsilon", "1")[0] == 0
+    text = (here / "release.toml").read_text()
+    for named in ("visits.csv", "wards.csv"):
+        (here / "file.toml").write_text(text.replace(f'"{named}"', '"circle"'))
+        code, _, err = run("release", "file.toml")
+        assert code == 2, err
+        assert "circle" in err
+    (here / "rows").mkdir()
+    (here / "visits.csv").rename(here / "rows" / "visits.csv")
+    inside = text.replace('"visits.csv"', '"rows"').replace('"out"', '"circle/out"')
+    (here / "file.toml").write_text(inside)
+    assert run("release", "file.toml")[0] == 2
+    for command in ("report", "check", "estimate", "table", "account"):
+        code, _, err = run(command, "circle")
+        assert code == 2, (command, err)
+        assert "internal error" not in err

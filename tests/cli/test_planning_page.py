@@ -2,11 +2,17 @@
 
 import json
 import re
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from hedgerow import cli
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.ledger.records import Charge
+from hedgerow.spec.release_spec import ReleaseSpec
 
 FILE = """
 [table]
@@ -77,6 +83,40 @@ def test_with_a_ledger_the_page_is_marked_internal(folder, capsys):
     assert "Internal: " in (folder / "plan.html").read_text(encoding="utf-8")
     ledger = facts_of(folder / "plan.html")["ledger"]
     assert (ledger["cap"], ledger["spent"], ledger["symbol"]) == (0.5, 0.0, "ρ")
+    capsys.readouterr()
+
+
+def test_the_page_says_nothing_of_where_the_table_lies_or_how_it_is_read(folder, capsys):
+    place = "postgresql://clerk:pa55word@vault.example/registry"
+    source = f'source = "{place}"\nquery = "SELECT town FROM vault_b"'
+    text = FILE.replace('source = "secret-source.csv"', source).replace('count = "people"\n', "")
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    for word in ("clerk", "pa55word", "vault", "registry", "SELECT", str(folder), "areas.csv"):
+        assert word not in page, word
+    capsys.readouterr()
+
+
+def test_as_many_releases_fit_as_the_page_says_and_not_one_more(folder, capsys):
+    """Against charges to a real ledger, until it refuses one."""
+    text = FILE.replace('epsilon = "1"\ndelta = "1e-8"', 'rho = "1/7"') + LEDGER
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["ledger", "open", "release.toml", "--rho", "4/7"]) == 0
+    spec = ReleaseSpec(Path("release.toml"))
+    plan, ledger = spec.plan(spec.tree()), Ledger(spec.ledger_path)
+    account = ledger.account(spec.dataset, plan.protection)
+    for made in range(5):
+        if made in {1, 4}:
+            page = f"plan{made}.html"
+            assert cli.run(["plan", "release.toml", "--page", page, "--ledger"]) == 0
+            facts = facts_of(folder / page)
+            assert facts["ledger"]["times"][str(facts["points"]["own"])] == 4 - made
+        charge = Charge(f"{made:032x}", plan.guarantee, plan.hash, datetime.now(UTC))
+        if made < 4:
+            ledger.charge(account, charge)
+    with pytest.raises(BudgetError):
+        ledger.charge(account, charge)
     capsys.readouterr()
 
 

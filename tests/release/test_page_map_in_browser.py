@@ -79,6 +79,16 @@ def flows(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def faint(tmp_path_factory):
+    """Flows that fall off fast: some of a hundred thousands, some of a few."""
+    folder = tmp_path_factory.mktemp("faint")
+    start, end = np.divmod(np.arange(SIDE**4, dtype=np.int32), SIDE**2)
+    values = np.array([9_000, 40, 6, 1])[np.abs(start // SIDE - end // SIDE)].astype(np.int64)
+    tree = Tree([axis("home", folder), axis("work", folder)], ["home", "work"])
+    return written(folder / "out", tree, (start, end), values, budget="1/2000", measure=All())
+
+
+@pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cube")
     age = Axis.from_frame("age", {"age": ["0", "1", "2"]}, ["age"])
@@ -152,17 +162,31 @@ def test_flows_are_those_from_the_area_chosen_and_turn(opened, flows):
     tab = opened(flows)
     ready(tab)
     pairs = read_release(flows.with_suffix("")).level("home.county × work.county")
-    tab.locator(".atlas-tools select").select_option("3")
-    expect(tab.locator(".atlas-heading")).to_contain_text("from 3", timeout=PATIENCE)
+    tab.locator(".atlas-tools select").select_option("1")
+    expect(tab.locator(".atlas-heading")).to_contain_text("from 1", timeout=PATIENCE)
     for side, other in (("home", "work"), ("work", "home")):
-        own = pairs.filter(pl.col(f"{side}_county") == "3").sort("count", descending=True)
+        own = pairs.filter(pl.col(f"{side}_county") == "1").sort("count", descending=True)
         rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
         expected = [[a, f"{n:,}"] for a, n in own[f"{other}_county", "count"].iter_rows()]
         assert [row.split("\t")[:2] for row in rows] == expected
         assert tab.locator(".arc").count() == SIDE - 1
         if side == "home":
             tab.get_by_role("button", name="to", exact=True).click()
-            expect(tab.locator(".atlas-heading")).to_contain_text("to 3", timeout=PATIENCE)
+            expect(tab.locator(".atlas-heading")).to_contain_text("to 1", timeout=PATIENCE)
+
+
+def test_flows_that_are_mostly_noise_have_no_arc_and_rough_ones_are_dashed(opened, faint):
+    tab = opened(faint)
+    ready(tab)
+    tab.locator(".atlas-tools select").select_option("0")
+    expect(tab.locator(".atlas-heading")).to_contain_text("from 0", timeout=PATIENCE)
+    rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
+    told_ = {row.split("\t")[0]: row.split("\n")[-1].strip() for row in rows}
+    others = [kind for county, kind in told_.items() if county != "0"]
+    assert {"rough", "mostly noise"} <= {*others}
+    firm, rough = (sum(kind == each for kind in others) for each in ("firm", "rough"))
+    assert tab.locator(".arc").count() == firm + rough
+    assert tab.locator(".arc.rough").count() == rough
 
 
 def test_the_table_beside_the_map_is_what_the_map_tells(opened, census):
@@ -201,6 +225,20 @@ def test_a_map_of_a_cube_shows_the_margin_of_its_axis(opened, cube):
         name = f"{EVIL}{row['place_town']}"
         expected = f"{name}: {row['count']:,} ({row['low']:,} to {row['high']:,})"
         assert any(one.startswith(expected) for one in told_)
+
+
+def test_a_map_of_a_cube_shows_one_code_of_another_axis(opened, cube):
+    tab = opened(cube)
+    ready(tab)
+    counts = read_release(cube.with_suffix("")).cuboid(place="county", age="age")
+    for code in ("2", "0"):
+        tab.locator("[data-only='1']").select_option(label=code)
+        expect(tab.locator(".atlas-heading")).to_contain_text(f", {code}", timeout=PATIENCE)
+        rows = counts.filter(age=code).sort("count", descending=True)
+        expected = [[name, f"{n:,}"] for name, n in rows["place_county", "count"].iter_rows()]
+        told_ = tab.locator(".atlas-table tbody tr").all_inner_texts()
+        assert [row.split("\t")[:2] for row in told_] == expected
+    assert barriers(tab) == []
 
 
 def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):

@@ -124,6 +124,13 @@ def test_the_picture_draws_the_same_counts(release, monkeypatch):
     assert "<img" not in shown._repr_html_()
 
 
+def test_beside_a_row_of_one_axis_stand_its_last_two_names(release):
+    shown = release.show("town")
+    assert shown._short(["a", "Aller"]) == "a, Aller"
+    assert release.show("county")._short(["a"]) == "a"
+    assert len(shown._short(["a", "A long name " * 20])) == 60
+
+
 def test_no_such_cuboid_or_no_rows_is_refused(release):
     with pytest.raises(hr.ReleaseError, match="no cuboid 'village'"):
         release.show("village")
@@ -140,6 +147,9 @@ def test_a_cube_is_shown_by_any_of_its_cuboids():
     counts = hr.Counts.from_frame(tree, frame, count="n")
     plan = hr.make_plan(tree, budget=hr.Rho("1"), workload=hr.Cube(), measure=hr.All())
     made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(0))
-    text = words_of(made.show("home.home × work.work")._repr_html_())
+    shown = made.show("home.home × work.work", rows=2)
+    assert [shown._short(words) for words in shown._labels()[1]] == ["x × y", "y × x"]
+    assert [made.show("work.work")._short(["y"]), made.show("total")._short([])] == ["y", "total"]
+    text = words_of(shown._repr_html_())
     assert np.all([word in text for word in ("home", "work", "records")])
     assert "above 0 by" in words_of(made._repr_html_())

@@ -329,3 +329,21 @@ def test_a_code_that_is_no_corner_has_no_place():
     assert places == ["?" not in code for code in axis.labels[1]]
     line = pl.DataFrame({"x": [1, 7]})
     assert Axis.from_frame("place", line, ["a"], rule=Division([5], "x")).shapes is None
+
+
+def test_borders_are_simplified_until_there_are_few_enough_points(tmp_path, monkeypatch):
+    path = file_of(tmp_path, voronoi(20, crinkle=0.02))
+    whole = len(axis_of(20).with_shapes(path).shapes.points)
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS", whole // 3)
+    assert len(axis_of(20).with_shapes(path).shapes.points) <= whole // 3
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS", 5)
+    with pytest.raises(TableError, match="too many to draw even simplified"):
+        axis_of(20).with_shapes(path)
+
+
+def test_a_very_long_code_is_not_echoed_whole(tmp_path):
+    towns = ["x" * 5_000, "b"]
+    axis = Axis.from_frame("place", {"town": towns}, ["town"])
+    with pytest.raises(TableError, match="1 of 2 codes of 'town' have no shape") as refused:
+        axis.with_shapes(file_of(tmp_path, voronoi(1), ["b"]))
+    assert "x" * 50 not in str(refused.value)

@@ -97,6 +97,8 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     given = pairs(axis or [], "--axis", "geography=state,county")
     said = [AxisWords(name, tuple(columns.split(","))) for name, columns in given.items()]
     lists = [_named_list(text, table) for text in public or []]
+    for path in (table, *(path for _, path in lists)):
+        _check_name(os.path.relpath(path, file.parent))
     subject = describe_source(table, "the table")
     taken = [column for column in (count, unit) if column is not None]
     with open_database() as db, open_source(db, table, subject) as source:
@@ -149,6 +151,16 @@ def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None
     if file.exists() or file.is_symlink():
         raise SpecError(f"{str(file)!r} exists already; name another file")
     check_outside(file, "the file")
+
+
+def _check_name(written: str) -> None:
+    """Raise unless a path can be written into a release file, which is UTF-8."""
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        raise SpecError(
+            f"the name of {written!r} is not UTF-8, so no release file can hold it; rename it"
+        ) from None
 
 
 def _named_list(text: str, table: Path) -> tuple[str | None, Path]:

@@ -133,7 +133,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         more["simulated"], more["simulated_sums"] = _simulated(spec, made, simulate)
     if picture is not None:
         picture_of_forecast(made, picture, expected)
-    write_page(page, spec, made, more.get("simulated"), runs=simulate, ledger=ledger)
+    write_page(page, spec, made, runs=simulate, ledger=ledger)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})

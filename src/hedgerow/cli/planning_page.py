@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
-import polars as pl
-
 from hedgerow import __version__
 from hedgerow.cli.output_file import check_place, whole_file
 from hedgerow.cli.terminal import stage
 from hedgerow.errors import PlanError
-from hedgerow.plan.forecast import forecast
+from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.plan.page.page import Simulated, planning_page
+from hedgerow.plan.page.points import plans_for_trials, value_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.spec.release_spec import ReleaseSpec
+
+RUNS = 3
+MOST_LISTED = 300_000
+"""Counts of a prior that a few trials take some seconds for."""
 
 
 def check_page_options(page: Path | None, *, ledger: bool) -> None:
@@ -28,7 +31,6 @@ def write_page(
     path: Path | None,
     spec: ReleaseSpec,
     made: Plan,
-    simulated: pl.DataFrame | None,
     *,
     runs: int,
     ledger: bool,
@@ -37,9 +39,9 @@ def write_page(
     if path is None:
         return
     standing = _standing(spec, made) if ledger else None
-    trial = None if simulated is None else _trial(made, simulated, runs)
+    simulated = _trials(spec, made, runs)
     with stage("computing the page"):
-        text = planning_page(made, __version__, standing=standing, simulated=trial)
+        text = planning_page(made, __version__, standing=standing, simulated=simulated)
     with whole_file(path) as file:
         file.write(text.encode())
 
@@ -50,13 +52,21 @@ def _standing(spec: ReleaseSpec, made: Plan) -> Standing:
     return account_of.standing(account_of.account(spec.dataset, made.protection))
 
 
-def _trial(made: Plan, simulated: pl.DataFrame, runs: int) -> Simulated:
-    """Return what came out of simulated releases, with what was expected."""
-    expected = dict(forecast(made).select("cuboid", "rmse").iter_rows())
-    names = simulated["cuboid"].to_list()
-    return Simulated(
-        tuple(names),
-        tuple(expected.get(name) for name in names),
-        tuple(simulated["rmse"].to_list()),
-        runs,
-    )
+def _trials(spec: ReleaseSpec, made: Plan, runs: int) -> Simulated | None:
+    """Return what comes out where the public prior is released in trial, if there is one.
+
+    Args:
+        spec: of the release file.
+        made: its plan.
+        runs: releases of each budget; 0 for a few, and for none where the prior is large.
+    """
+    prior = None if made.prior is None else spec.allocation.prior(made.tree)
+    if prior is None or (not runs and len(prior.counts.values) > MOST_LISTED):
+        return None
+    plans, each = plans_for_trials(made), []
+    with stage("simulating releases of the prior"):
+        for plan in plans:
+            found, _ = simulated_releases(plan, prior, spec.estimator, runs=runs or RUNS)
+            rows = found.select("cuboid", "rmse", "mae").iter_rows()
+            each.append({name: (rmse, mae) for name, rmse, mae in rows})
+    return Simulated(tuple(value_of(plan.budget) for plan in plans), tuple(each), runs or RUNS)

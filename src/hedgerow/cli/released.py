@@ -1,5 +1,6 @@
 """The commands on a release directory but `table`: `check`, `report` and `estimate`."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +86,7 @@ def report(
 
     The release is not changed: its own report.html is one of the files listed in the manifest.
     """
-    name = directory.resolve()
+    name = Path(os.path.realpath(directory))
     place = output or name.with_name(f"{name.name}.{REPORT}")
     check_place(place)
     with stage("writing the page"), undamaged(directory):
@@ -158,7 +159,7 @@ def estimate(
 
 def _beside(source: Path, method: str) -> Path:
     """Return the default place of estimates."""
-    named = source.resolve() if source.name in {"", ".."} else source
+    named = Path(os.path.realpath(source)) if source.name in {"", ".."} else source
     if not named.name:
         raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")
     return named.with_name(f"{named.stem}.{method}")

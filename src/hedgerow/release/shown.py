@@ -103,10 +103,23 @@ class ShownCounts:
         ]
 
     def _picture(self) -> str:
-        names = row_names(_short(words) for words in self._labels()[1])
+        names = row_names(self._short(words) for words in self._labels()[1])
         size = WIDTH, rows_height(names)
         drawn = svg_of(lambda figure: self._draw(figure, names), size, ReleaseError)
         return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
+
+    def _short(self, words: list[str]) -> str:
+        """Return a cell as it stands beside its row: the finest name of each axis, or the last two.
+
+        Of one axis the last two names tell towns of one name apart.
+        """
+        finest, end = [], 0
+        for axis, level in zip(self.plan.tree.axes, self.levels, strict=True):
+            end += len(axis.columns_of(level))
+            finest += words[end - 1 : end] if level else []
+        parts = words[-2:] if len(finest) == 1 else finest
+        text = (", " if len(finest) == 1 else " × ").join(parts) or "total"
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
     def _draw(self, figure: Any, names: list[str]) -> None:
         axes, rows = figure.subplots(), np.arange(len(names))
@@ -119,11 +132,6 @@ class ShownCounts:
         write_thousands(axes.xaxis)
         label_rows(axes, names)
         axes.set_xlabel(unit_of(self.plan))
-
-
-def _short(words: list[str]) -> str:
-    text = ", ".join(words[-2:]) or "total"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _range(low: int | None, high: int | None) -> str:

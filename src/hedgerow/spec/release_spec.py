@@ -6,6 +6,7 @@ Strings become types in this room only: here, and in ``release_file``, ``allocat
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from os.path import realpath
 from pathlib import Path
 
 from hedgerow.distribution.plan import plan_distribution
@@ -70,7 +71,7 @@ class ReleaseSpec:
         folder = None
         with suppress(OSError):  # a name that no file can have: reading it says so
             folder = source if isinstance(source, Path) and source.is_dir() else None
-        if folder is not None and folder.resolve() in output.resolve().parents:
+        if folder is not None and folder.resolve() in Path(realpath(output)).parents:
             raise SpecError("[output] directory lies inside the folder of the table; move it")
         return output
 

@@ -1,22 +1,27 @@
 """The planning page in a real browser: what it says, how fast, and what it refuses to run."""
 
 import re
+from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.page import Simulated, planning_page
+from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from tests.browser import chromium, needs_chromium
-from tests.plan.page.test_solver import CHAIN, PAIR
+from tests.plan.page.test_solver import CHAIN
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
@@ -94,9 +99,9 @@ def test_the_least_budget_for_an_accuracy_reaches_it_and_a_smaller_one_does_not(
     tab.locator("#within").fill("5")
     tab.locator("#use").click()
     needed = float(tab.locator("#shown").inner_text().removeprefix("ε = "))
-    for value, reached in ((needed, True), (needed * 0.9, False)):
+    for value, reached in ((needed, True), (needed * 0.99, False)):
         plan = make_plan(CHAIN, budget=EpsilonDelta(str(value), "1e-8"), measure=Survivors())
-        assert (1.96 * forecast(plan)["rmse"][-1] <= 50 * 1.005) == reached
+        assert (1.96 * forecast(plan)["rmse"][-1] <= 50) == reached
 
 
 @pytest.mark.parametrize("width", [1280, 390, 320])
@@ -117,7 +122,7 @@ def test_hostile_names_stay_text(browser, tmp_path):
             title=EVIL, unit=EVIL, publisher=EVIL, axes={"place": EVIL}, levels={"town": EVIL}
         )
     )
-    trial = Simulated((EVIL,), (1.0,), (2.0,), 3)
+    trial = Simulated((Fraction(1),), (dict.fromkeys(plan.cuboids, (2.0, 1.0)),), 3)
     tab = opened(browser, a_page(tmp_path, plan, simulated=trial))
     assert tab.title() == f"Before you sign: {EVIL}"
     assert tab.locator("img").count() == 0
@@ -135,12 +140,28 @@ def test_no_script_runs_that_is_not_the_page_s_own(browser, chain, tmp_path):
     assert any("Content Security Policy" in said for said in tab.complaints)
 
 
-def test_a_move_is_answered_within_50_ms_for_sixteen_cuboids(browser, tmp_path):
-    plan = make_plan(
-        PAIR, budget=EpsilonDelta("1", "1e-8"), workload=Cube(), measure=All(), neighbours=Replace()
-    )
-    assert len(plan.levels) == 16
-    tab = opened(browser, a_page(tmp_path, plan))
+def chain_of(levels, name):
+    """An axis of so many levels, two or three children a node."""
+    codes, columns = [""], {}
+    for level in range(levels):
+        codes = [f"{code}{i}" for n, code in enumerate(codes) for i in range(2 + n % 2)]
+        columns[f"{name}{level}"] = len(codes[0])
+    frame = pl.DataFrame({key: [code[:n] for code in codes] for key, n in columns.items()})
+    return Axis.from_frame(name, frame, list(columns))
+
+
+@pytest.mark.parametrize(("levels", "cuboids"), [((3, 4), 20), ((6, 6), 49)])
+def test_it_opens_within_a_second_and_answers_a_move_within_50_ms(
+    browser, tmp_path, levels, cuboids
+):
+    tree = Tree([chain_of(n, name) for n, name in zip(levels, "ab", strict=True)])
+    plan = make_plan(tree, budget=EpsilonDelta("1", "1e-8"), workload=Cube(), measure=All())
+    assert len(plan.levels) == cuboids
+    path = a_page(tmp_path, plan)
+    assert path.stat().st_size < 500_000
+    tab = opened(browser, path)
+    assert tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
+    moved(tab, "#levers input >> nth=2", 400)  # somebody's own division costs the most to compute
     spent = tab.evaluate(
         """() => { const dial = document.getElementById("value"), all = [];
         for (let k = 0; k < 41; k++) {
@@ -152,9 +173,48 @@ def test_a_move_is_answered_within_50_ms_for_sixteen_cuboids(browser, tmp_path):
         return all.sort((a, b) => a - b)[20]; }"""
     )
     assert spent < 50
-    moved(tab, "#levers input >> nth=2", 600)
-    assert '"600/1000"' in tab.locator("#lines").inner_text()
+    assert '"400/1000"' in tab.locator("#lines").inner_text()
     assert tab.complaints == []
+
+
+def test_shares_and_the_budget_are_moved_with_the_keyboard_alone(browser, chain):
+    _, path = chain
+    tab = opened(browser, path)
+    tab.locator("#value").focus()
+    tab.keyboard.press("End")
+    assert tab.locator("#shown").inner_text() == "ε = 10"
+    tab.locator(".row input >> nth=1").focus()
+    before = tab.locator(".row output").nth(1).inner_text()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator(".row output").nth(1).inner_text() != before
+    assert "/1000" in tab.locator("#lines").inner_text()
+    told = tab.locator(".row input >> nth=1").get_attribute("aria-valuetext")
+    assert told == tab.locator(".row output").nth(1).inner_text()
+
+
+def test_an_earlier_table_s_trials_tell_how_sparse_counts_come_out(browser, tmp_path):
+    counts = Counts.from_frame(CHAIN, few_of(CHAIN), count="people")
+    prior = Prior(counts, public=True)
+    allocation = Optimal(prior=prior, objective="cells")
+    plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1e-8"), allocation=allocation)
+    own, twice = dict.fromkeys(plan.cuboids, (0.5, 0.25)), dict.fromkeys(plan.cuboids, (0.2, 0.1))
+    trials = Simulated((Fraction(1), Fraction(2)), (own, twice), 3)
+    tab = opened(browser, a_page(tmp_path, plan, simulated=trials))
+    said = tab.locator(".row .outcome").last
+    assert "In trial releases of the earlier table: off by 0.25." in said.inner_text()
+    forecasted = forecast(plan)["rmse"][-1] / 0.5
+    assert f"{forecasted:.2g} times" in tab.locator("table").inner_text()
+    assert "often 6 to 30 times" in tab.locator("table").inner_text()
+    moved(tab, "#value", 0)
+    assert "trial" not in said.inner_text()  # nobody tried there
+    tab.get_by_role("button", name="Equal").click()
+    assert "trial" not in said.inner_text()
+
+
+def few_of(tree):
+    towns = tree.axes[0].leaf_frame()
+    people = pl.Series("people", np.arange(len(towns)) % 5 == 0).cast(pl.Int64)
+    return towns.with_columns(people).filter(pl.col("people") > 0)
 
 
 def test_texts_follow_the_language_of_the_file(browser, tmp_path):

@@ -13,6 +13,7 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.points import divisions, points_of
 from hedgerow.plan.page.solver import solver_of
+from hedgerow.plan.workload import Chain, Cube
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from tests.plan.page.javascript import run
@@ -24,10 +25,19 @@ return asked.map(([shares, value]) => {
   const division = solver.kind === "fixed" ? points.divisions[0] : null;
   const { whole, most } = boughtBy(solver, points, division, shares, value);
   return { whole, most, errors: variancesOf(solver, division ?? { shares }, whole).map(Math.sqrt),
-    loss: lossOf(points, most), found: foundOf(points, most),
+    loss: lossOf(points, most), found: foundOf(points, value, most),
     epsilon: epsilonAt(solver, points, division, shares, value) };
 });
 """
+
+
+def lopsided(drawn, number):
+    """Shares in thousandths of which one level has nearly all, where noise is narrow."""
+    own = [Fraction(1, 1000)] * number
+    own[int(drawn.integers(number))] += 1 - sum(own)
+    return own
+
+
 SCRIPTS = ["solver.js", "accountant.js", "points.js"]
 
 
@@ -62,6 +72,43 @@ def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neig
         if made.guarantee.is_exact and float(value) in (0.1, 1.0, 5.0):
             assert 100 * (1 - made.guarantee.tradeoff(0.05)) <= one["found"]
         assert 5 < one["found"] <= 100
+
+
+@pytest.mark.parametrize("kind", ["chain", "cube"])
+def test_what_a_budget_buys_is_computed_for_any_division_to_a_ten_thousandth(kind):
+    """Against certified plans at 40 random budgets, δ and divisions, lopsided ones included."""
+    drawn, tree = np.random.default_rng(21), CHAIN if kind == "chain" else PAIR
+    workload, neighbours = (Chain(), AddRemove()) if kind == "chain" else (Cube(), Replace())
+    options = {"workload": workload, "neighbours": neighbours, "measure": All()}
+    told = 0
+    for delta in ("1e-6", "1e-11"):
+        plan = make_plan(tree, budget=EpsilonDelta("1", delta), **options)
+        solver, points = solver_of(plan), points_of(plan, is_fixed=False)
+        asked, plans = [], []
+        for k in range(10):
+            value = Fraction(f"{np.exp(drawn.uniform(np.log(0.06), np.log(9.9))):.2g}")
+            own = points["divisions"][0]["shares"]
+            each = [lopsided(drawn, len(s)) for s in own] if kind == "cube" else [
+                lopsided(drawn, len(own)) if k % 2 else random_shares(drawn, len(own))
+            ]  # fmt: skip
+            names = [axis.name for axis in tree.axes]
+            given = dict(zip(names, each, strict=True)) if kind == "cube" else each[0]
+            carried = [[float(s) for s in levels] for levels in each]
+            asked.append((carried if kind == "cube" else carried[0], float(value)))
+            budget = EpsilonDelta(value, delta)
+            plans.append(make_plan(tree, budget=budget, allocation=Shares(given), **options))
+        found = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+        for one, made in zip(found, plans, strict=True):
+            rho = float(made.guarantee.rho)
+            assert one["whole"] <= rho <= one["most"]
+            assert made.guarantee.bureau_epsilon(delta) <= one["loss"]
+            if one["most"] < 1.001 * one["whole"]:  # else nearly all is spent on narrow noise
+                told += 1
+                assert one["whole"] == pytest.approx(rho, rel=3e-4)
+                assert one["errors"] == pytest.approx(
+                    forecast(made)["rmse"].to_list(), rel=0.005, abs=1e-6
+                )
+    assert told >= 10
 
 
 def test_a_budget_in_rho_is_spent_as_it_is_and_its_epsilon_is_no_less_than_certified():

@@ -12,8 +12,9 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.points import divisions, points_of
 from hedgerow.plan.page.solver import shares_for, solver_of
-from hedgerow.plan.workload import Chain, Cube
+from hedgerow.plan.workload import Chain, Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.tables.axis import Axis
@@ -98,3 +99,44 @@ def test_figures_of_the_page_are_those_of_plans_at_random_points(kind):
     found = run(["solver.js"], ALL_POINTS, {"solver": solver, "points": given})
     for plan, errors in zip(plans, found, strict=True):
         assert errors == pytest.approx(forecast(plan)["rmse"].to_list(), rel=WITHIN, abs=1e-6)
+
+
+NAMED = ["home.town", "work.town", "home.district × work.district", "home.town × work.town"]
+FEW = Tree([uneven("home", regions=2, seed=3), uneven("work", regions=2, seed=5)])
+CARRIED = {
+    "named": (FEW, Cuboids(NAMED), REPLACE, DiscreteGaussian),
+    "named beside the chain": (FEW, Cuboids(NAMED[:2], chain=True), REPLACE, DiscreteGaussian),
+    "named by Laplace": (SQUARE, Cuboids(["home.town", "home.region × age.bins_3"]), AddRemove(),
+                         DiscreteLaplace),
+}  # fmt: skip
+AT_BUDGETS = """
+const { solver, points, asked } = given;
+const rooted = (v) => (v === Infinity ? null : Math.sqrt(v));
+return asked.map(([k, whole]) => variancesOf(solver, points.divisions[k], whole).map(rooted));
+"""
+
+
+@pytest.mark.parametrize("kind", CARRIED)
+def test_figures_of_named_cuboids_are_those_of_plans_at_random_budgets(kind):
+    """The divisions are those of the page, as nobody else's can be chosen on it."""
+    tree, workload, neighbours, mechanism = CARRIED[kind]
+    drawn, of = np.random.default_rng(22), Rho if mechanism is DiscreteGaussian else Epsilon
+    options = {"workload": workload, "neighbours": neighbours, "mechanism": mechanism,
+               "measure": All()}  # fmt: skip
+    plan = make_plan(tree, budget=of("1"), **options)
+    ways, points = divisions(plan), points_of(plan, is_fixed=True)
+    given, plans = [], []
+    for _ in range(POINTS // 2):
+        whole = Fraction(str(round(float(np.exp(drawn.uniform(np.log(0.03), np.log(3.9)))), 5)))
+        k = int(drawn.integers(len(ways)))
+        shares = {
+            name: share
+            for name, share in zip(ways[k].plan.cuboids, ways[k].plan.shares, strict=True)
+            if share is not None
+        }
+        plans.append(make_plan(tree, budget=of(whole), allocation=Shares(shares), **options))
+        given.append((k, float(whole)))
+    carried = {"solver": solver_of(plan), "points": points, "asked": given}
+    found = run(["solver.js"], AT_BUDGETS, carried)
+    for made, errors in zip(plans, found, strict=True):
+        assert errors == pytest.approx(forecast(made)["rmse"].to_list(), rel=WITHIN, abs=1e-6)

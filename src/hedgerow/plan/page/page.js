@@ -36,6 +36,13 @@ const allocation = () => divided() ?? { shares: state.shares };
 const boughtAt = (value) => boughtBy(solver, points, divided(), allocation().shares, value);
 const halfWidth = (variance) => Z * Math.sqrt(variance);
 
+// Words of which a part stands out.
+function emphasized(element, words, part) {
+  const at = part ? words.lastIndexOf(part) : -1;
+  if (at < 0) element.textContent = words;
+  else element.replaceChildren(words.slice(0, at), make("b", {}, part), words.slice(at + part.length));
+}
+
 // A count with its interval, outwards to whole counts.
 function about(count, half) {
   return half < 1e-6 ? { count, low: count, high: count }
@@ -110,6 +117,7 @@ function buildLevers() {
       block.append(make("div", { class: "lever" }, make("span", {}, isolated(label)), one.input, one.output));
     });
     byId("levers").append(block);
+    if (facts.axes.length > 1) byId("levers").classList.add("beside");
   });
 }
 
@@ -145,8 +153,9 @@ function buildRow(row, place) {
     parts.push(make("div", { class: "share" }, one.input, one.output));
   } else if (!isCube && !isFixed) parts.push(make("small", {}, say(solver.public.includes(place) ? "public" : "repeated")));
   parts.push(make("div", { class: "said" }, outcome, ruler));
-  byId("rows").append(make("div", { class: "row" }, ...parts));
-  return { ...row, outcome, bands };
+  const element = make("div", { class: "row" }, ...parts);
+  byId("rows").append(element);
+  return { ...row, outcome, bands, element };
 }
 
 // How many of an earlier table's counts would be mostly noise: of 1; null without one.
@@ -155,6 +164,16 @@ function noisePart({ sizes }, half) {
   let below = 0, all = 0;
   for (const [count, times] of sizes) { all += times; if (count < 2 * half) below += times; }
   return all ? below / all : null;
+}
+
+// The mean error of trial releases of an earlier table, between the budgets that were tried.
+function trialOf(place) {
+  const { trials } = facts;
+  if (!trials || state.division !== 0) return null;
+  const errors = trials.errors[place], { values } = trials;
+  if (errors.some((error) => !(error > 0))) return null;
+  if (state.value < values[0] || state.value > values[values.length - 1]) return null;
+  return between(values, errors, state.value);
 }
 
 function showRow(row, variance) {
@@ -168,10 +187,12 @@ function showRow(row, variance) {
     words.push(i < row.examples.length - 1 ? ";" : ".");
   });
   const part = noisePart(row, half);
-  const rest = [say("off", { error: short.format(Math.sqrt(2 * variance / Math.PI)) }),
+  const rest = [say("off", { error: short.format(Math.sqrt(2 * variance / Math.PI)) }), " ",
     part === 0 ? "" : part === null ? say("below", { count: number.format(Math.ceil(2 * half)) })
       : say("part", { part: percent(part), count: number.format(Math.ceil(2 * half)) })];
-  row.outcome.replaceChildren(...words, make("small", {}, rest.join(" ")));
+  const trial = trialOf(row.place);
+  if (trial !== null) rest.push(" ", say("trial", { error: short.format(trial) }));
+  row.outcome.replaceChildren(...words, make("small", {}, rest.join("")));
   setBands(row, half);
 }
 
@@ -182,6 +203,21 @@ function setBands(row, half) {
 
 const drawn = rows.map(buildRow);
 if (isCube || isFixed) byId("rows").classList.add("plainly");
+
+// Of many rows the first and the finest are shown, until all are asked for.
+const FIRST_ROWS = 12;
+const left = drawn.filter((row, i) => i >= FIRST_ROWS && row.place !== facts.last);
+if (left.length > 2) {
+  left.forEach(({ element }) => { element.hidden = true; });
+  const more = make("button", { type: "button", class: "more" }, say("all_rows", { n: drawn.length }));
+  more.addEventListener("click", () => {
+    left.forEach(({ element }) => { element.hidden = false; });
+    more.remove();
+    draw();
+    left[0].element.scrollIntoView({ block: "nearest" });
+  });
+  byId("rows").after(more);
+}
 buildLevers();
 
 // Budget.
@@ -189,13 +225,13 @@ const CIRCLES = Array.from({ length: FEW }, (_, i) => svg("circle", { cx: 10 + (
 document.querySelector("#attack svg").append(...CIRCLES);
 
 function showBudget(most) {
-  const { value } = state, grown = suspicion(points, most), found = foundOf(points, most);
+  const { value } = state, grown = suspicion(points, most), found = foundOf(points, value, most);
   byId("value").value = stepOf(value);
   byId("value").style.setProperty("--at", `${100 * logOf(value)}%`);
   byId("shown").textContent = `${symbol} = ${readable(value)}`;
-  const learnt = grown === null ? say("learn_all", { unit: facts.unit })
-    : say("learn", { unit: facts.unit, grown: significant.format(grown) });
-  byId("learn").textContent = learnt;
+  const part = grown === null ? "" : say("in_100", { part: significant.format(grown) });
+  const learnt = say(grown === null ? "learn_all" : "learn", { unit: facts.unit, grown: part });
+  emphasized(byId("learn"), learnt, part);
   byId("value").setAttribute("aria-valuetext", `${symbol} = ${readable(value)}. ${learnt}`);
   const delta = powerOfTen(points.delta);
   byId("condition").textContent = points.kind === "Epsilon" ? say("pure")
@@ -215,7 +251,10 @@ function showCurve(variances) {
     halfWidth(variances[place] * (line / lineOf(points, divided(), value)) ** solver.price.power) / count;
   const least = Math.min(0.005, ...chosen.map((one) => partAt(one, points.values[LAST]))) / 1.5;
   const y = (part) => top + (height - top - bottom) * Math.log(2 / Math.min(2, Math.max(least, part))) / Math.log(2 / least);
-  const parts = [];
+  const parts = [svg("rect", { class: "noise-zone", x: left, width: width - left - right, y: top, height: y(0.5) - top, fill: "url(#hatch)" })];
+  parts.unshift(svg("defs", {}, svg("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    svg("rect", { class: "hatch", width: 1.2, height: 7 }))));
+  parts.push(svg("text", { x: width - right - 8, y: top + 16, "text-anchor": "end", class: "in-zone" }, say("noise")));
   for (const part of [1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6].filter((one) => one > least)) {
     parts.push(svg("line", { class: "grid-line", x1: left, x2: width - right, y1: y(part), y2: y(part) }),
       svg("text", { x: left - 6, y: y(part) + 4, "text-anchor": "end" }, percent(part)));
@@ -240,7 +279,7 @@ function showCurve(variances) {
   const over = labels.length ? Math.max(0, labels[labels.length - 1].y - (height - bottom - 10)) : 0;
   if (!narrow) for (const one of labels) {
     parts.push(svg("line", { class: `c${one.k}`, x1: width - right + 6, x2: width - right + 28, y1: one.y - over - 4, y2: one.y - over - 4, "stroke-width": 2.4 }),
-      svg("text", { class: "name", x: width - right + 34, y: one.y - over }, cut(one.name, 27)),
+      svg("text", { class: `name n${one.k}`, x: width - right + 34, y: one.y - over }, cut(one.name, 27)),
       svg("text", { x: width - right + 34, y: one.y - over + 16 }, one.now));
   }
   const all = labels.map((one) => `${one.name}: ${one.now}`).join("; ");
@@ -283,7 +322,8 @@ function linesOf() {
     : points.kind === "Epsilon" ? `epsilon = "${textOf(state.value)}"`
       : `epsilon = "${textOf(state.value)}"\ndelta = "${points.delta}"`;
   const one = divided();
-  if (one && one.keeps && one.lines === null) return `[privacy]  # ${say("stay")}\n${privacy}\n\n# ${say("unchanged")}`;
+  const isOwn = state.value === points.values[points.own];
+  if (one && one.lines === null && (one.keeps || isOwn)) return `[privacy]  # ${say("stay")}\n${privacy}\n\n# ${say("unchanged")}`;
   const own = one ? one.lines ?? givenLines(one) : ownLines();
   return `[privacy]  # ${say("stay")}\n${privacy}\n\n[allocation]  # ${say("alone")}\n${own}`;
 }
@@ -307,8 +347,10 @@ function showSigned(variances, times) {
   byId("hash-words").textContent = hash ? say("hash_words") : say("hash_later");
   const { last } = facts, { label, examples } = rows[last];
   const seen = about(examples[0], halfWidth(variances[last]));
-  const said = say("summary", { budget: `${symbol} = ${readable(state.value)}`, level: label, count: number.format(examples[0]), interval: interval(seen) });
-  byId("summary").textContent = over ? say("refused") : said;
+  const said = examples.map((count) => say("reads", { count: number.format(count), interval: interval(about(count, halfWidth(variances[last]))) }));
+  const delta = points.kind === "EpsilonDelta" ? say("at_delta", { delta: powerOfTen(points.delta) }) : "";
+  const sentence = say("summary", { budget: `${symbol} = ${readable(state.value)}${delta}`, level: label, reads: said.join(say("and")) });
+  byId("summary").textContent = over ? say("refused") : times === null ? sentence : `${sentence} ${say("again", { n: times })}`;
   byId("dock").replaceChildren(make("span", {}, say("budget"), make("b", {}, `${symbol} = ${readable(state.value)}`)),
     make("span", {}, say("of_level", { level: label, count: number.format(examples[0]) }), make("b", {}, interval(seen))),
     ...(times === null ? [] : [make("span", {}, say("left_for"), make("b", {}, over ? say("none_left") : say("so_many", { n: times })))]));
@@ -327,7 +369,12 @@ function showLedger(most) {
   const before = make("span", { class: "before" }), own = make("span", { class: times < 1 ? "over" : "this" });
   before.style.width = part(ledger.spent);
   own.style.width = part(cost);
-  byId("spent").replaceChildren(before, own);
+  const next = Array.from({ length: Math.min(60, Math.max(0, times - 1)) }, () => {
+    const one = make("span", { class: "next" });
+    one.style.width = part(cost);
+    return one;
+  });
+  byId("spent").replaceChildren(before, own, ...next);
   const entries = [[say("spent"), ledger.spent], [say("this_one"), cost], [say("left"), ledger.cap - ledger.spent - cost], [say("cap"), ledger.cap]];
   const words = entries.map(([name, amount]) => [name, `${ledger.symbol} = ${significant.format(amount)}`]);
   byId("spent").setAttribute("aria-label", words.map((pair) => pair.join(": ")).join("; "));
@@ -338,8 +385,8 @@ function showLedger(most) {
 const DIVISIONS = {
   own: "division_own", equal: "division_equal", optimal: "division_optimal", fair: "division_fair",
 };
-const buttons = points.divisions.map(({ key }, i) => {
-  const button = make("button", { type: "button" }, say(DIVISIONS[key]));
+const buttons = points.divisions.map(({ key, also }, i) => {
+  const button = make("button", { type: "button" }, also.length ? say("division_also", { name: say(DIVISIONS[key]), also: say(DIVISIONS[also[0]]) }) : say(DIVISIONS[key]));
   button.addEventListener("click", () => { state.division = i; state.shares = null; draw(); });
   byId("presets").append(button);
   return button;
@@ -352,7 +399,7 @@ function draw() {
   for (const one of levers) one.show();
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", state.division === i));
   byId("own-division").textContent = state.division < 0 ? say("division_yours") : "";
-  drawn.forEach((row) => showRow(row, variances[row.place]));
+  drawn.forEach((row) => { if (!row.element.hidden) showRow(row, variances[row.place]); });
   showCurve(variances);
   showNeeded();
   showSigned(variances, showLedger(most));

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from string import Template
 from typing import Any
 
@@ -12,7 +13,8 @@ from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.frame import Document, document, part, spoken
 from hedgerow.pages.markup import attribute, shown, table
 from hedgerow.plan.cuboids import Measured, measurable
-from hedgerow.plan.page.points import Budgets, divisions, points_of
+from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page.points import Budgets, divisions, points_of, value_of
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -26,22 +28,24 @@ COUNTS = (10_000, 1_000, 100, 20)
 MOST_ROWS, MOST_LINES, HILLS = 120, 4, 48
 TICKS = ("0.001", "0.01", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 PERCENT = 5
+SMALL = 10
+"""A level whose typical count is below this is shown by its larger ones, too."""
+WORTH_SAYING = 1.5
+"""How many times an error must have been forecast too high for the page to say so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What came out where a public table was released in trial, for a table of the page.
+    """What came out where a public table was released in trial, with the plan's own shares.
 
     Attributes:
-        cuboids: names.
-        expected: of each the forecast RMSE (records), None where there is none.
-        found: of each the RMSE of the simulated releases (records).
-        runs: how many there were.
+        budgets: ε, or ρ; ascending; the plan's own is among them.
+        errors: for each of them by cuboid the RMSE and the mean absolute error (records).
+        runs: how many releases there were of each budget.
     """
 
-    cuboids: tuple[str, ...]
-    expected: tuple[float | None, ...]
-    found: tuple[float, ...]
+    budgets: tuple[Fraction, ...]
+    errors: tuple[dict[str, tuple[float, float]], ...]
     runs: int
 
 
@@ -67,7 +71,7 @@ def planning_page(
         BudgetError: the release has no price in the account.
     """
     say = catalogue(plan.description.language)
-    facts = _facts(plan, say, standing)
+    facts = _facts(plan, say, standing) | {"trials": _trials(plan, simulated)}
     title = plan.description.title or " × ".join(
         plan.description.axis_label(axis) for axis in plan.tree.axes
     )
@@ -81,7 +85,7 @@ def planning_page(
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=say(f"planning.division.{facts['solver']['kind']}"),
         hills=say("planning.hills") if plan.prior else "",
-        simulated="" if simulated is None else _simulated(say, simulated),
+        simulated="" if simulated is None else _simulated(plan, say, simulated),
         ledger="" if standing is None else _ledger(say, standing),
         made_by=say("planning.made_by", version=attribute(made_by)),
     )
@@ -168,8 +172,9 @@ def _row(plan: Plan, say: Catalogue, place: int) -> dict[str, Any]:
     counts, times = counts[kept].astype(np.float64), times[kept].astype(np.float64)
     if not len(counts):
         return row
-    middle, small = (_quantile_of(counts, times, q) for q in (0.5, 0.1))
-    return row | {"examples": sorted({middle, small}, reverse=True), "sizes": _hill(counts, times)}
+    large, middle, small = (_quantile_of(counts, times, q) for q in (0.9, 0.5, 0.1))
+    typical = {middle, small} if middle >= SMALL else {large, middle}
+    return row | {"examples": sorted(typical, reverse=True), "sizes": _hill(counts, times)}
 
 
 def _quantile_of(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], part: float) -> int:
@@ -220,20 +225,35 @@ def _accuracy(say: Catalogue, rows: Sequence[dict[str, Any]], usual: dict[str, A
     )
 
 
-def _simulated(say: Catalogue, simulated: Simulated) -> str:
-    """Return what came out beside what was expected."""
-    rows = [
-        [
-            shown(name),
-            "" if expected is None else say.numeral(f"{expected:,.3g}"),
-            say.numeral(f"{found:,.3g}"),
-        ]
-        for name, expected, found in zip(
-            simulated.cuboids, simulated.expected, simulated.found, strict=True
-        )
-    ]
-    headings = [say(f"planning.simulated.{key}") for key in ("level", "expected", "found")]
+def _simulated(plan: Plan, say: Catalogue, simulated: Simulated) -> str:
+    """Return what came out at the plan's own budget beside what was expected."""
+    found = simulated.errors[simulated.budgets.index(value_of(plan.budget))]
+    expected = dict(forecast(plan).select("cuboid", "rmse").iter_rows())
+    rows = []
+    for levels, name in zip(plan.levels, plan.cuboids, strict=True):
+        if name in found and (forecasted := expected[name]):
+            times = forecasted / max(found[name][0], 1e-9)
+            label = plan.label_of(levels) if any(levels) else say("planning.total")
+            numbers = [f"{number:,.3g}" for number in (forecasted, found[name][0])]
+            too_high = say("planning.simulated.times", times=say.numeral(f"{times:,.2g}"))
+            cells = [say.numeral(number) for number in numbers]
+            rows.append([shown(label), *cells, too_high if times >= WORTH_SAYING else ""])
+    keys = ("level", "expected", "found", "apart")
+    headings = [say(f"planning.simulated.{key}") for key in keys]
     return table(say, say("planning.simulated.caption", n=simulated.runs), headings, rows)
+
+
+def _trials(plan: Plan, simulated: Simulated | None) -> dict[str, Any] | None:
+    """Return the mean absolute errors of trials, for each row at each of their budgets."""
+    if simulated is None:
+        return None
+    names = list(plan.cuboids)
+    return {
+        "values": [float(budget) for budget in simulated.budgets],
+        "errors": [
+            [each[name][1] if name in each else None for each in simulated.errors] for name in names
+        ],
+    }
 
 
 def _account(plan: Plan, standing: Standing) -> dict[str, Any]:

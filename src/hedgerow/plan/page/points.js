@@ -27,8 +27,30 @@ function boughtBy(solver, points, division, shares, value) {
   }
   const near = lineOf(points, division, value);
   if (!solver.moves) return { whole: near, most: MARGIN * near };
-  const rho = rhoOf(usesOf(solver, shares), value, Number(points.delta), near);
+  const uses = usesOf(solver, shares), delta = Number(points.delta);
+  const several = isAlone(uses(near)) ? severalRoots(uses, value, delta, near) : null;
+  if (several !== null && several.apart) return several;
+  const rho = rhoOf(uses, value, delta, several === null ? near : several.whole);
   return { whole: rho * (1 - FINE), most: rho * (1 + FINE) };
+}
+
+// Whether nearly all is spent on narrow noise of one cuboid. The loss is nearly a lattice then, δ(ε)
+// rises and falls with ρ, and an (ε, δ) budget may buy several.
+function isAlone(uses) {
+  const of = (some) => some.reduce((sum, [s, d]) => sum + d * d / s, 0);
+  const narrowest = Math.min(...uses.map(([s]) => s));
+  return narrowest < 4 && of(uses.filter(([s]) => s === narrowest)) > 0.8 * of(uses);
+}
+
+// The least of them, and the largest, a step outwards; and whether they are apart.
+function severalRoots(uses, epsilon, delta, near) {
+  const tried = Array.from({ length: 16 }, (_, k) => near * 1.035 ** (k - 9));
+  const keeps = tried.map((rho) => logDelta(uses(rho), epsilon) <= Math.log(delta));
+  const first = keeps.indexOf(false), last = keeps.lastIndexOf(true);
+  return {
+    whole: tried[Math.max(0, first - 1)], most: tried[Math.min(15, last + 1)],
+    apart: first < 0 || first !== last + 1,
+  };
 }
 
 // The noise that a ρ buys: pairs of a variance parameter and a move.
@@ -76,9 +98,9 @@ function suspicion(points, most) {
 }
 
 // How many of 100 an attacker finds at most who accuses five of 100 wrongly; rounded up.
-function foundOf(points, most) {
-  const { wholes, found } = points;
-  const exactly = wholes.includes(most) ? 1 : MARGIN;
+function foundOf(points, value, most) {
+  const { wholes, found } = points, place = points.values.indexOf(value);
+  if (place >= 0 && most <= wholes[place]) return Math.ceil(100 * found[place]);
   if (most > wholes[wholes.length - 1]) return 100;
-  return Math.min(100, Math.ceil(100 * exactly * between(wholes, found, most)));
+  return Math.min(100, Math.ceil(100 * MARGIN * between(wholes, found, most)));
 }

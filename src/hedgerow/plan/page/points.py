@@ -13,13 +13,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import HedgerowError
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
@@ -37,13 +40,16 @@ WIDTH = 40
 USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "4")}
 SAFE = 1 - 2e-4
 """What a ρ that is not certified is multiplied by."""
-EVERY = 5
-"""Of the budgets of a plan whose variances are computed beforehand, one in so many."""
+MOST_FORECASTS, NEAR = 60, 0.003
+"""Of a division whose variances are carried: at how many budgets, and what a line may miss of a
+standard error half-way between two of them before there is another."""
 
 FALSE_ALARMS = 0.05
 """How often an attacker accuses wrongly, in the picture of what they find out."""
 USUAL_DELTA = Fraction(1, 10**8)
 DELTAS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-12)
+APART = 4
+"""By what factor the budgets of trials of a prior are apart."""
 RATIO = 2
 """Of variances within a level, in a fair division."""
 
@@ -101,12 +107,14 @@ class Division:
         plan: at the file's own budget.
         lines: of the release file's ``[allocation]``; None where its own lines stay.
         keeps: whether the same lines give the same shares at another budget.
+        also: keys of other ways that come to the same shares.
     """
 
     key: str
     plan: Plan
     lines: str | None
     keeps: bool
+    also: tuple[str, ...] = ()
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
@@ -118,12 +126,19 @@ class Division:
             return own
         return calibrate(plan.mechanism, budget, shares, changes, is_worst=own.is_worst)
 
-    def at(self, value: Fraction) -> Plan:
-        """Return the plan at another budget, with the same shares."""
+    def at(self, value: Fraction, promise: Profile | None = None) -> Plan:
+        """Return the plan at another budget, with the same shares.
+
+        Args:
+            value: ε, or ρ.
+            promise: of that plan, where it is known: it need not be searched again then.
+        """
         budget = with_value(self.plan.budget, value)
         if budget == self.plan.budget:
             return self.plan
-        return replace(self.plan, budget=budget, inverse_two_rho=None)
+        rho = promise.rho if promise is not None and isinstance(budget, EpsilonDelta) else None
+        inverse_two_rho = None if rho is None else 1 / (2 * rho)
+        return replace(self.plan, budget=budget, inverse_two_rho=inverse_two_rho)
 
 
 def divisions(plan: Plan) -> list[Division]:
@@ -146,9 +161,23 @@ def divisions(plan: Plan) -> list[Division]:
             ).described(plan.description)
         except HedgerowError:  # it has no such division
             continue
-        if all(made.shares != other.plan.shares for other in found):
+        same = [i for i, other in enumerate(found) if other.plan.shares == made.shares]
+        if same:
+            found[same[0]] = replace(found[same[0]], also=(*found[same[0]].also, key))
+        else:
             found.append(Division(key, made, lines, keeps=True))
     return found
+
+
+def plans_for_trials(plan: Plan) -> list[Plan]:
+    """Return the plan at its own budget and at two others, ascending, for trials of the prior."""
+    budgets = Budgets.around(plan.budget)
+    own = budgets.values[budgets.own]
+    wanted = [own / APART, own, own * APART]
+    places = [min(budgets.certified, key=lambda i: abs(math.log(budgets.values[i] / want)))
+              for want in wanted]  # fmt: skip
+    way = Division("own", plan, None, keeps=False)
+    return [way.at(budgets.values[i]) for i in sorted(set(places))]
 
 
 def _others() -> Iterator[tuple[str, str, Allocation]]:
@@ -193,7 +222,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "wholes": most,
         "found": [_found(plan, whole) for whole in most],
         "divisions": [
-            _division(way, budgets, wholes, sorted(known), is_fixed=is_fixed)
+            _division(way, budgets, wholes, known, is_fixed=is_fixed)
             for way, wholes, known in zip(ways, each, sure, strict=True)
         ],
     }
@@ -239,36 +268,68 @@ def gaussian_rho(epsilon: float, delta: float) -> float:
 
 
 def _division(
-    way: Division, budgets: Budgets, wholes: list[float], sure: list[int], *, is_fixed: bool
+    way: Division,
+    budgets: Budgets,
+    wholes: list[float],
+    sure: dict[int, Profile],
+    *,
+    is_fixed: bool,
 ) -> dict[str, Any]:
     values, own = budgets.values, budgets.own
-    some = {*budgets.certified[::EVERY], budgets.certified[-1], own}
-    if way.key != "own":
-        some = {own}
-    elif not is_fixed:
-        some = set(budgets.certified)
-    made = {i: way.at(values[i]) for i in sorted(some)}
-    signed = {i: plan.hash for i, plan in made.items() if way.keeps or i == own}
+    signed = {}
+    for i, promise in sure.items():
+        made = way.at(values[i], promise)
+        if i != own and not way.keeps:  # its shares are written out
+            made = replace(made, allocation=Shares.name, prior=None)
+        signed[i] = made.hash
     found: dict[str, Any] = {
         "key": way.key,
+        "also": list(way.also),
         "lines": way.lines,
         "keeps": way.keeps,
         "named": [str(share) for share in way.plan.shares if share is not None],
         "shares": shares_for(way.plan),
         "wholes": wholes,
-        "sure": sure,
+        "sure": sorted(sure),
         "hashes": [signed.get(i) for i in range(len(values))],
     }
     if is_fixed:
-        power = way.plan.mechanism.price.power
-        found["table"] = {
-            "wholes": [wholes[i] for i in made],
-            "variances": [
-                [None if e is None else e**2 * wholes[i] ** power for e in forecast(plan)["rmse"]]
-                for i, plan in made.items()
-            ],
-        }
+        found["table"] = _carried(way.plan, wholes[0], wholes[-1])
     return found
+
+
+def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
+    """Return variances at some budgets, times ρ (or ε²), so many that lines between them are near.
+
+    Halves each stretch of budgets until a line is seen to miss the forecast in the middle by little
+    enough, or there are `MOST_FORECASTS`.
+    """
+    power = plan.mechanism.price.power
+    kind = Rho if plan.mechanism.price.norm == 2 else Epsilon
+
+    def at(x: float) -> Float64:
+        budget = kind(Fraction(math.exp(x)).limit_denominator(10**12))
+        made = replace(plan, budget=budget, inverse_two_rho=None)
+        errors = forecast(made)["rmse"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return np.asarray(errors**2 * float(value_of(budget)) ** power)
+
+    ends = math.log(low), math.log(high)
+    found = {x: at(x) for x in ends}
+    open_stretches = [ends]
+    while open_stretches and len(found) < MOST_FORECASTS:
+        first, last = open_stretches.pop(0)
+        middle = (first + last) / 2
+        found[middle] = at(middle)
+        line = (found[first] + found[last]) / 2
+        misses = np.abs(np.sqrt(line / np.maximum(found[middle], 1e-300)) - 1)
+        if np.nanmax(np.where(found[middle] > 0, misses, 0.0)) > NEAR:
+            open_stretches += [(first, middle), (middle, last)]
+    return {
+        "wholes": [math.exp(x) for x in sorted(found)],
+        "variances": [
+            [None if math.isnan(v) else float(f"{v:.7g}") for v in found[x]] for x in sorted(found)
+        ],
+    }
 
 
 def _found(plan: Plan, whole: float) -> float:

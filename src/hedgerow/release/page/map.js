@@ -1,16 +1,29 @@
 // A map of the areas of an axis: regions open into their towns; of two axes, flows from and to one.
 
 const atlas = document.getElementById("atlas");
-const LISTED = 8, MOST_LISTED_AREAS = 1000, MOST_ARCS = 24, MOST_LABELS_ON_MAP = 60, GLIDE = 420;
+const LISTED = 8, MOST_LISTED_AREAS = 1000, MOST_ARCS = 24, MOST_CHOICES = 500, MOST_LABELS_ON_MAP = 60, GLIDE = 420;
 let sheets = [], seen = null, frame = null, glide = 0;
 
 const sheet = () => sheets[seen.flows ? 1 - seen.side : 0];
 const across = () => (seen.flows ? sheets[seen.side] : null);
 const levelWords = (shapes, k) => axes[shapes.axis].levels[k - 1];
 
-// The cuboid that is shown at a level: of flows, both ends at it.
-function levelsAt(k) {
-  return axes.map((_axis, a) => (a === sheet().axis || (seen.flows && a === across().axis) ? k : 0));
+// The cuboid that is shown at a level: of flows, both ends at it; of other axes what was chosen.
+function levelsAt(k, chosen = seen.only) {
+  return axes.map((_axis, a) => (isOnMap(a) ? k : chosen.has(a) ? chosen.get(a).k : 0));
+}
+const isOnMap = (a) => a === sheet().axis || (seen.flows && a === across().axis);
+
+// Of each axis that is not on the map, the codes of its coarsest level that has counts of its own.
+async function choicesAt(k) {
+  const found = [];
+  for (const [a, { levels }] of axes.entries()) {
+    const l = levels.findIndex((_name, i) => isOnPage(levelsAt(k, new Map(seen.only).set(a, { k: i + 1 })))) + 1;
+    if (isOnMap(a) || l === 0) continue;
+    for (let up = 1; up <= l; up++) if (!held.has(`level-${a}-${up}`)) await readLevel(a, up);
+    if (level(a, l).labels.length <= MOST_CHOICES) found.push({ a, k: l, labels: level(a, l).labels.map((_own, code) => label(a, l, code)) });
+  }
+  return found;
 }
 function levelsOnMap() {
   const found = [];
@@ -32,7 +45,8 @@ async function look(change) {
   Object.assign(seen, change);
   const own = sheet(), other = across();
   if (other && !(seen.focus && seen.focus.k === seen.k)) seen.focus = { k: seen.k, node: await largestWithin(seen.focus) };
-  seen.counts = await countsOfNodes(own, own.axis, seen.k, other && { axis: other.axis, shapes: other, level: seen.k, node: seen.focus.node });
+  seen.counts = await countsOfNodes(own, own.axis, seen.k, other && { axis: other.axis, shapes: other, level: seen.k, node: seen.focus.node }, seen.only);
+  seen.choices = await choicesAt(seen.k);
   const [first, end] = nodesBelow(own, seen.zoom.k, seen.zoom.node, seen.k);
   seen.nodes = Array.from({ length: end - first }, (_one, i) => first + i).filter((node) => hasShape(own, seen.k, node));
   seen.items = seen.nodes.map((node) => itemAt(node));
@@ -52,6 +66,7 @@ async function largestWithin(focus) {
   const own = nodesOfCodes(other, other.axis, seen.k);
   cells.count.forEach((count, i) => {
     const node = own[cells.codes[other.axis][i]];
+    if (!isChosen(cells, i, seen.only)) return;
     if (focus && focus.k < seen.k && nodeAbove(other, seen.k, node, focus.k) !== focus.node) return;
     sums.set(node, (sums.get(node) || 0) + count);
   });
@@ -174,7 +189,7 @@ function nameAreas(picture, pixel) {
     .sort((x, y) => y.shape.size - x.shape.size).slice(0, MOST_LABELS_ON_MAP);
   const names = large.map(({ item, shape }) => {
     const across_ = shape.box[2] - shape.box[0], full = number.format(item.count);
-    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : 0.62 * size * full.length < 0.8 * across_ ? full : compact.format(item.count);
+    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : 0.56 * size * full.length < 1.1 * across_ ? full : compact.format(item.count);
     const wide = 0.56 * size * Math.max(item.name.length, figure.length), [x, y] = shape.middle;
     const box = [x - wide / 2, y - 1.3 * size, x + wide / 2, y + 1.3 * size];
     if (wide > 1.25 * across_ || 2 * size > shape.box[3] - shape.box[1]) return null;
@@ -245,7 +260,7 @@ function keyOnMap(event) {
 
 async function openAtlas() {
   sheets = await Promise.all(facts.maps.map(readShapes));
-  seen = { flows: sheets.length > 1, side: 0, focus: null, zoom: { k: 0, node: 0 }, chosen: null };
+  seen = { flows: sheets.length > 1, side: 0, focus: null, zoom: { k: 0, node: 0 }, chosen: null, only: new Map(), choices: [] };
   if (seen.flows && !levelsOnMap().length) seen.flows = false;
   if (!levelsOnMap().length) { document.getElementById("map").hidden = true; return; }
   atlas.addEventListener("click", (event) => {

@@ -68,14 +68,18 @@ function nodesOfCodes(shapes, a, k) {
   return held.get(key);
 }
 
+// Whether a cell has the codes that were chosen of other axes.
+const isChosen = (cells, i, only) => [...only].every(([b, { code }]) => cells.codes[b][i] === code);
+
 // The counts of the nodes of a level; of flows, those from or to one node of the other axis.
-async function countsOfNodes(shapes, a, k, other) {
-  const levels = axes.map((_axis, b) => (b === a ? k : other && b === other.axis ? other.level : 0));
+async function countsOfNodes(shapes, a, k, other, only) {
+  const levels = axes.map((_axis, b) => (b === a ? k : other && b === other.axis ? other.level : only.has(b) ? only.get(b).k : 0));
   const cells = await cellsOfCuboid(levels), found = new Map();
   const own = nodesOfCodes(shapes, a, k);
   const fixed = other && nodesOfCodes(other.shapes, other.axis, other.level);
   for (let i = 0; i < cells.count.length; i++) {
     if (other && fixed[cells.codes[other.axis][i]] !== other.node) continue;
+    if (!isChosen(cells, i, only)) continue;
     found.set(own[cells.codes[a][i]], {
       count: cells.count[i], low: cells.low[i], high: cells.high[i], estimate: cells.estimates.get(i),
     });

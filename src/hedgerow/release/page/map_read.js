@@ -1,7 +1,7 @@
 // What is said of a map: where one is, the count of an area, and the same counts as a table.
 
 const capital = (words) => words.slice(0, 1).toLocaleUpperCase(language) + words.slice(1);
-const heading = () => capital(subject());
+const heading = () => [capital(subject()), ...[...seen.only].map(([a, { k, code }]) => label(a, k, code))].join(", ");
 
 function subject() {
   const within = seen.zoom.k ? nameOfNode(sheet(), seen.zoom.k, seen.zoom.node) : "";
@@ -31,7 +31,8 @@ function toolsOfMap() {
   const levels = levelsOnMap().filter((k) => k > seen.zoom.k);
   const byLevel = levels.length > 1 ? make("div", { role: "group", "aria-label": say("map_levels") },
     ...levels.map((k) => pressable(isolated(levelWords(sheet(), k)), k === seen.k, () => look({ k, chosen: null })))) : null;
-  if (!seen.flows) return byLevel && make("div", { class: "tools atlas-tools" }, byLevel);
+  const only = seen.choices.map(onlyOf);
+  if (!seen.flows) return (byLevel || only.length) && make("div", { class: "tools atlas-tools" }, byLevel, ...only);
   const turn = make("div", { role: "group", "aria-label": say("map_direction") },
     pressable(say("map_from_it"), seen.side === 0, () => look({ side: 0 })), pressable(say("map_to_it"), seen.side === 1, () => look({ side: 1 })));
   const other = across();
@@ -39,7 +40,19 @@ function toolsOfMap() {
   names.sort((x, y) => x.name.localeCompare(y.name, language));
   const pick = make("select", { change: (event) => look({ focus: { k: seen.k, node: Number(event.target.value) } }) },
     ...names.map(({ node, name }) => make("option", { value: node, selected: node === seen.focus.node }, name)));
-  return make("div", { class: "tools atlas-tools" }, turn, make("label", {}, `${say("map_area")} `, pick), byLevel);
+  return make("div", { class: "tools atlas-tools" }, turn, make("label", {}, `${say("map_area")} `, pick), byLevel, ...only);
+}
+
+// Everything of an axis that is not on the map, or one of its codes alone.
+function onlyOf({ a, k, labels }) {
+  const now = seen.only.get(a);
+  const pick = make("select", { "data-only": a, change: (event) => {
+    const only = new Map(seen.only), code = event.target.value;
+    if (code) only.set(a, { k, code: Number(code) }); else only.delete(a);
+    look({ only });
+  } }, make("option", { value: "", selected: !now }, say("map_everything")),
+  ...labels.map((words, code) => make("option", { value: code, selected: Boolean(now) && now.code === code }, words)));
+  return make("label", {}, isolated(axes[a].name), " ", pick);
 }
 
 function readArea(node) {
@@ -53,7 +66,7 @@ function readArea(node) {
   place.replaceChildren(make("h3", {}, isolated(item.name)),
     make("p", { class: "under" }, isolated([...above, item.code].filter((words, i, all) => words && all.indexOf(words) === i).join(" · "))),
     make("p", { class: "figure" }, item.isUnlisted ? "0" : number.format(item.count)),
-    make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")}: ${interval(item)}`),
+    make("p", {}, item.isUnlisted ? say("map_unlisted") : `${say("interval")} ${interval(item)}`),
     ...(item.isUnlisted ? [] : [make("p", { class: `sure sure-${sure}` }, make("b", {}, RELIABILITY[sure]), ` ${say(REACH[sure])}`)]),
     ...(item.estimate === undefined || item.isUnlisted ? [] : [make("p", { class: "doubt" }, say("map_contradicted", { estimate: Math.round(item.estimate) }))]),
     ...(buttons.length ? [make("p", { class: "no-print actions" }, ...buttons)] : []));

@@ -175,7 +175,8 @@ def share_files(one: Path, other: Path) -> bool:
             {(status.st_dev, status.st_ino) for status in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
-        return not identities[0].isdisjoint(identities[1]) or one.resolve() == other.resolve()
+        named = {os.path.realpath(one), os.path.realpath(other)}  # of a link in a circle, too
+        return not identities[0].isdisjoint(identities[1]) or len(named) == 1
     except (OSError, ValueError, NotImplementedError):
         return False
 
