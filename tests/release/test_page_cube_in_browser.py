@@ -128,8 +128,10 @@ def check_matrix(tab, made, levels, areas):
 def choose(tab, axis, level):
     """Choose a level and wait until it is drawn."""
     before = tab.evaluate("location.hash")
+    tab.evaluate("document.querySelector('#explorer h3').dataset.old = 'true'")
     tab.select_option(f"select[data-axis='{axis}']", str(level))
     tab.wait_for_function("(before) => location.hash !== before", arg=before)
+    tab.wait_for_selector("#explorer h3:not([data-old])")
     tab.wait_for_function(
         "([axis, level]) => document.activeElement.dataset.axis === axis"
         " && document.activeElement.value === level",

@@ -32,7 +32,11 @@ def offered(tab):
 def choose(tab, levels):
     """Choose a cuboid and wait until it is drawn."""
     value = "-".join(map(str, levels))
+    tab.evaluate("document.querySelector('#explorer h3').dataset.old = 'true'")
+    if tab.input_value("select[data-axis='cuboid']") == value:
+        return
     tab.select_option("select[data-axis='cuboid']", value)
+    tab.wait_for_selector("#explorer h3:not([data-old])")
     tab.wait_for_function(
         "(value) => document.activeElement.dataset.axis === 'cuboid'"
         " && document.activeElement.value === value",
