@@ -153,3 +153,16 @@ def test_a_cube_is_shown_by_any_of_its_cuboids():
     text = words_of(shown._repr_html_())
     assert np.all([word in text for word in ("home", "work", "records")])
     assert "above 0 by" in words_of(made._repr_html_())
+
+
+def test_a_release_of_nothing_but_the_total_shows_it():
+    areas = pl.DataFrame({"region": ["north"], "town": ["mill"]})
+    tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["region", "town"])])
+    plan = hr.make_plan(
+        tree,
+        budget=hr.EpsilonDelta("1", "1e-8"),
+        neighbours=hr.AddRemove(),
+        workload=hr.Cuboids(["total"]),
+    )
+    counts = hr.Counts.from_frame(tree, areas.with_columns(people=pl.lit(5_000)), count="people")
+    assert "intervals of" in hr.release(counts, plan)._repr_html_()

@@ -147,7 +147,8 @@ class Release:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first cuboid below the total, as `show` does."""
         finer = [levels for levels in self.plan.levels if any(levels)]
-        return self.show(self.plan.tree.name_of(finer[0]))._repr_html_()
+        first = (finer or self.plan.levels)[0]  # the total may be all there is
+        return self.show(self.plan.tree.name_of(first))._repr_html_()
 
     @property
     def plan(self) -> Plan:
