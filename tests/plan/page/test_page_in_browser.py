@@ -20,7 +20,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import chromium, needs_chromium
+from tests.browser import needs_chromium
 from tests.plan.page.test_solver import CHAIN
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
@@ -29,12 +29,6 @@ MOST_NODES = 12 * 20 + 120
 """That a move makes: a dozen for each of 20 cuboids, and those of the curve."""
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def a_page(folder, plan, **options):
