@@ -121,6 +121,45 @@ def test_as_many_releases_fit_as_the_page_says_and_not_one_more(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    ("privacy", "more", "said"),
+    [
+        ('neighbours = "add-remove"', "", "with or without any one record."),
+        ('neighbours = "replace"', "", "the number of records is public."),
+        ('neighbours = "replace"\ncontributions = 3\nexactly = false', "", "up to 3."),
+        (
+            'neighbours = "replace"',
+            '[[invariant]]\naxis = "place"\nlevel = "region"\n',
+            "agree on the counts of place.region, which are published exactly",
+        ),
+    ],
+)
+def test_what_an_attacker_learns_stands_beside_who_is_protected(
+    folder, capsys, privacy, more, said
+):
+    text = FILE.replace('neighbours = "add-remove"', privacy) + more
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    assert said in re.search(r'id="promise">(.*?)</p>', page, re.DOTALL)[1]
+    capsys.readouterr()
+
+
+def test_a_list_of_areas_from_the_table_itself_is_said(folder, capsys):
+    table = pl.read_csv("areas.csv").with_columns(people=pl.lit(1))
+    table.write_csv("secret-source.csv")
+    assert cli.run(["plan", "release.toml", "--page", "before.html"]) == 0
+    text = FILE.replace('areas = "areas.csv"', 'areas = "table"')
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
+    pages = [(folder / f"{name}.html").read_text(encoding="utf-8") for name in ("before", "plan")]
+    heads = [re.search(r'<p class="kicker">(.*?)</p>', page)[1] for page in pages]
+    assert ["no table was opened" in head for head in heads] == [True, False]
+    assert "its list of areas was read" in heads[1]
+    assert "taken from the table itself and declared public" in pages[1]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--ledger"], "--ledger goes with --page"),

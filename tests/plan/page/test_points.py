@@ -165,3 +165,30 @@ def test_an_attacker_s_loss_is_passed_as_rarely_as_is_said():
     passed = float((losses > bound).mean())
     assert passed <= 1e-3  # alpha: the bound is far from tight, so this never fails by chance
     assert float((losses > 0.8 * bound).mean()) > 1e-3
+
+
+def test_a_delta_that_is_a_fraction_is_reckoned_with_as_any_other():
+    plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1/300000000"), measure=All())
+    points, solver = points_of(plan, is_fixed=False), solver_of(plan)
+    assert points["delta"] == "1/300000000"
+    asked = [(points["divisions"][0]["shares"], value) for value in (1.0, 0.71)]
+    found = run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked})
+    for (_, value), one in zip(asked, found, strict=True):
+        budget = EpsilonDelta(Fraction(str(value)), "1/300000000")
+        made = replace(plan, budget=budget, inverse_two_rho=None)
+        rho = float(made.guarantee.rho)
+        assert one["whole"] <= rho * (1 + 1e-9) <= one["most"] * (1 + 2e-9)
+        assert one["whole"] == pytest.approx(rho, rel=3e-4)
+        loss = made.guarantee.bureau_epsilon(budget.delta)
+        assert loss <= one["loss"] * (1 + 1e-12) <= 1.001 * loss
+
+
+def test_a_suspicion_grows_with_the_loss_and_becomes_certain_however_large_that_is():
+    ask = "return given.map((loss) => suspicion({ kind: 'Epsilon' }, loss) ?? 'certain');"
+    losses = [0.0, 1.0, 5.0, 20.0, 700.0, 800.0, 1e6]
+    low, first, second, *rest = run(SCRIPTS, ask, losses)
+    assert low == 1
+    for loss, grown in ((1.0, first), (5.0, second)):
+        exact = 100 * np.exp(loss) / (99 + np.exp(loss))
+        assert exact <= grown <= exact + 0.1
+    assert rest == ["certain"] * 4

@@ -27,7 +27,7 @@ function boughtBy(solver, points, division, shares, value) {
   }
   const near = lineOf(points, division, value);
   if (!solver.moves) return { whole: near, most: MARGIN * near };
-  const uses = usesOf(solver, shares), delta = Number(points.delta);
+  const uses = usesOf(solver, shares), delta = points.delta_value;
   const several = isAlone(uses(near)) ? severalRoots(uses, value, delta, near) : null;
   if (several !== null && several.apart) return several;
   const rho = rhoOf(uses, value, delta, several === null ? near : several.whole);
@@ -79,20 +79,19 @@ function epsilonAt(solver, points, division, shares, value) {
   const near = guarded(points, points.epsilons, value);
   if (division && division.key === "own" && points.values.includes(value)) return near;
   if (!solver.moves) return near;
-  return (1 + FINE) * epsilonOf(usesOf(solver, shares)(value), Number(points.delta), near);
+  return (1 + FINE) * epsilonOf(usesOf(solver, shares)(value), points.delta_value, near);
 }
 
 // A bound of the privacy loss of whatever comes out, but for a chance δ: pure ε, or under ρ-zCDP
 // ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016, proof of Proposition 1.3).
 function lossOf(points, most) {
   if (points.kind === "Epsilon") return most;
-  return most + 2 * Math.sqrt(most * Math.log(1 / Number(points.delta)));
+  return most + 2 * Math.sqrt(most * Math.log(1 / points.delta_value));
 }
 
 // What a suspicion of 1 in 100 grows to at most: x in 100, rounded up; null for nearly all.
 function suspicion(points, most) {
-  const odds = Math.exp(lossOf(points, most)) / 99;
-  const part = 100 * odds / (1 + odds);
+  const part = 100 / (1 + 99 * Math.exp(-lossOf(points, most)));
   const parts = part < 10 ? 100 : 10;
   return part > 99.9 ? null : Math.min(99.9, Math.ceil(part * parts) / parts);
 }

@@ -194,8 +194,9 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         is_fixed: whether variances are carried (`hedgerow.plan.page.solver`).
 
     Returns:
-        ``values``: budgets, ascending; ``texts``: the same, exact; ``certified``: places of those
-        that are computed exactly; ``epsilons``: for each value ε at δ, for budgets in ρ;
+        ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
+        exact; ``certified``: places of those that are computed exactly; ``epsilons``: for each
+        value ε at δ, for budgets in ρ;
         ``wholes``: what each buys at most; ``found``: how many of 1 an attacker then finds who
         accuses one in twenty wrongly;
         ``divisions``.
@@ -212,6 +213,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
     return {
         "kind": type(plan.budget).__name__,
         "delta": _exact(delta),
+        "delta_value": float(delta),
         "values": [float(value) for value in values],
         "texts": [_exact(value) for value in values],
         "certified": list(budgets.certified),

@@ -34,9 +34,9 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
 )
 from hedgerow.plan.known import facts_in_words
+from hedgerow.plan.page.protected import protected, restriction
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
-from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
@@ -292,43 +292,15 @@ def stated(plan: Plan) -> str:
             else say("release.promise.epsilon", cost=_rounded_up(say, epsilon), delta=shown_delta)
         )
     cost = say("release.promise.satisfies", costs=say("list.last").join(costs))
-    return " ".join(part for part in (_protected(plan), cost, _restriction(plan)) if part)
+    return " ".join(part for part in (protected(plan), cost, restriction(plan)) if part)
 
 
 def _rounded_up(say: Catalogue, value: Fraction | float) -> str:
     return say.numeral(format_rounded_up(value))
 
 
-def _protected(plan: Plan) -> str:
-    """Return who is protected from what, in a sentence: text."""
-    say, relation = words_of(plan), plan.neighbours
-    m, unit = relation.contributions, relation.unit
-    if isinstance(relation, AddRemove):
-        key = "add_remove_unit" if unit else "add_remove_many" if m > 1 else "add_remove"
-    elif not relation.total_is_public:
-        key = "replace_at_most"
-    elif m > 1:
-        key = "replace_many"
-    else:
-        key = "replace_unit" if unit else "replace"
-    unit = unit or say("release.promise.unit")
-    return say(f"release.promise.{key}", m=m, unit=unit)
-
-
-def _restriction(plan: Plan) -> str:
-    """Return what is not hidden as it is public by declaration, in sentences: text."""
-    say, restrictions = words_of(plan), plan.protection.restrictions
-    named = {
-        "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
-        "lists": [r.axis for r in restrictions if r.level is None],
-    }
-    last = say("list.last")
-    each = [say(f"release.promise.{key}", names=last.join(n)) for key, n in named.items() if n]
-    return " ".join(each)
-
-
 def _who(plan: Plan) -> str:
-    say, text = words_of(plan), shown(_protected(plan))
+    say, text = words_of(plan), shown(protected(plan))
     m, unit = plan.neighbours.contributions, plan.neighbours.unit
     if unit is not None:
         text += f" {say('release.promise.each', n=m, unit=shown(unit))}"
@@ -380,8 +352,8 @@ def _plans_own(say: Catalogue, text: str) -> str:
 
 
 def _not_hidden(plan: Plan) -> str:
-    restriction = _restriction(plan)
-    restricted_to = f"{shown(restriction)} " if restriction else ""
+    restricted = restriction(plan)
+    restricted_to = f"{shown(restricted)} " if restricted else ""
     return restricted_to + words_of(plan)("release.promise.true_of_many")
 
 

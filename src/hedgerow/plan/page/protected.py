@@ -1,0 +1,38 @@
+"""Who a plan protects, between which tables, in the language of its pages."""
+
+from hedgerow.pages.catalogue import catalogue
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.neighbours import AddRemove
+
+
+def protected(plan: Plan) -> str:
+    """Return who is protected from what, in a sentence: text."""
+    say, relation = catalogue(plan.description.language), plan.neighbours
+    m, unit = relation.contributions, relation.unit
+    if isinstance(relation, AddRemove):
+        key = "add_remove_unit" if unit else "add_remove_many" if m > 1 else "add_remove"
+    elif not relation.total_is_public:
+        key = "replace_at_most"
+    elif m > 1:
+        key = "replace_many"
+    else:
+        key = "replace_unit" if unit else "replace"
+    unit = unit or say("release.promise.unit")
+    return say(f"release.promise.{key}", m=m, unit=unit)
+
+
+def restriction(plan: Plan) -> str:
+    """Return what is not hidden as it is public by declaration, in sentences: text."""
+    say, restrictions = catalogue(plan.description.language), plan.protection.restrictions
+    named = {
+        "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
+        "lists": [r.axis for r in restrictions if r.level is None],
+    }
+    last = say("list.last")
+    each = [say(f"release.promise.{key}", names=last.join(n)) for key, n in named.items() if n]
+    return " ".join(each)
+
+
+def has_list_of_table(plan: Plan) -> bool:
+    """Return whether the areas of an axis were read from the table that is protected."""
+    return any(each.level is None for each in plan.protection.restrictions)
