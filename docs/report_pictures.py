@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script
-"""Draw the pictures of report pages that README and docs show, from releases of real tables.
+"""Draw the pictures of pages that README and docs show: of releases of real tables, and of a plan.
 
     python docs/report_pictures.py [DATA]
 
@@ -17,6 +17,7 @@ import polars as pl
 from playwright.sync_api import Page, sync_playwright
 
 import hedgerow as hr
+from hedgerow.cli import run
 
 DOCS = Path(__file__).parent
 DATA = DOCS.parents[1] / "shared" / "data"
@@ -68,6 +69,29 @@ def blocks(tab: Page) -> None:
     tab.locator("#explorer .tile").nth(1).hover()
 
 
+SAID = """
+[describe]
+title = "Residents of the state, by county, tract and block"
+unit = "people"
+publisher = "A worked example of Hedgerow on invented counts"
+period = "2026"
+"""
+
+
+def planning(tab: Page) -> None:
+    """The planning page of the census that `hedgerow example` writes, from its head on."""
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / "plan.html"
+        run(["example", "census", folder])
+        with (Path(folder) / "release.toml").open("a") as file:
+            file.write(SAID)
+        run(["plan", str(Path(folder) / "release.toml"), "--page", str(page)])
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("#rows .row")
+        tab.wait_for_timeout(500)
+        tab.screenshot(path=DOCS / "planning_page.png")
+
+
 PICTURES: dict[str, tuple[Callable[[Path, Path], None], Callable[[Page], None]]] = {
     "report_commuting.png": (commuting, regions),
     "report_census.png": (census, blocks),
@@ -89,6 +113,7 @@ def main(data: Path) -> None:
             tab.evaluate("document.querySelector('#explore').scrollIntoView({behavior: 'instant'})")
             tab.wait_for_timeout(500)
             tab.screenshot(path=DOCS / name)
+        planning(browser.new_page(viewport={"width": 1120, "height": 1180}))
         browser.close()
 
 

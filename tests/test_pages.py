@@ -13,6 +13,7 @@ from hedgerow.plan.cuboids import Invariant
 from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
+from hedgerow.release.page.levels import percent_of
 from hedgerow.release.page.words import stated
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -177,3 +178,10 @@ def test_the_promise_in_english_is_word_for_word_that_of_the_plan(neighbours, bu
         plan = make_plan(tree, budget=budget, neighbours=neighbours, mechanism=mechanism,
                          invariants=invariants)  # fmt: skip
         assert stated(plan) == str(plan.promise)
+
+
+def test_a_small_part_is_said_to_be_small_and_never_a_power_of_ten():
+    said = {12.34: "±12 %", 0.0123: "±0.012 %", 0.01: "±0.01 %", 0.00002: "&lt; 0.01 %"}
+    say = catalogue("en")
+    assert {value: percent_of(say, value).replace("\u00a0", " ") for value in said} == said
+    assert percent_of(catalogue("fr"), 0.001) == "&lt; 0,01\u00a0%"

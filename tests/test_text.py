@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from hedgerow.errors import PlanError
-from hedgerow.text import LONGEST_LINE, check_name, is_visible, one_line, visible
+from hedgerow.text import LONGEST_LINE, check_name, is_visible, one_line, raised, visible
 
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 SIGNS = {*map(chr, range(0x600, 0x606)), *"\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
@@ -47,3 +47,8 @@ def test_a_name_is_seen_as_it_is(name):
 )
 def test_names_of_any_script_are_names(name):
     check_name(name, "the name", 100, PlanError)
+
+
+def test_powers_of_ten_are_written_as_people_write_them():
+    shown = {"1e-08": "10⁻⁸", "2.5e-10": "2.5 · 10⁻¹⁰", "3e-105": "3 · 10⁻¹⁰⁵", "0.01": "0.01"}
+    assert {given: raised(given) for given in shown} == shown

@@ -140,3 +140,12 @@ def format_delta(delta: Exact | float) -> str:
     value = exact_or_smaller(delta, "delta")
     short = f"{float(value):.6g}"
     return short if exact(short, "delta") == value else str(value)
+
+
+def raised(number: str) -> str:
+    """Return a number with its power of ten as people write it: ``1e-08`` as ``10⁻⁸``."""
+    digits, _, power = number.partition("e-")
+    if not power:
+        return number
+    small = "⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in power.lstrip("0"))
+    return f"10{small}" if digits == "1" else f"{digits} · 10{small}"

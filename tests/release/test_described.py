@@ -207,6 +207,15 @@ def test_a_label_of_one_axis_stands_alone_and_a_shared_one_behind_its_axis(spec)
     assert hr.Description().cuboid_label(tree, (2, 1)) == "home sa2 × work state"
 
 
+def test_a_label_that_two_axes_share_stands_behind_each(spec):
+    """Else the planning page has two tables called district."""
+    said = hr.Description(levels={"home.sa2": "district", "work.sa2": "district"})
+    assert said.cuboid_label(spec().tree(), (2, 0)) == "home district"
+    assert said.cuboid_label(spec().tree(), (0, 2)) == "work district"
+    apart = hr.Description(levels={"home.sa2": "of homes", "work.sa2": "of work"})
+    assert apart.cuboid_label(spec().tree(), (2, 2)) == "of homes × of work"
+
+
 def test_levels_with_the_same_label_stay_apart_on_the_page(spec, tmp_path):
     made = spec('[describe.levels]\nstate = "Area"\nsa2 = "Area"\n')
     plan = made.plan(made.tree())

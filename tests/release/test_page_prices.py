@@ -26,6 +26,15 @@ PRICED = [kind for kind in KINDS if kind != "uneven"]  # one draw nearly all of 
 BOUNDED = ["three", "sums"]  # changes told by their norms
 
 PRICES = "ε at several δ"
+
+
+def unraised(words: str) -> float:
+    """Return the number that 10⁻⁸ or 3 · 10⁻⁸ stands for."""
+    digits, _, power = words.rpartition("10⁻")
+    power = "".join(str("⁰¹²³⁴⁵⁶⁷⁸⁹".index(digit)) for digit in power)
+    return float(f"{digits.removesuffix(' · ') or 1}e-{power}")
+
+
 COSTS, TESTS = "What the release costs", "What an attacker can find out"
 BUREAU, BEST = "from ρ, as the US Census Bureau states it", "from ρ, by the best known conversion"
 NOTHING, LOOSE = "no release at all", "what ρ or a pure ε alone promise"
@@ -147,10 +156,10 @@ def test_the_prices_are_those_of_their_headings(shown, kind):
     plan, rho, delta_at = made.plan, rho_of(made.plan), exact_delta(kind, made.plan)
     found = table(made.seen, PRICES)
     asked = {float(getattr(plan.budget, "delta", 1e-6)), *DELTAS}
-    assert [float(words) for words in found.column("δ")] == sorted(asked, reverse=True)
+    assert [unraised(words) for words in found.column("δ")] == sorted(asked, reverse=True)
     promised = "exact" if plan.guarantee.is_worst else "proved bound"
     for row in found.rows:
-        delta = float(row["δ"].text)
+        delta = unraised(row["δ"].text)
         for heading, known in (
             ("from ρ, Bun & Steinke", bureau), ("from ρ, best known", best_known)
         ):  # fmt: skip

@@ -139,10 +139,11 @@ class Description:
         has no label is called as in the plan, in words.
         """
         label = self.level_label(axis, name)
-        others = (each for each in tree.axes if each is not axis)
+        others = [each for each in tree.axes if each is not axis]
         shared = any(name in (*each.levels, *_told(each)) for each in others)
         its_own = f"{axis.name}.{name}" in self.levels or (name in self.levels and not shared)
-        if its_own or len(tree.axes) == 1:
+        is_twice = any(self.level_label(each, k) == label for each in others for k in each.levels)
+        if (its_own and not is_twice) or len(tree.axes) == 1:
             return label
         if axis.name in self.axes or name in self.levels:
             return f"{self.axis_label(axis)}: {label}"

@@ -43,6 +43,9 @@ ROWS_A_PIECE = 1 << 18
 CLASSES = 19
 """Sizes of counts by their number of digits."""
 
+LEAST_PERCENT = 0.01
+"""Of a relative error; a smaller one is only said to be below it."""
+
 
 @dataclass(frozen=True, eq=False)
 class CuboidFacts:
@@ -117,7 +120,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     say, rows, expected = words_of(plan), [], forecast(plan).to_dicts()
     for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
-        noise = _kind(say, what) if row["noise"] is None else say.numeral(row["noise"])
+        noise = _kind(say, what) if row["noise"] is None else _noise(say, row["noise"])
         rows.append(
             [
                 _numbered(plan, levels),
@@ -277,8 +280,19 @@ def _relative(say: Catalogue, facts: CuboidFacts, size: int, *, public: bool) ->
         return "–"
     mean = facts.relative[size] / number
     is_exact = public or mean == 0
-    words = say("script.exact") if is_exact else f"±{say.percent(_digits(100 * mean))}"
+    words = say("script.exact") if is_exact else percent_of(say, 100 * mean)
     return f"{words}<small>{say.number(number)}</small>"
+
+
+def _noise(say: Catalogue, words: str) -> str:
+    return f'<span class="together">{say.numeral(words)}</span>'
+
+
+def percent_of(say: Catalogue, percent: float) -> str:
+    """Return a percentage in two digits; below a hundredth only that it is."""
+    if percent < LEAST_PERCENT:
+        return f"&lt; {say.percent(str(LEAST_PERCENT))}"
+    return f"±{say.percent(_digits(percent))}"
 
 
 def _class(say: Catalogue, digits: int) -> str:

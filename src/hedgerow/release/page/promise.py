@@ -27,7 +27,7 @@ from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.page.described import words_of
-from hedgerow.text import format_delta, format_rounded_up
+from hedgerow.text import format_delta, format_rounded_up, raised
 
 # A picture of a profile: δ(ε) and the trade-off curve, beside the loose figures.
 
@@ -236,7 +236,7 @@ def _figures(plan: Plan, priced: Priced) -> str:
     for delta in plan.deltas:
         asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
         figures = [say.numeral(format_rounded_up(ask(delta))) for ask in asked]
-        rows.append([format_delta(delta), *figures])
+        rows.append([raised(say.numeral(format_delta(delta))), *figures])
     caption = say("release.price.table" if is_exact else "release.price.table_bound")
     first = say("release.price.exact" if is_exact else "release.price.bound")
     others = [say("release.price.best_short"), say("release.price.bun_steinke")]

@@ -42,7 +42,7 @@ from hedgerow.release.page.map import carry_maps
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
 from hedgerow.tables.tree import Levels
-from hedgerow.text import format_rounded_up, visible
+from hedgerow.text import format_rounded_up, raised, visible
 
 # What the picture of the hierarchy starts from: the shape of the tree, and a first table.
 
@@ -227,7 +227,7 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     say, budget = words_of(plan), plan.budget
     letters = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
     promise = ", ".join(
-        f"{letter} = {_raised(say.numeral(_short(getattr(budget, name))))}"
+        f"{letter} = {raised(say.numeral(_short(getattr(budget, name))))}"
         for name, letter in letters.items()
         if name in budget.__slots__
     )
@@ -282,12 +282,3 @@ def _short(value: Fraction) -> str:
     if Fraction(exact) == value:
         return exact
     return str(value) if len(str(value)) <= MOST_LETTERS else format_rounded_up(value)
-
-
-def _raised(number: str) -> str:
-    """Return a number with its power of ten as people write it: ``1e-08`` as ``10⁻⁸``."""
-    digits, _, power = number.partition("e-")
-    if not power:
-        return number
-    raised = "⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in power.lstrip("0"))
-    return f"10{raised}" if digits == "1" else f"{digits} · 10{raised}"
