@@ -23,6 +23,7 @@ from hedgerow import cli
 from hedgerow.noise import bits
 from hedgerow.release.directory import keys
 from tests import skips
+from tests.browser import chromium
 
 # No deadline: machines differ and kernels compile on first use; benchmarks tell the time.
 settings.register_profile(
@@ -198,3 +199,10 @@ def run_on_terminal(run, monkeypatch):
             return run(*arguments)
 
     return command
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, for one module: while it is open, its driver's loop is the one of the process."""
+    with chromium() as opened:
+        yield opened

@@ -169,7 +169,7 @@ def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
     assert len(stating) == 2, "how well, and how to cite it"
     assert all(whole(text) for text in stating)
     head = page.split('<dl class="overview">')[1].split("</dl>")[0]
-    assert "ε = 1, δ = 1e-08" in head
+    assert "ε = 1, δ = 10⁻⁸" in head
     words = " ".join(re.sub("<[^>]*>", " ", head).split())
     assert "Only between tables that agree on home.region and the list of work" in words
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from hedgerow import cli
-from tests.browser import chromium, needs_chromium
+from tests.browser import needs_chromium
 from tests.plan.page.test_page_in_browser import moved, opened
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
@@ -32,12 +32,6 @@ measure = "all"
 [output]
 directory = "out"
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened_browser:
-        yield opened_browser
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser import PATIENCE, chromium
+from tests.browser import PATIENCE
 from tests.release.shown_pages import released
 
 
@@ -10,12 +10,6 @@ from tests.release.shown_pages import released
 def shown(tmp_path_factory):
     """Releases of each kind, with their pages."""
     return released(tmp_path_factory.mktemp("shown"))
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

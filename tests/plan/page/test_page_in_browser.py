@@ -20,18 +20,15 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import chromium, needs_chromium
+from tests.browser import needs_chromium
 from tests.plan.page.test_solver import CHAIN
 
 pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
 
+MOST_NODES = 12 * 20 + 120
+"""That a move makes: a dozen for each of 20 cuboids, and those of the curve."""
+
 EVIL = "</script><img src=x onerror=document.title='evil'>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def a_page(folder, plan, **options):
@@ -150,30 +147,25 @@ def chain_of(levels, name):
     return Axis.from_frame(name, frame, list(columns))
 
 
-@pytest.mark.parametrize(("levels", "cuboids"), [((3, 4), 20), ((6, 6), 49)])
-def test_it_opens_within_a_second_and_answers_a_move_within_50_ms(
-    browser, tmp_path, levels, cuboids
-):
-    tree = Tree([chain_of(n, name) for n, name in zip(levels, "ab", strict=True)])
+def test_a_move_of_a_slider_redraws_little(browser, tmp_path):
+    """What a move takes in milliseconds is measured by ``benchmarks/planning.py``."""
+    tree = Tree([chain_of(n, name) for n, name in zip((3, 4), "ab", strict=True)])
     plan = make_plan(tree, budget=EpsilonDelta("1", "1e-8"), workload=Cube(), measure=All())
-    assert len(plan.levels) == cuboids
+    assert len(plan.levels) == 20
     path = a_page(tmp_path, plan)
-    assert path.stat().st_size < 500_000
+    assert path.stat().st_size < 150_000
     tab = opened(browser, path)
-    assert tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
     moved(tab, "#levers input >> nth=2", 400)  # somebody's own division costs the most to compute
-    spent = tab.evaluate(
-        """() => { const dial = document.getElementById("value"), all = [];
-        for (let k = 0; k < 41; k++) {
-          dial.value = 40 + 4 * k;
-          const begun = performance.now();
-          dial.dispatchEvent(new Event("input"));
-          all.push(performance.now() - begun);
-        }
-        return all.sort((a, b) => a - b)[20]; }"""
-    )
-    assert spent < 50
     assert '"400/1000"' in tab.locator("#lines").inner_text()
+    made = tab.evaluate(
+        """() => {
+        const watch = new MutationObserver(() => {}), dial = document.getElementById("value");
+        watch.observe(document.body, { childList: true, subtree: true });
+        dial.value = 60;
+        dial.dispatchEvent(new Event("input"));
+        return watch.takeRecords().reduce((sum, { addedNodes }) => sum + addedNodes.length, 0); }"""
+    )
+    assert 0 < made < MOST_NODES
     assert tab.complaints == []
 
 
