@@ -60,11 +60,11 @@ def regions(tab: Page) -> None:
 
 def blocks(tab: Page) -> None:
     """Down to a block group, with what is said of one block."""
-    for heading in BLOCKS[:-1]:
+    for _ in BLOCKS[:-1]:
+        heading = tab.locator("#explorer h3").inner_text()
         tab.locator("#explorer .tile").first.click()
         tab.wait_for_function(
-            "(words) => document.querySelector('#explorer h3')?.innerText.startsWith(words)",
-            arg=heading,
+            "(words) => document.querySelector('#explorer h3')?.innerText !== words", arg=heading
         )
     tab.locator("#explorer .tile").nth(1).hover()
 
