@@ -11,7 +11,7 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
-from hedgerow.plan.page.points import divisions, points_of
+from hedgerow.plan.page.points import Budgets, divisions, points_of, value_of, with_value
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.workload import Chain, Cube
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
@@ -192,3 +192,21 @@ def test_a_suspicion_grows_with_the_loss_and_becomes_certain_however_large_that_
         exact = 100 * np.exp(loss) / (99 + np.exp(loss))
         assert exact <= grown <= exact + 0.1
     assert rest == ["certain"] * 4
+
+
+@pytest.mark.parametrize(
+    ("budget", "least", "most"),
+    [
+        (Rho("1000000"), "0.001", "1000000"),  # no budget is larger
+        (Rho("1/1000000"), "1/2000000", "4"),
+        (EpsilonDelta("17", "1e-10"), "0.1", "30"),
+        (Epsilon("1"), "0.05", "10"),
+    ],
+)
+def test_the_slider_goes_to_usual_budgets_and_never_beyond_what_there_is(budget, least, most):
+    found = Budgets.around(budget)
+    assert found.values[found.own] == value_of(budget)
+    assert all(with_value(budget, value) for value in found.values)
+    assert found.values[0] == Fraction(least)
+    assert found.values[-1] == Fraction(most)
+    assert {0, found.own, len(found.values) - 1} <= set(found.certified)

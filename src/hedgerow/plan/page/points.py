@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
@@ -36,7 +36,8 @@ MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 CERTIFIED = {"1", "2", "5"}
 """Of these the exact accountant is asked, which takes a while; also at both ends."""
 WIDTH = 40
-"""Budgets go from the plan's own over this to as many times it, and to the usual ones."""
+"""Budgets go from the plan's own over this to as many times it, within the usual ones; where the
+plan's own is not one of these, from half or to twice it."""
 USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "4")}
 SAFE = 1 - 2e-4
 """What a ρ that is not certified is multiplied by."""
@@ -69,6 +70,15 @@ def with_value(budget: Budget, value: Fraction) -> Budget:
     return type(budget)(value)
 
 
+def _is_budget(budget: Budget, value: Fraction) -> bool:
+    """Return whether there is such a budget: some protect nothing."""
+    try:
+        with_value(budget, value)
+    except BudgetError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Budgets:
     """The budgets of a page: what a slider snaps to, ascending.
@@ -87,12 +97,13 @@ class Budgets:
     def around(cls, budget: Budget) -> "Budgets":
         """Return the budgets around a plan's own."""
         own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
-        low, high = min(own / WIDTH, usual[0]), max(own * WIDTH, usual[1])
+        low, high = min(own / 2, usual[0]), max(own * 2, usual[1])
         if usual[0] <= own <= usual[1]:
-            low, high = max(low, usual[0] / 2), min(high, usual[1])
+            low, high = max(own / WIDTH, usual[0] / 2), min(own * WIDTH, usual[1])
         tens = [Fraction(10) ** k for k in range(-30, 30)]
         nice = {Fraction(m) * ten: m in CERTIFIED for m in MANTISSAS for ten in tens}
-        values = sorted({own, *(value for value in nice if low <= value <= high)})
+        within = (value for value in nice if low <= value <= high)
+        values = sorted({own, *(value for value in within if _is_budget(budget, value))})
         ends = {own, values[0], values[-1]}
         certified = [i for i, v in enumerate(values) if v in ends or nice[v]]
         return cls(tuple(values), tuple(certified), values.index(own))
