@@ -8,7 +8,6 @@ that has its code loaded; no budget is asked for twice.
 """
 
 import tempfile
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,6 +59,11 @@ def planned(tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
     return hr.make_plan(tree, budget=budget, workload=hr.Cube(), measure=hr.All())
 
 
+def made(plan: hr.Plan) -> str:
+    """The page, as `hedgerow plan --page` makes it."""
+    return planning_page(plan, hr.__version__)
+
+
 def anew(question: tuple[hr.Tree, Fraction]) -> pl.DataFrame:
     """What another budget is worth, without the page."""
     return hr.forecast(planned(*question))
@@ -85,9 +89,7 @@ def of_cube(
     """The figures of one page."""
     tree = cube(depths)
     plan = planned(tree, Fraction(1))
-    begun = time.perf_counter()
-    text = planning_page(plan, hr.__version__)
-    made = time.perf_counter() - begun
+    seconds, text = clock.timed("page", made, plan)
     path = folder / "plan.html"
     path.write_text(text, encoding="utf-8")
     loaded, given = moves(browser, path, share=False)
@@ -99,7 +101,7 @@ def of_cube(
     return {
         "cuboids": len(plan.levels),
         "kilobytes": path.stat().st_size / 1e3,
-        "seconds_to_make": made,
+        "seconds_to_make": seconds.wall,
         "opened_ms": loaded,
         "move_ms": [float(q) for q in np.quantile(given, [0.5, 0.95])],
         "move_of_an_own_division_ms": [float(q) for q in np.quantile(own, [0.5, 0.95])],
