@@ -250,3 +250,10 @@ def ends(words):
     """The ends of an interval as the page writes it."""
     low, high = words.replace("at most ", "0 to ").split(" to ")
     return int(number(low)), int(number(high))
+
+
+def unraised(words: str) -> float:
+    """Return the number that 10⁻⁸ or 3 · 10⁻⁸ stands for."""
+    digits, _, power = words.rpartition("10⁻")
+    power = "".join(str("⁰¹²³⁴⁵⁶⁷⁸⁹".index(digit)) for digit in power)
+    return float(f"{digits.removesuffix(' · ') or 1}e-{power}")

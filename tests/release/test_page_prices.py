@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.neighbours import Norm
-from tests.release.drawn_page import number, picture, table
+from tests.release.drawn_page import number, picture, table, unraised
 from tests.release.shown_pages import ALPHA, KINDS, item, masses
 
 pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
@@ -26,13 +26,6 @@ PRICED = [kind for kind in KINDS if kind != "uneven"]  # one draw nearly all of 
 BOUNDED = ["three", "sums"]  # changes told by their norms
 
 PRICES = "ε at several δ"
-
-
-def unraised(words: str) -> float:
-    """Return the number that 10⁻⁸ or 3 · 10⁻⁸ stands for."""
-    digits, _, power = words.rpartition("10⁻")
-    power = "".join(str("⁰¹²³⁴⁵⁶⁷⁸⁹".index(digit)) for digit in power)
-    return float(f"{digits.removesuffix(' · ') or 1}e-{power}")
 
 
 COSTS, TESTS = "What the release costs", "What an attacker can find out"
