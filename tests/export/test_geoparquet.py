@@ -172,6 +172,18 @@ def test_a_map_of_too_many_rows_is_refused_unless_positive_counts_are_asked_for(
     assert (geopandas.read_parquet(tmp_path / "a.parquet")["count"] > 0).all()
 
 
+def test_shapes_are_read_from_geoparquet_whatever_their_column_is_called(flows, tmp_path):
+    given = geopandas.read_file(written(tmp_path, CODES)).rename_geometry("outline")
+    given.to_parquet(tmp_path / "areas.parquet")
+    form = hr.GeoParquet(tmp_path / "areas.parquet", key="SA2", column="work.sa2")
+    hr.export(flows, tmp_path / "a.parquet", form)
+    outlines = given.set_index("SA2").geometry
+    made = geopandas.read_parquet(tmp_path / "a.parquet")
+    assert len(made)
+    for code, shape in zip(made["work.sa2"], made.geometry, strict=True):
+        assert shape.equals(outlines[code])
+
+
 def test_files_that_hold_no_shapes_are_refused(flows, tmp_path):
     for name, text in (("no.geojson", "{}"), ("list.csv", "SA2\n101\n"), ("there.not", None)):
         if text is not None:

@@ -92,13 +92,14 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     by: ByLevels = None,
     page: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a page to decide on the budget into this file, from public facts alone."
-        ),
+        typer.Option(help="Write an HTML page for choosing the budget, from public facts alone."),
     ] = None,
     ledger: Annotated[
         bool,
-        typer.Option("--ledger", help="Also show on the page what is left; it is internal then."),
+        typer.Option(
+            "--ledger",
+            help="Show on the page what the account has left; marks the page internal.",
+        ),
     ] = False,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.

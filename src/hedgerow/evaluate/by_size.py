@@ -1,6 +1,6 @@
 """Errors of a release by the size of the true count, and how often its intervals hold the truth.
 
-Confidential where the table is: how many cells are of which size is nobody's business outside.
+Confidential where the table is: how many cells have which size follows from the true counts.
 """
 
 from collections.abc import Iterator, Sequence

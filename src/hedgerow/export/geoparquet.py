@@ -6,13 +6,14 @@ measured of one, as it lies below a count of 0 and the plan measures survivors, 
 
 import os
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.errors import MachineError, ReleaseError, did_you_mean, machine_errors, shorten
+from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
 from hedgerow.export.released import column_codes, library, one_table
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
@@ -42,7 +43,7 @@ class GeoParquet:
     none, and those of records without an area (``not_stated``) need not be listed there.
 
     Attributes:
-        shapes: a public file of areas that GDAL reads: GeoJSON, GeoPackage, a shapefile, ….
+        shapes: a public file of areas: GeoParquet, or what GDAL reads: GeoJSON, GeoPackage, ….
         level: a cuboid by its name in the plan; the released table unless given.
         key: the column of ``shapes`` with the codes; called like the table's unless given.
         column: the table's column with these codes; unless given the one called like ``key``, or
@@ -77,7 +78,11 @@ class GeoParquet:
         tree = release.plan.tree
         frame = one_table(release, self.level)
         codes = [name for name in column_codes(release.plan) if name in frame.columns]
-        given = self._read(geopandas)
+        reading = import_module("hedgerow.tables.maps.reading")
+        place = Path(self.shapes)
+        if not place.is_file():
+            raise ReleaseError(f"there are no shapes in {str(place)!r}")
+        given = reading.read_areas(place, f"the file of shapes {str(place)!r}", ReleaseError)
         column, key = self._columns(codes, [name for name in given.columns if name != GEOMETRY])
         if not self.listed:
             frame = every_row(release, self.level)
@@ -108,23 +113,6 @@ class GeoParquet:
                 part.replace(output)
             finally:
                 part.unlink(missing_ok=True)
-
-    def _read(self, geopandas: Any) -> Any:
-        place = Path(self.shapes)
-        if not place.is_file():
-            raise ReleaseError(f"there are no shapes in {str(place)!r}")
-        try:
-            read = geopandas.read_file(place, engine="pyogrio")
-        except MemoryError:
-            raise MachineError(f"cannot read {str(place)!r}: out of memory") from None
-        except Exception as error:  # noqa: BLE001 - GDAL has as many as it has formats
-            raise ReleaseError(
-                f"the shapes in {str(place)!r} cannot be read ({type(error).__name__}); GeoJSON, "
-                f"GeoPackage and shapefiles can"
-            ) from None
-        if GEOMETRY not in read.columns:
-            raise ReleaseError(f"{str(place)!r} has no geometry; name a file of areas")
-        return read
 
     def _columns(self, codes: list[str], given: list[str]) -> tuple[str, str]:
         """Return the column of the table and that of the shapes that have the same codes."""

@@ -79,11 +79,6 @@ def spoken(template: str, say: Catalogue) -> str:
     return _KEY.sub(lambda key: say(key[1]), template)
 
 
-def _block(named: tuple[str, str]) -> str:
-    name, text = named
-    return f"{BLOCK[0]}{name}{BLOCK[1]}{text}{BLOCK[2]}"
-
-
 def _hash(text: str) -> str:
     """Return the hash by which the page's policy knows its own style and script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -18,7 +18,7 @@ function cumulantOf(s, d) {
   for (let n = -reach; n <= reach; n++) whole += Math.exp(-least * n * n);
   return (c, u) => {
     const scale = d * d / (2 * s);
-    let re = 0, im = 0, raised;
+    let re = 0, im = 0;
     if (byWaves) {
       const at = -d * u / (2 * Math.PI * s), middle = Math.round(at);
       for (let k = middle - reach; k <= middle + reach; k++) {
@@ -26,7 +26,6 @@ function cumulantOf(s, d) {
         re += size * Math.cos(angle);
         im += size * Math.sin(angle);
       }
-      raised = (c + c * c) * scale;
     } else {
       const at = -d * c, middle = Math.round(at);
       for (let n = middle - reach; n <= middle + reach; n++) {
@@ -34,9 +33,8 @@ function cumulantOf(s, d) {
         re += size * Math.cos(angle);
         im += size * Math.sin(angle);
       }
-      raised = (c + c * c) * scale;
     }
-    return [raised + Math.log(Math.hypot(re, im) / whole), (u + 2 * c * u) * scale + Math.atan2(im, re)];
+    return [(c + c * c) * scale + Math.log(Math.hypot(re, im) / whole), (u + 2 * c * u) * scale + Math.atan2(im, re)];
   };
 }
 

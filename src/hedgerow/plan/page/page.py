@@ -14,7 +14,7 @@ from hedgerow.pages.frame import Document, document, part, spoken
 from hedgerow.pages.markup import attribute, shown, table
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.page.points import Budgets, divisions, points_of, value_of
+from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
 from hedgerow.plan.page.protected import has_list_of_table, protected, restriction
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
@@ -271,7 +271,7 @@ def _account(plan: Plan, standing: Standing) -> dict[str, Any]:
     costs: list[float] | None = None
     exact = {budgets.own: account.cost(plan.guarantee)}
     if not isinstance(plan.budget, EpsilonDelta):
-        own = divisions(plan)[0]
+        own = Division("own", plan, None, keeps=True)
         exact = {i: account.cost(own.profile(value)) for i, value in enumerate(budgets.values)}
         costs = [float_above(cost) for cost in exact.values()]
     return {

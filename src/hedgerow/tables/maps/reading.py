@@ -13,7 +13,7 @@ import polars as pl
 import shapely
 from numpy.typing import NDArray
 
-from hedgerow.errors import MachineError, TableError, did_you_mean, shorten
+from hedgerow.errors import HedgerowError, MachineError, TableError, did_you_mean, shorten
 from hedgerow.machine import check_plain
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.shapes import GRID, MOST_AREAS, MOST_POINTS, Shapes
@@ -60,7 +60,7 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
         MachineError: a library is missing, or there is not enough memory.
     """
     subject = f"the file of shapes {shorten(str(path), 200)!r}"
-    given = _read(Path(path), subject)
+    given = read_areas(Path(path), subject)
     level, key = _level(given, codes, key, subject)
     shapes, labels = dict(zip(map(str, given[key]), given[GEOMETRY], strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
@@ -106,13 +106,22 @@ def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
     )
 
 
-def _read(path: Path, subject: str) -> Any:
-    """Return the file as a frame of geopandas."""
+def read_areas(path: Path, subject: str, fault: type[HedgerowError] = TableError) -> Any:
+    """Return a public file of areas as a frame of geopandas, its shapes in `GEOMETRY`.
+
+    Args:
+        path: of the file.
+        subject: how messages name it.
+        fault: the error that is raised where it has no shapes or cannot be read.
+
+    Raises:
+        MachineError: geopandas is missing, memory is short, or reading is not permitted.
+    """
     if not os.path.lexists(path):
-        raise TableError(f"{subject} does not exist; check its path")
-    check_plain(path, subject, TableError)
+        raise fault(f"{subject} does not exist; check its path")
+    check_plain(path, subject, fault)
     if path.stat().st_size > MOST_BYTES:
-        raise TableError(f"{subject} is larger than 2 GB; simplify it first")
+        raise fault(f"{subject} is larger than 2 GB; simplify it first")
     try:
         import_module("pyogrio")
         geopandas = import_module("geopandas")
@@ -133,12 +142,12 @@ def _read(path: Path, subject: str) -> Any:
     except PermissionError:
         raise MachineError(f"no permission to read {subject}") from None
     except Exception as error:  # noqa: BLE001 - GDAL has as many as it has formats
-        raise TableError(
+        raise fault(
             f"{subject} cannot be read ({type(error).__name__}); give GeoParquet, GeoJSON, "
             f"GeoPackage or a shapefile"
         ) from None
     if GEOMETRY not in read.columns:
-        raise TableError(f"{subject} has no geometry; name a file of areas")
+        raise fault(f"{subject} has no geometry; name a file of areas")
     return read
 
 
