@@ -103,7 +103,7 @@ SLOW = (
     "release/test_cuboid.py",
     "release/test_distribution.py",
     "release/test_estimate.py",
-    "release/test_killed.py",
+    "release/test_every_call.py",
     "release/test_lost_charge.py",
     "release/test_page_cube.py",
     "release/test_page_cube_in_browser.py",

@@ -15,6 +15,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.directory import output as places
 from hedgerow.release.directory import staging
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree
@@ -532,7 +533,7 @@ def test_no_release_begins_where_the_file_system_has_no_locks(made, tmp_path, mo
     def none_here(_handle, **_options):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
-    monkeypatch.setattr(staging, "lock_descriptor", none_here)
+    monkeypatch.setattr(places, "lock_descriptor", none_here)
     with pytest.raises(hr.MachineError, match=os.strerror(errno.ENOSYS)):
         hr.release(*made, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -549,7 +550,7 @@ def test_resuming_where_the_folder_has_gone_begins_no_new_release(made, tmp_path
         shutil.rmtree(tmp_path / "out.staging")
 
     monkeypatch.setattr(staging, "check_output", look_and_lose)
-    with pytest.raises(hr.MachineError, match="No such file"):
+    with pytest.raises(hr.ReleaseError, match="there is nothing to resume"):
         hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
     assert list(tmp_path.iterdir()) == []
 

@@ -277,15 +277,11 @@ def test_a_release_that_has_appeared_is_not_passed_off_as_one_of_another_plan(
 ):
     counts, plan = made
 
-    remove = shutil.rmtree
-
-    def die(folder, **options):
-        if folder.suffix == ".staging":
-            raise KilledError
-        remove(folder, **options)
+    def die(_folder):
+        raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(staging.shutil, "rmtree", die)
+        patch.setattr(staging, "remove", die)
         with pytest.raises(KilledError):
             released(made, None, directory=tmp_path / "out")
     assert (tmp_path / "out").exists()
@@ -303,16 +299,55 @@ def test_a_mark_that_a_discarded_release_left_completes_no_other(made, tmp_path,
     folder = tmp_path / "out.staging"
     assert (folder / "complete").exists()
     (folder / "staging.json").unlink()
+    with pytest.raises(hr.ReleaseError, match="nothing to resume"):
+        released(made, None, RESUME, directory=tmp_path / "out")
+    killed(made, None, tmp_path / "out", monkeypatch)
+    released(made, None, RESUME, directory=tmp_path / "out")
+    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
 
-    def die(*_args):
+
+def test_a_complete_release_with_a_damaged_file_is_made_again_with_its_own_noise(
+    made, ledger, tmp_path, monkeypatch
+):
+    key = killed(made, ledger, tmp_path / "out", monkeypatch, PUBLISHING)
+    (tmp_path / "out.staging" / "content" / "report.html").write_text("torn")
+    released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert_finished(made, ledger, tmp_path / "out", key)
+
+
+def test_a_complete_release_with_a_damaged_file_and_no_key_is_not_published(
+    made, ledger, tmp_path, monkeypatch
+):
+    killed(made, ledger, tmp_path / "out", monkeypatch, PUBLISHING)
+    (tmp_path / "out.staging" / "release.key").unlink()
+    page = tmp_path / "out.staging" / "content" / "report.html"
+    whole = page.read_text()
+    page.write_text("torn")
+    with pytest.raises(hr.ReleaseError, match="has been damaged; begin anew with --discard"):
+        released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    page.write_text(whole)
+    released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert hr.check(tmp_path / "out")[0].passed
+
+
+def test_what_is_left_of_a_release_that_appeared_and_was_moved_away_begins_no_other(
+    made, ledger, tmp_path, monkeypatch
+):
+    """A second one would draw other noise, and be charged."""
+
+    def die(folder):
+        (folder / "staging.json").unlink()
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution, "write_report", die)
+        patch.setattr(staging, "remove", die)
         with pytest.raises(KilledError):
-            released(made, None, RESUME, directory=tmp_path / "out")
-    released(made, None, RESUME, directory=tmp_path / "out")
-    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+            released(made, ledger, directory=tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "published")
+    with pytest.raises(hr.ReleaseError, match="nothing to resume"):
+        released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert len(charges(ledger, made[1])) == 1
 
 
 def test_a_copy_of_a_ledger_is_the_same_ledger_and_no_other_is(made, ledger, tmp_path):

@@ -1,20 +1,28 @@
 """The output directory: refused where it cannot be, and there whole or not at all."""
 
+import errno
 import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.directory.keys import KEY_FILE, sync
+from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, erase, has_begun, sync
 from hedgerow.release.directory.manifest import check_outside
 
 LONGEST_NAME = 200
 SECONDS_A_DAY = 86_400
 CONTENT = "content"
+COMPLETE = "complete"
+LOCK_FILE = "lock"
+_OPEN_LOCK = (
+    os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)  # the last two are unknown to Windows
 
 
 class Unfinished(Enum):
@@ -43,8 +51,8 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     """Refuse a place that is taken, before anything is read.
 
     Raises:
-        ReleaseError: the output exists, lies within a release, or has a staging folder that nobody
-            spoke of; or it has none to resume or discard.
+        ReleaseError: the output exists, lies within a release, or has an unfinished release that
+            nobody spoke of; or it has none to resume or discard.
     """
     unusable = output.name in {"", ".."} or "\0" in str(output)
     if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
@@ -61,37 +69,126 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
             f"[output] directory {str(output)!r} exists already; a release is never overwritten: "
             f"name another directory or move that one away"
         )
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+    begun = is_unfinished(folder)
+    if os.path.lexists(folder) and not begun and not _is_vacant(folder):
         raise ReleaseError(f"{str(folder)!r} is in the way; move it")
-    if folder.exists() and unfinished is Unfinished.REFUSE:
+    if begun and unfinished is Unfinished.REFUSE:
         raise ReleaseError(
             f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
             f"nothing charged again), or throw it away and begin anew with --discard (a charge "
             f"to a ledger stays, and the new run is charged again)"
         )
-    if unfinished is not Unfinished.REFUSE and not folder.exists():
+    if not begun and unfinished is not Unfinished.REFUSE:
         raise ReleaseError(
-            f"there is nothing to {unfinished.value}: {str(folder)!r} does not exist"
+            f"there is nothing to {unfinished.value}: no unfinished release lies in "
+            f"{str(folder)!r}; a run without --{unfinished.value} makes a new one"
         )
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Return whether a release was begun in a staging folder and has not appeared.
+
+    The seal of its key appears in one rename and goes before all else; a complete release leaves
+    its folder in one rename.
+    """
+    has_left = (folder / COMPLETE).exists() and not (folder / CONTENT).exists()
+    return has_begun(folder) and not has_left
 
 
 def is_left_over(folder: Path, output: Path) -> bool:
     """Return whether the release has appeared, and its run was killed before it had tidied up."""
-    gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
-    return folder.is_dir() and output.is_dir() and gone
+    return folder.is_dir() and output.is_dir() and not is_unfinished(folder)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a staging folder, which its owner alone may read.
+def _is_vacant(folder: Path) -> bool:
+    """Return whether a folder without an unfinished release is one of ours, or empty."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return (folder / LOCK_FILE).exists() or not any(folder.iterdir())
+
+
+@contextmanager
+def held_folder(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> Iterator[Path]:
+    """Hold the staging folder of an output, which its owner alone may read, to its end.
+
+    What an earlier run left there without a release that could be finished is thrown away.
+
+    Yields:
+        The folder: of the unfinished release if that is to be resumed, or of a release that has
+        appeared and is left over; else empty.
 
     Raises:
-        ReleaseError: another run has made it since it was looked for.
+        ReleaseError: as of `check_output`, or another run is at work.
+        MachineError: the disk is full or not writable.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    check_output(output, unfinished)
+    folder, resumed = staging_folder(output), unfinished is Unfinished.RESUME
+    with ExitStack() as held:
+        with machine_errors(f"cannot write to {str(folder)!r}"):
+            if not resumed:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, exist_ok=True)
+            held.enter_context(_locked(folder))
+            try:  # again, as another run may have come and gone since
+                check_output(output, unfinished)
+            except ReleaseError:
+                if not is_unfinished(folder):
+                    remove(folder)
+                raise
+            if not resumed:
+                folder.chmod(0o700)
+                _empty(folder)
+                sync(folder.parent)
+        yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, which the operating system lets go of however a process ends.
+
+    The file is opened here, as filelock would make a missing folder, and would make do with a
+    marker file where the file system has no locks.
+
+    Raises:
+        ReleaseError: another run holds it.
+        OSError: its file system has no locks.
+    """
+    path = folder / LOCK_FILE
+    with ExitStack() as opened:
+        try:
+            handle = os.open(path, _OPEN_LOCK, 0o600)
+            lock = opened.enter_context(os.fdopen(handle, "r+b", buffering=0))
+            # Between opening and locking, another run may have removed or replaced the folder.
+            held = lock_descriptor(lock.fileno(), blocking=False) and os.path.samestat(
+                os.fstat(lock.fileno()), path.stat()
+            )
+        except FileNotFoundError:
+            held = False
+        if not held:
+            raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
+        yield
+
+
+def _empty(folder: Path) -> None:
+    """Throw away all but the lock: first what makes the key usable, then the key."""
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    erase(folder / KEY_FILE)
+    for path in folder.iterdir():  # what stays behind would be used under another key
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK_FILE:
+            path.unlink()
+
+
+def remove(folder: Path) -> None:
+    """Remove a staging folder whose lock is held; the lock goes last."""
+    _empty(folder)
+    (folder / LOCK_FILE).unlink(missing_ok=True)
     try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        raise ReleaseError(f"another run has just begun in {str(folder)!r}") from None
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.ENOENT}:  # another run has come, or gone
+            raise
 
 
 @contextmanager
@@ -99,18 +196,13 @@ def whole_or_not(output: Path) -> Iterator[Path]:
     """Open a folder that appears as ``output`` when it is filled, or not at all; for public data.
 
     Raises:
-        ReleaseError: the output exists, or is left unfinished.
+        ReleaseError: the output exists, or is left unfinished, or another run is at work.
         MachineError: the disk is full or not writable.
     """
-    folder = staging_folder(output)
-    if folder.is_dir() and (folder / CONTENT).is_dir() and not (folder / KEY_FILE).exists():
-        raise ReleaseError(
-            f"{str(folder)!r} is of a run that is under way or was killed; remove it if none is "
-            f"under way, or name another place"
-        )
-    check_output(output)
-    with machine_errors(f"cannot write to {str(folder)!r}"):
-        make_folder(folder)
+    with (
+        machine_errors(f"cannot write to {str(staging_folder(output))!r}"),
+        held_folder(output) as folder,
+    ):
         try:
             (folder / CONTENT).mkdir()
             yield folder / CONTENT
@@ -118,7 +210,7 @@ def whole_or_not(output: Path) -> Iterator[Path]:
             sync_all(folder / CONTENT)
             (folder / CONTENT).rename(output)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
 
 def without_times(folder: Path) -> None:

@@ -8,31 +8,27 @@ already erased would be no secret. What was begun may have been charged, so noth
 DISCARD throws it away. One run at a time holds the folder's lock.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
 
-from filelock import lock_descriptor
-
-from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
+from hedgerow.errors import BudgetError, HedgerowError, MachineError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import SMALLER
+from hedgerow.release.directory.check import check_unchanged
 from hedgerow.release.directory.keys import (
+    ANEW,
     KEY_FILE,
-    STATE_FILE,
     UNCHARGED,
     Charging,
     begun_release,
     check_named,
     erase,
     fresh_key,
-    has_begun,
     is_erased,
     release_id,
     resumed_key,
@@ -41,23 +37,20 @@ from hedgerow.release.directory.keys import (
 )
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import (
+    COMPLETE,
     CONTENT,
     Unfinished,
     check_output,
+    held_folder,
     is_left_over,
-    make_folder,
-    staging_folder,
+    remove,
     sync_all,
     without_times,
 )
+from hedgerow.release.directory.stored import undamaged
 from hedgerow.tables.counts import Counts
 
-LOCK_FILE = "lock"
-COMPLETE = "complete"
 JOBS = "jobs"
-_OPEN_LOCK = (
-    os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)  # the last two are unknown to Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +62,6 @@ class Staging:
         output: where the release will appear.
         key: of this release.
         release_id: its name in a ledger, the same when it is resumed.
-        lock: held until the process ends or `publish` is through.
         is_resumed: whether an earlier run began it, which may have charged it and drawn its noise.
     """
 
@@ -77,7 +69,6 @@ class Staging:
     output: Path
     key: ReleaseKey
     release_id: str
-    lock: IO[bytes]
     is_resumed: bool
 
     @property
@@ -106,23 +97,17 @@ class Staging:
         try:
             charging.charge(plan, self.release_id)
         except BudgetError:
-            self._withdraw()
+            with machine_errors(f"cannot remove {str(self.folder)!r}"):
+                remove(self.folder)
             raise
 
     def publish(self) -> None:
-        """Erase the key, then let the release appear in one rename."""
+        """Let the release appear in one rename, once all of it has reached the disk."""
         without_times(self.content)
         sync_all(self.content)
         (self.folder / COMPLETE).touch()
         sync(self.folder)
         _publish(self.folder, self.output)
-        self.lock.close()
-
-    def _withdraw(self) -> None:
-        """Throw the folder away: nothing was charged, and no noise drawn."""
-        erase(self.folder / KEY_FILE)
-        shutil.rmtree(self.folder)
-        self.lock.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,43 +154,29 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
         BudgetError: a release that does not fit into the ledger.
         MachineError: the disk is full or not writable.
     """
+    resumed = unfinished is Unfinished.RESUME
     check_output(output, unfinished)
-    resumed, folder = unfinished is Unfinished.RESUME, staging_folder(output)
     if bound.charging is not None and not resumed:
         bound.charging.check(bound.plan)  # before anything is discarded
-    with _entered(folder, unfinished) as lock:
-        if resumed and is_left_over(folder, output):
+    with held_folder(output, unfinished) as folder:
+        if is_left_over(folder, output):
             _check_appeared(output, bound.plan)
-            shutil.rmtree(folder)
+            with _tidying(folder, output):
+                remove(folder)
             yield None
             return
-        is_begun = resumed and has_begun(folder)
         with machine_errors(f"cannot write to {str(folder)!r}"):
-            key = _usable_key(folder, bound) if is_begun else _new_key(folder, bound)
+            key = _usable_key(folder, bound) if resumed else _new_key(folder, bound)
         with _kept(folder):
             if key is None:
                 _publish_complete(folder, output, bound)
                 yield None
             else:
-                yield Staging(folder, output, ReleaseKey(key), release_id(key), lock, is_begun)
-
-
-@contextmanager
-def _entered(folder: Path, unfinished: Unfinished) -> Iterator[IO[bytes]]:
-    """Hold the lock of a folder: of an earlier run, or a new one."""
-    with ExitStack() as held:
-        with machine_errors(f"cannot write to {str(folder)!r}"):
-            if unfinished is Unfinished.DISCARD and folder.exists():
-                _discard(folder)
-            if unfinished is not Unfinished.RESUME:
-                make_folder(folder)
-            lock = held.enter_context(_locked(folder))
-        yield lock
+                yield Staging(folder, output, ReleaseKey(key), release_id(key), resumed)
 
 
 def _new_key(folder: Path, bound: Bound) -> bytes:
     """Return a fresh key, in a folder where nothing was begun."""
-    _clear(folder)
     named = bound.named
     key = fresh_key(folder, named, sealed_facts(bound.counts, named))
     _make_room(folder, key)
@@ -213,17 +184,38 @@ def _new_key(folder: Path, bound: Bound) -> bytes:
 
 
 def _usable_key(folder: Path, bound: Bound) -> bytes | None:
-    """Return the key of the release that was begun here; None where the release is complete."""
+    """Return the key of the release that was begun here; None where the release is complete.
+
+    A complete release whose files are not those of its manifest (a disk that failed) is made again,
+    unless its key is gone.
+
+    Raises:
+        ReleaseError: the folder is of another plan, estimator, ledger or table, or its key is gone.
+    """
     named = bound.named
     check_named(folder, named)
-    is_complete = (folder / COMPLETE).exists() and (folder / CONTENT).is_dir()
-    if is_complete and is_erased(folder / KEY_FILE):
+    is_complete, is_gone = (folder / COMPLETE).exists(), is_erased(folder / KEY_FILE)
+    is_whole = is_complete and _is_whole(folder / CONTENT)
+    if is_whole and is_gone:
         return None
+    if is_complete and is_gone:
+        raise ReleaseError(f"the complete release in {str(folder)!r} has been damaged; {ANEW}")
     key = resumed_key(folder, sealed_facts(bound.counts, named))
-    if is_complete:
+    if is_whole:
         return None
+    (folder / COMPLETE).unlink(missing_ok=True)
     _make_room(folder, key)
     return key
+
+
+def _is_whole(content: Path) -> bool:
+    """Return whether the files of a release are those that its manifest lists."""
+    try:
+        with undamaged(content):
+            check_unchanged(content, read_manifest(content))
+    except ReleaseError:
+        return False
+    return True
 
 
 def _make_room(folder: Path, key: bytes) -> None:
@@ -279,50 +271,21 @@ def _kept(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _clear(folder: Path) -> None:
-    """Throw away what lies in a folder where no noise was drawn, or where all was discarded."""
-    (folder / COMPLETE).unlink(missing_ok=True)
-    erase(folder / KEY_FILE)
-    for name in (CONTENT, JOBS):
-        if (folder / name).exists():  # what stays behind would be used under another key
-            shutil.rmtree(folder / name)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[IO[bytes]]:
-    """Hold the folder's lock, which the operating system lets go of however a process ends.
-
-    The file is opened here, as filelock would make a missing folder, and would make do with a
-    marker file where the file system has no locks.
-
-    Raises:
-        ReleaseError: another run holds it.
-        OSError: there is no such folder, or its file system has no locks.
-    """
-    path = folder / LOCK_FILE
-    with os.fdopen(os.open(path, _OPEN_LOCK, 0o600), "r+b", buffering=0) as lock:
-        try:
-            # Between opening and locking, another run may have removed or replaced the folder.
-            held = lock_descriptor(lock.fileno(), blocking=False) and os.path.samestat(
-                os.fstat(lock.fileno()), path.stat()
-            )
-        except FileNotFoundError:
-            held = False
-        if not held:
-            raise ReleaseError(f"another run is at work in {str(folder)!r}; let it finish")
-        yield lock
-
-
-def _discard(folder: Path) -> None:
-    """Throw a staging folder away: first what makes its key usable, then the key, then all."""
-    with _locked(folder):
-        (folder / STATE_FILE).unlink(missing_ok=True)
-        erase(folder / KEY_FILE)
-        shutil.rmtree(folder)
-
-
 def _publish(folder: Path, output: Path) -> None:
     erase(folder / KEY_FILE)
     (folder / CONTENT).rename(output)
     sync(output.parent)
-    shutil.rmtree(folder)
+    with _tidying(folder, output):
+        remove(folder)
+
+
+@contextmanager
+def _tidying(folder: Path, output: Path) -> Iterator[None]:
+    """Say of what fails once a release has appeared that it is there."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(
+            f"the release is complete in {str(output)!r}, but {str(folder)!r} cannot be removed: "
+            f"{error.strerror}; remove it"
+        ) from error

@@ -1,0 +1,372 @@
+"""Releases whose system calls are found with strace and struck one by one.
+
+A call is struck by SIGKILL as it begins, by an error in its place, or by SIGSTOP until another run
+has come and gone. Between two calls that change a file nothing on the disk changes, so the states
+that strikes leave are all states there are. Python's own hooks would miss what Parquet and SQLite
+write. Each release runs in a process of its own, forked from one that has imported everything.
+"""
+
+import ctypes
+import json
+import multiprocessing
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import HedgerowError
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
+from hedgerow.release.descent import block, jobs, outline
+from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, Charging
+from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.output import is_unfinished
+from hedgerow.release.execution import in_memory
+from tests.made import fixed_axis
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["tests.release.strikes"])
+REFUSE, RESUME, DISCARD = hr.Unfinished.REFUSE, hr.Unfinished.RESUME, hr.Unfinished.DISCARD
+DATASET = "trips"
+CHANGING = (
+    "chmod,fchmod,fchmodat,copy_file_range,fallocate,fdatasync,flock,fsync,ftruncate,link,linkat,"
+    "mkdir,mkdirat,openat,pwrite64,pwritev,rename,renameat,renameat2,rmdir,sendfile,symlink,"
+    "symlinkat,truncate,unlink,unlinkat,utimensat,write,writev"
+)
+"""Every call by which a release could change a file, its name or its lock."""
+
+FAULTS = dict.fromkeys(("rmdir", "unlink", "unlinkat"), "EBUSY") | dict.fromkeys(
+    ("flock", "chmod", "utimensat"), "EIO"
+)
+"""Errors of calls that need no room; the others get ENOSPC."""
+
+PTRACE_ANYONE = 0x59616D61, ctypes.c_ulong(-1)
+LINE = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\w+)\((.*)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call of a release: which of those of its name, and what it is about."""
+
+    name: str
+    number: int
+    about: str
+
+
+@cache
+def table():
+    """Counts over two axes and a plan whose tree is cut into jobs."""
+    axes = [fixed_axis(name, 2, 3, columns=[f"{name}{k}" for k in range(2)]) for name in "od"]
+    tree = hr.Tree(axes)
+    rng = np.random.default_rng(1)
+    codes = tuple(rng.integers(0, 6, 40).astype(np.int32) for _ in "od")
+    counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 200, 40))
+    return counts, hr.make_plan(tree, budget=hr.Rho("1/2"), measure=hr.All())
+
+
+@contextmanager
+def cut():
+    """A small tree is cut, and its jobs are done in the thread that waits for them."""
+    wanted = {(outline, "UNCUT_LEAVES"): 0, (outline, "UNCUT_LEAVES_OF_ALL"): 0}
+    wanted |= {(outline, "MIN_JOBS"): 2, (block, "CHUNK_CELLS"): 1000, (jobs, "RUNS"): 2}
+    wanted |= {(jobs.LocalEngine, "run"): lambda _engine, found, work: map(work, found)}
+    before = {place: getattr(*place) for place in wanted}
+    for (where, name), value in wanted.items():
+        setattr(where, name, value)
+    try:
+        yield
+    finally:
+        for (where, name), value in before.items():
+            setattr(where, name, value)
+
+
+def release(folder, unfinished, patience=0.2):
+    """Make the release, charged to the ledger beside it."""
+    counts, plan = table()
+    charging = Charging(Ledger(folder / "ledger.sqlite", patience), DATASET)
+    with cut():
+        hr.release(counts, plan, directory=folder / "out", charging=charging, unfinished=unfinished)
+
+
+def prepared(folder):
+    """A folder with an open account."""
+    folder.mkdir()
+    ledger = create_ledger(folder / "ledger.sqlite")
+    ledger.open_account(DATASET, table()[1].protection, hr.Rho(10))
+    return folder
+
+
+def _run(folder, unfinished, go):
+    """Release when told to: 0 where it ends well, the exit code of a sentence, or 70."""
+    ctypes.CDLL(None).prctl(*PTRACE_ANYONE, 0, 0, 0)
+    try:
+        go.recv()
+        release(folder, unfinished)
+    except HedgerowError as error:
+        go.send(str(error))
+        raise SystemExit(error.exit_code) from None
+    except Exception as error:
+        go.send(repr(error))
+        raise SystemExit(70) from error
+
+
+class Traced:
+    """A release under strace, begun by `go`."""
+
+    def __init__(self, folder, unfinished, *options):
+        self.end, go = PROCESSES.Pipe()
+        self.process = PROCESSES.Process(target=_run, args=(folder, unfinished, go))
+        self.process.start()
+        self.log = folder / "strace.log"
+        what = ["-y", "-e", f"trace={CHANGING}", "-o", self.log, "-p", str(self.process.pid)]
+        self.tracer = subprocess.Popen(
+            ["strace", *what, *options], stderr=subprocess.PIPE, text=True
+        )
+        assert "attached" in self.tracer.stderr.readline()
+        self.end.send("go")
+
+    def is_stopped(self):
+        """Whether it was stopped before it ended."""
+        while self.process.is_alive():
+            if "--- stopped by SIGSTOP" in self.log.read_text(errors="replace"):
+                return True
+            time.sleep(0.005)
+        return False
+
+    def proceed(self):
+        subprocess.run(["kill", "-CONT", str(self.process.pid)], check=True)
+
+    def ended(self):
+        """The exit code and the sentence."""
+        self.process.join()
+        self.tracer.communicate()
+        try:
+            said = self.end.recv()
+        except EOFError:  # it had nothing to say
+            said = ""
+        code = self.process.exitcode
+        self.process.close()
+        return code, said
+
+
+def calls_of(folder, unfinished):
+    """The calls of a whole run that change something in its folder, all of one thread."""
+    traced = Traced(folder, unfinished, "-f")
+    main = traced.process.pid
+    code, said = traced.ended()
+    assert code == 0, said
+    found, numbers = [], Counter()
+    for line in traced.log.read_text(errors="replace").splitlines():
+        match = LINE.match(line)
+        if match is None:
+            continue
+        pid, name, rest = int(match[1] or match[2] or main), match[3], match[4]
+        numbers[pid, name] += 1
+        place = re.search(re.escape(str(folder)) + r'/?([^">]*)', rest)
+        if place is None or (name == "openat" and "O_CREAT" not in rest):
+            continue
+        if place[1] == traced.log.name:
+            continue
+        assert pid == main, f"another thread changes files: {line}"
+        found.append(Call(name, numbers[pid, name], place[1]))
+    traced.log.unlink()
+    return found
+
+
+def struck(folder, unfinished, call, how):
+    """A release of which one call is struck: its exit code and sentence."""
+    traced = Traced(folder, unfinished, "-e", f"inject={call.name}:{how}:when={call.number}")
+    ended = traced.ended()
+    traced.log.unlink()
+    return ended
+
+
+def charges(folder):
+    ledger = Ledger(folder / "ledger.sqlite")
+    plan = table()[1]
+    return [c.release_id for c in ledger.standing(ledger.account(DATASET, plan.protection)).charges]
+
+
+def key_of(folder):
+    try:
+        return (folder / "out.staging" / KEY_FILE).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def assert_finished(folder, key):
+    """The release is whole, in its place alone, charged once, and of the key if there was one."""
+    output, (counts, plan) = folder / "out", table()
+    assert [finding for finding in hr.check(output) if not finding.passed] == []
+    assert not (folder / "out.staging").exists()
+    assert charges(folder).count(read_manifest(output)["ledger"]["release_id"]) == 1
+    if any(key):
+        found = hr.read_release(output)
+        with cut():
+            made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
+        for depth in range(plan.tree.depth + 1):
+            assert found.level(depth=depth).equals(made.level(depth=depth))
+        assert found.measurements(depth=depth).equals(made.measurements(depth=depth))
+
+
+def assert_no_second_after_it_was_moved(folder):
+    """Resuming draws no other noise because the release is no longer where it appeared."""
+    before = charges(folder)
+    (folder / "out").rename(folder / "published")
+    with pytest.raises(hr.ReleaseError, match="nothing to resume"):
+        release(folder, RESUME)
+    assert charges(folder) == before
+    assert not (folder / "out").exists()
+
+
+def settled(folder, before):
+    """What a strike left, after the next run has finished it: one noise and one charge.
+
+    Args:
+        folder: of the release.
+        before: its charges before the run that was struck.
+    """
+    output, staging, key = folder / "out", folder / "out.staging", key_of(folder)
+    after = charges(folder)
+    if output.exists():
+        state = "complete" if not staging.exists() else "complete, staging left over"
+        expected = after
+        assert len(after) <= len(before) + 1
+        if staging.exists():
+            assert_no_second_after_it_was_moved(shutil.copytree(folder, folder / "moved"))
+            shutil.rmtree(folder / "moved")
+            release(folder, RESUME)
+    elif is_unfinished(staging):
+        state = "resumable, charged" if after else "resumable, not yet charged"
+        begun = json.loads((staging / STATE_FILE).read_text())["release"]
+        expected = after if begun in after else [*after, begun]
+        assert len(expected) <= len(before) + 1
+        release(folder, RESUME)
+        assert read_manifest(output)["ledger"]["release_id"] == begun
+    else:
+        state, key = "nothing begun, nothing charged", b""
+        assert after == before
+        with pytest.raises(hr.ReleaseError, match="nothing to resume"):
+            release(folder, RESUME)
+        release(folder, REFUSE)
+        expected = charges(folder)
+        assert len(expected) == len(before) + 1
+    assert charges(folder) == expected
+    assert_finished(folder, key)
+    return state
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A run whose calls are struck, and the last call of a run that was killed before it."""
+
+    unfinished: hr.Unfinished
+    killed_at: str = ""
+
+
+SCENARIOS = {
+    "release": Scenario(REFUSE),
+    "resume": Scenario(RESUME, "openat out.staging/content/report.html"),
+    "resume what is complete": Scenario(RESUME, "rename out.staging/content"),
+    "resume what has appeared": Scenario(RESUME, "unlink out.staging/staging.json"),
+    "discard": Scenario(DISCARD, "openat out.staging/content/report.html"),
+}
+
+
+class Strikes:
+    """All strikes on one scenario, from a copy of the same folder each."""
+
+    def __init__(self, scenario, place):
+        self.scenario, self.place = scenario, place
+        self.template = prepared(place / "template")
+        if scenario.killed_at:
+            trial = shutil.copytree(self.template, place / "trial")
+            whole = {f"{call.name} {call.about}": call for call in calls_of(trial, REFUSE)}
+            last = whole[scenario.killed_at]
+            assert struck(self.template, REFUSE, last, "signal=KILL")[0] == -signal.SIGKILL
+        self.before = charges(self.template)
+        self.calls = calls_of(self.folder(), scenario.unfinished)
+
+    def folder(self):
+        """A fresh copy; one made before is gone."""
+        shutil.rmtree(self.place / "struck", ignore_errors=True)
+        return shutil.copytree(self.template, self.place / "struck")
+
+    def kill(self, call):
+        """The state that is left by a kill."""
+        folder = self.folder()
+        code, said = struck(folder, self.scenario.unfinished, call, "signal=KILL")
+        assert code == -signal.SIGKILL, (call, code, said)
+        return settled(folder, self.before)
+
+    def fail(self, call):
+        """The state that is left where the call fails."""
+        folder = self.folder()
+        fault = f"error={FAULTS.get(call.name, 'ENOSPC')}"
+        code, said = struck(folder, self.scenario.unfinished, call, fault)
+        assert code in {0, 1}, (call, code, said)
+        assert (code == 0) == (said == ""), (call, said)
+        return f"exit code {code}: {settled(folder, self.before)}"
+
+    def overtake(self, call, unfinished):
+        """The state that is left where another run comes and goes at this call."""
+        folder = self.folder()
+        inject = f"inject={call.name}:signal=STOP:when={call.number}"
+        stopped = Traced(folder, self.scenario.unfinished, "-e", inject)
+        assert stopped.is_stopped(), call
+        try:
+            release(folder, unfinished)
+            other = "the other released"
+        except hr.errors.HedgerowError as error:
+            other = f"the other was refused ({type(error).__name__})"
+        stopped.proceed()
+        code, said = stopped.ended()
+        stopped.log.unlink()
+        assert code in {0, 1, 2}, (call, code, said)
+        return f"{other}, exit code {code}: {settled(folder, self.before)}"
+
+
+def sample(calls, most):
+    """So many calls, evenly spread over the files and what is done with them."""
+    first = list({(call.name, call.about): call for call in reversed(calls)}.values())[::-1]
+    if len(first) <= most:
+        return first
+    return [first[int((k + 0.5) * len(first) / most)] for k in range(most)]
+
+
+def main(*wanted):
+    """Strike every call of every scenario (or of those named), and print what was left: hours.
+
+    ``python -c "from tests.release import strikes; strikes.main()"``.
+    """
+    for name, scenario in SCENARIOS.items():
+        for way, strike in WAYS.items():
+            if wanted and f"{name}, {way}" not in wanted:
+                continue
+            with TemporaryDirectory() as place:
+                strikes = Strikes(scenario, Path(place))
+                states = Counter(strike(strikes, call) for call in strikes.calls)
+            sys.stdout.write(f"{name}, {way}: {len(strikes.calls)} calls\n")
+            for state, times in states.most_common():
+                sys.stdout.write(f"  {times:5} {state}\n")
+            sys.stdout.flush()
+
+
+WAYS = {
+    "kill": Strikes.kill,
+    "fail": Strikes.fail,
+    "another release": lambda strikes, call: strikes.overtake(call, REFUSE),
+    "another resume": lambda strikes, call: strikes.overtake(call, RESUME),
+}

@@ -1,0 +1,53 @@
+"""A release that is struck at any system call is finished by the next run: one noise, one charge.
+
+`tests.release.strikes.main` strikes them all; here some of each file are.
+"""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.release.strikes import SCENARIOS, WAYS, Strikes, sample
+
+MOST = {"release": 8}
+OTHERWISE = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tracing():
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not here")
+    nothing = ["strace", "-o", "/dev/null", sys.executable, "-c", ""]
+    if subprocess.run(nothing, capture_output=True, check=False).returncode:
+        pytest.skip("tracing is not permitted here")
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def strikes(request, tmp_path_factory):
+    return request.param, Strikes(SCENARIOS[request.param], tmp_path_factory.mktemp("strikes"))
+
+
+@pytest.mark.xdist_group("strikes")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_that_is_struck_at_a_call_is_finished_with_one_noise_and_one_charge(strikes, way):
+    name, scenario = strikes
+    states = [
+        WAYS[way](scenario, call) for call in sample(scenario.calls, MOST.get(name, OTHERWISE))
+    ]
+    assert all(states)
+
+
+def test_the_calls_that_are_struck_are_those_of_key_seal_charge_files_and_rename(strikes):
+    """A tracer that saw none of them would strike nothing."""
+    name, scenario = strikes
+    about = {(call.name, call.about) for call in scenario.calls}
+    removal = {("unlink", "out.staging/staging.json"), ("rmdir", "out.staging")}
+    assert removal <= about
+    if "appeared" not in name:
+        assert ("rename", "out.staging/content") in about
+        assert ("unlink", "out.staging/release.key") in about
+    if name in {"release", "discard"}:
+        assert ("rename", "out.staging/staging.json.unfinished") in about
+        assert {"ledger.sqlite", "ledger.sqlite-journal"} <= {place for _, place in about}
