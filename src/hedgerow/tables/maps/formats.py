@@ -24,7 +24,7 @@ from shapely.geometry import shape
 
 from hedgerow.errors import HedgerowError, MachineError, TableError
 from hedgerow.machine import check_plain
-from hedgerow.tables.maps.geometry import MOST_BYTES, Areas, Crs, NoMap, from_wkb
+from hedgerow.tables.maps.geometry import MOST_BYTES, MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
 from hedgerow.tables.maps.geopackage import read_geopackage
 from hedgerow.tables.maps.shapefile import read_shapefile
 from hedgerow.tables.sources.parquet_pages import bytes_of_chunk
@@ -98,7 +98,7 @@ def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
         HedgerowError: of that kind: they tell none, or two, or the file is too large.
     """
     if path.stat().st_size > MOST_BYTES:
-        raise fault(f"{subject} is larger than 2 GB; simplify it first")
+        raise fault(f"{subject} is larger than 1 GB; simplify it first")
     with path.open("rb") as file:
         start = file.read(100)
     if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
@@ -191,9 +191,11 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
         for number in range(about.num_row_groups):
             group = about.row_group(number)
             size += group.num_rows * 16
-            size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_BYTES)
-        if size > MOST_BYTES:
-            raise NoMap(f"its column {name!r} unpacks to {size / 1e9:,.1f} GB; simplify it first")
+            size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_UNPACKED)
+        if size > MOST_UNPACKED:
+            raise NoMap(
+                f"its column {name!r} may unpack to {size / 1e9:,.2f} GB; simplify it first"
+            )
         values: list[Any] = opened.read(columns=[name]).column(name).to_pylist()
     return values
 

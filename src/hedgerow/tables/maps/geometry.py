@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import MachineError
 
-MOST_BYTES = 1 << 31
-"""Of a file, and of what it unpacks to: a larger one is refused before it fills the memory."""
+MOST_BYTES = 1 << 30
+"""Of a file."""
+MOST_GIVEN = 20_000_000
+"""Points of all areas."""
+MOST_UNPACKED = 32 * MOST_GIVEN
+"""Bytes of a column or part: so many points with heights and measures."""
 MOST_CRS = 1 << 16
 """Letters of what a file says of its coordinates."""
 POLYGON, MULTIPOLYGON = 3, 6

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hedgerow.tables.maps.geometry import MOST_BYTES, Areas, Crs, NoMap, from_wkb
+from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
 
 ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 """Bytes of the bounds before a geometry, by three bits of its flags."""
@@ -63,7 +63,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     file.execute("PRAGMA trusted_schema = OFF")
     file.execute("PRAGMA temp_store = MEMORY")
     file.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES >> 1)
+    file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
     file.set_authorizer(_allowed)
     return file
 
@@ -92,8 +92,8 @@ def _column(path: Path, table: str, name: str) -> Sequence[Any]:
     with closing(_opened(path)) as file:
         for (value,) in file.execute(f"SELECT {_quoted(name)} FROM {_quoted(table)}"):
             size += 64 + len(value) if isinstance(value, bytes | str) else 64
-            if size > MOST_BYTES:
-                raise NoMap(f"its column {name!r} has more than 2 GB; simplify it first")
+            if size > MOST_UNPACKED:
+                raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")
             found.append(value)
     return found
 

@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
-from hedgerow.tables.maps.geometry import MULTIPOLYGON, POLYGON, Areas
+from hedgerow.tables.maps.geometry import MOST_GIVEN, MULTIPOLYGON, POLYGON, Areas
 from hedgerow.tables.maps.shapes import GRID, MOST_AREAS, MOST_POINTS, Shapes
 from hedgerow.tables.maps.topology import Topology
-
-MOST_GIVEN = 20_000_000
-"""Points of all areas."""
 
 
 @dataclass(frozen=True, slots=True)

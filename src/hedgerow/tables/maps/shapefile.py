@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
 from hedgerow.machine import check_plain
-from hedgerow.tables.maps.geometry import MOST_BYTES, Areas, Crs, NoMap
+from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap
 
 HEADER = 100
 """Bytes before the records of .shp and .shx."""
@@ -68,8 +68,8 @@ def _part(path: Path, suffix: str) -> bytes | None:
     for name in (path.with_suffix(suffix), path.with_suffix(suffix.upper())):
         if name.exists():
             check_plain(name, f"its {suffix}", TableError)
-            if name.stat().st_size > MOST_BYTES:
-                raise NoMap(f"its {suffix} is larger than 2 GB; simplify it first")
+            if name.stat().st_size > MOST_UNPACKED:
+                raise NoMap(f"its {suffix} is larger than 0.6 GB; simplify it first")
             return name.read_bytes()
     return None
 

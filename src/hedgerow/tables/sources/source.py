@@ -308,6 +308,9 @@ def float_sql(source: Source, column: str, field: str) -> str:
     return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
+MOST_COLUMNS = 200
+"""Of a public list that are read."""
+
 Choice = Callable[[Sequence[str]], Sequence[str]]
 """What chooses columns from the names of all."""
 
@@ -348,6 +351,11 @@ def _listed(
         areas = replace(source_opened, is_public=not repeated)
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
+        if len(columns) > MOST_COLUMNS:
+            raise TableError(
+                f"{subject} has {len(columns):,} columns, and {MOST_COLUMNS} are the most that are "
+                f"read; leave out those that tell no areas"
+            )
         kinds = load(db, areas, columns)
         fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
         fractional = columns if numbers is True else fractional
