@@ -232,7 +232,8 @@ def elsewhere(name: str) -> Maker:
     """Parquet whose footer says that its columns lie in another file."""
 
     def make(folder: Path, other: Path) -> str:
-        pq.write_table(pa.table(LIST), folder / name, metadata_collector=(kept := []))
+        kept: list[pq.FileMetaData] = []
+        pq.write_table(pa.table(LIST), folder / name, metadata_collector=kept)
         kept[0].set_file_path(str(other / "people.parquet"))
         kept[0].write_metadata_file(str(folder / name))
         return name
@@ -329,7 +330,7 @@ MAPS: dict[str, Maker] = {
         "ALTER TABLE towns ADD COLUMN more AS (zeroblob(1000000000))"
     ),
     "GeoPackage beside journals": geopackage(wal=True),
-    "SQLite as GeoPackage": lambda folder, _other: (_sqlite(folder / "a.gpkg"), "a.gpkg")[1],
+    "SQLite as GeoPackage": text("a.gpkg", b"SQLite format 3\0" + bytes(4080)),
     "shapefile without its index": shapefile(without=".shx"),
     "shapefile whose table is the table": shapefile(links=".dbf"),
     "shapefile whose coordinates are told by a file": shapefile(prj="+init=BEYOND/people.csv:a"),
@@ -395,13 +396,19 @@ def _tar(path: Path) -> None:
         packed.addfile(member, io.BytesIO(_csv()))
 
 
-def _parts(folder: Path, _other: Path) -> str:
+def _lake(folder: Path, other: Path) -> str:
     """A lake of tables: a log that names files elsewhere."""
     log = folder / "lake" / "_delta_log"
     log.mkdir(parents=True)
-    added = {"add": {"path": str(_other / "people.parquet"), "size": 1, "dataChange": True}}
+    added = {"add": {"path": str(other / "people.parquet"), "size": 1, "dataChange": True}}
     (log / f"{0:020}.json").write_text(json.dumps(added))
     return "lake"
+
+
+def in_partition(folder: Path, _other: Path) -> str:
+    (folder / "town=a1").mkdir()
+    pl.DataFrame(LIST).write_parquet(folder / "town=a1" / "a.parquet")
+    return "town=a1/a.parquet"
 
 
 ICEBERG = {"format-version": 2, "location": "BEYOND", "snapshots": [{"manifest-list": "BEYOND/x"}]}
@@ -432,11 +439,7 @@ LISTS: dict[str, Maker] = {
     "a Parquet file with a pattern in its name": written(
         "[ab]?.parquet", pl.DataFrame(LIST).write_parquet
     ),
-    "a file in a folder like a partition": lambda folder, _other: (
-        (folder / "town=a1").mkdir(),
-        pl.DataFrame(LIST).write_parquet(folder / "town=a1" / "a.parquet"),
-        "town=a1/a.parquet",
-    )[-1],
+    "a file in a folder like a partition": in_partition,
     "SQLite as CSV": written("a.csv", _sqlite),
     "SQLite": written("a.sqlite", _sqlite),
     "DuckDB as CSV": written("a.csv", _duckdb),
@@ -460,7 +463,7 @@ LISTS: dict[str, Maker] = {
     "Arrow": written("a.arrow", lambda place: pa.feather.write_feather(pa.table(LIST), place)),
     "ORC": text("a.orc", b"ORC" + bytes(60)),
     "Avro": text("a.avro", b"Obj\x01" + bytes(60)),
-    "a lake of tables": _parts,
+    "a lake of tables": _lake,
     "Iceberg": text("a.json", json.dumps(ICEBERG)),
     "SPSS": text("a.sav", SPSS),
     "CSV as SPSS": text("a.sav", _csv()),

@@ -9,8 +9,9 @@ declared parts, too), and compares what it is about to make with what a map may 
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -73,18 +74,32 @@ def read_map(path: Path, subject: str, fault: type[HedgerowError] = TableError) 
     if not os.path.lexists(path):
         raise fault(f"{subject} does not exist; check its path")
     check_plain(path, subject, fault)
+    with _explained(subject, fault):
+        areas = _format(path, subject, fault).read(path)
+
+    def values(name: str) -> Sequence[Any]:
+        with _explained(subject, fault):
+            return areas.values(name)
+
+    return replace(areas, values=values)
+
+
+@contextmanager
+def _explained(subject: str, fault: type[HedgerowError]) -> Iterator[None]:
+    """Turn whatever a damaged file breaks into one sentence."""
     try:
         with np.errstate(invalid="ignore"):  # of coordinates that are no numbers
-            return _format(path, subject, fault).read(path)
+            yield
     except MemoryError:
         raise MachineError(f"cannot read {subject}: out of memory") from None
     except PermissionError:
         raise MachineError(f"no permission to read {subject}") from None
     except (NoMap, TableError) as error:
-        raise fault(f"{subject} cannot be read: {error}") from None
+        said = str(error) if subject in str(error) else f"{subject} cannot be read: {error}"
+        raise fault(said) from None
     except HedgerowError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file breaks on the way in
+    except Exception as error:  # noqa: BLE001 - whatever a library raises
         raise fault(
             f"{subject} cannot be read ({type(error).__name__}); it is damaged, or holds more "
             f"than {FORMATS} may"
@@ -153,8 +168,9 @@ def _json_crs(whole: dict[str, Any]) -> Crs:
     """Return the coordinate reference system: longitude and latitude, unless an old file says."""
     match whole.get("crs"):
         case {"type": "name", "properties": {"name": str(name)}}:
-            told = re.fullmatch(r"(?:urn:ogc:def:crs:)?(EPSG|OGC):[\w.]*:?(\w{1,12})", name)
-            return Crs.of_code(told[1], told[2]) if told else Crs()
+            told = re.fullmatch(r"(?:urn:ogc:def:crs:)?(EPSG|ESRI|OGC):[\w.]*:?(\w{1,12})", name)
+            if told is None or told[1] != "OGC":
+                return Crs.of_code(told[1], told[2]) if told else Crs()
     return Crs.of_code("EPSG", "4326")
 
 

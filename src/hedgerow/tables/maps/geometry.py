@@ -52,7 +52,13 @@ class Crs:
         """Return the system of well-known text, never one that another file defines."""
         if len(text) > MOST_CRS or re.search(r"\binit\s*=", text, re.IGNORECASE):
             return cls()
-        return cls._made(lambda crs: crs.from_wkt(text))
+
+        def made(crs: Any) -> Any:
+            told = crs.from_wkt(text)
+            known = told.to_authority()  # in full, where a shapefile has the names alone
+            return told if known is None else crs.from_authority(*known)
+
+        return cls._made(made)
 
     @classmethod
     def of_json(cls, given: Mapping[str, Any] | None) -> "Crs":
@@ -68,7 +74,8 @@ class Crs:
         except ImportError:
             raise MachineError("shapes need pyproj: pip install 'hedgerow[geo]'") from None
         try:
-            return cls(make(pyproj.CRS))
+            known = make(pyproj.CRS)
+            return cls(None if known.is_engineering else known)  # "undefined", in full
         except pyproj.exceptions.CRSError:
             return cls()
 
@@ -125,7 +132,8 @@ def from_wkb(values: Iterable[bytes | None]) -> NDArray[Any]:
     for value in given:
         if value is not None:
             _check_simple(value)
-    return shapely.from_wkb(given)
+    made: NDArray[Any] = shapely.from_wkb(given)
+    return made
 
 
 def _check_simple(data: bytes) -> None:

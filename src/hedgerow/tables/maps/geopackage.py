@@ -21,7 +21,7 @@ ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 """Bytes of the bounds before a geometry, by three bits of its flags."""
 EXTENDED = 32
 SCHEMA, CONTENTS, COLUMNS = "sqlite_master", "gpkg_contents", "gpkg_geometry_columns"
-SYSTEMS = "gpkg_spatial_ref_sys"
+SYSTEMS, COLUMNS_OF = "gpkg_spatial_ref_sys", "table_xinfo"
 
 
 def read_geopackage(path: Path) -> Areas:
@@ -41,19 +41,16 @@ def read_geopackage(path: Path) -> Areas:
             raise NoMap("it has no layer of features")
         table, own, system = layer
         _check_table(file, table)
-        with file_without_rows(file, table) as cursor:
-            names = [str(column[0]) for column in cursor.description]
+        columns = file.execute(f"PRAGMA {COLUMNS_OF}({_quoted(table)})").fetchall()
         crs = _crs(file, system)
+    if any(hidden for *_, hidden in columns):
+        raise NoMap(f"its layer {table!r} has a column that is computed, and not stored")
+    names = [name for _, name, *_ in columns]
     if own not in names:
         raise NoMap(f"its layer {table!r} has no geometry")
     values = partial(_column, path, table)
     geometry = from_wkb([_binary(value) for value in values(own)])
     return Areas(tuple(name for name in names if name != own), values, geometry, crs)
-
-
-def file_without_rows(file: sqlite3.Connection, table: str) -> "closing[sqlite3.Cursor]":
-    """Return a cursor over no row of a table."""
-    return closing(file.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0"))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -69,11 +66,13 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _allowed(
-    action: int, _first: str | None, _second: str | None, _database: str | None, inner: str | None
+    action: int, first: str | None, _second: str | None, _database: str | None, inner: str | None
 ) -> int:
     """Return whether a statement may do what it is about to; ``inner`` is a view or a trigger."""
-    may = action in {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ} and inner is None
-    return sqlite3.SQLITE_OK if may else sqlite3.SQLITE_DENY
+    may = action in {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ} or (
+        action == sqlite3.SQLITE_PRAGMA and first == COLUMNS_OF
+    )
+    return sqlite3.SQLITE_OK if may and inner is None else sqlite3.SQLITE_DENY
 
 
 def _check_table(file: sqlite3.Connection, name: str) -> None:
