@@ -78,7 +78,9 @@ class Traced:
             (own / "release.toml").write_bytes(spec(self.named[name], role))
             words[name] = ["plan", str(own / "release.toml")]
         self.place = {name: Path(words[name][1]).parent for name in words}
-        (folder / "commands.json").write_text(json.dumps({"warm-up": ["--help"], **words}))
+        (folder / "commands.json").write_text(
+            json.dumps({"warm-up": next(iter(words.values())), **words})
+        )
         for empty in ("home", "tmp", "cwd"):
             (folder / empty).mkdir()
         subprocess.run(
@@ -110,7 +112,7 @@ class Traced:
                 continue
             at = re.match(r"(?:AT_FDCWD|\d+)<([^>]*)>", told[2])
             for path in re.findall(r'"((?:[^"\\]|\\.)*)"', told[2])[: 1 if told[1] in OPENS else 2]:
-                whole = os.path.join(at[1] if at else self.folder / "cwd", path)  # noqa: PTH118
+                whole = os.path.normpath(Path(at[1] if at else self.folder / "cwd") / path)
                 if not any(whole == own or whole.startswith(f"{own}/") for own in self.allowed):
                     found.add(whole)
         return found
