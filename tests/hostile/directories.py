@@ -192,6 +192,14 @@ def bomb(name: str, rows: int = MANY, **values: Any) -> Edit:
     return in_file(name, lambda path: like(path, rows, **values))
 
 
+def bomb_of_the_plan(folder: Path) -> None:
+    """Many areas that are one, of which the plan says that they are many."""
+    bomb(DOMAIN)(folder)
+    manifest = manifest_of(folder)
+    manifest["plan"]["tree"]["axes"][0]["sizes"][-1] = MANY
+    sealed(folder, manifest)
+
+
 def with_rows(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     table = change(pq.read_table(path))
     pq.write_table(table, path, compression="zstd", store_schema=False)
@@ -347,6 +355,7 @@ PARQUET: dict[str, Edit] = {
     "40 million counts": bomb(COUNTS),
     "40 million noisy counts": bomb(NOISY),
     "40 million areas": bomb(DOMAIN),
+    "40 million areas, as the plan says": bomb_of_the_plan,
     "40 million totals": bomb("counts/cuboid=0.parquet"),
     "21 counts": bomb(COUNTS, 21),
     "a long code in each row": in_file(

@@ -15,23 +15,16 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli import commands, terminal
-from hedgerow.errors import MachineError, ReleaseError
+from hedgerow.errors import MachineError, ReleaseError, TableError
 from hedgerow.release import preflight as memory
 from hedgerow.release.directory import parquet_file
 from hedgerow.release.directory.manifest import MOST_BYTES, read_manifest
-from hedgerow.release.directory.parquet_file import (
-    DICTIONARY,
-    TEXT,
-    WHOLE,
-    Layout,
-    longest_entry,
-    pages,
-    read_parquet,
-)
+from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
 from hedgerow.release.directory.stored import read_nodes, read_stored
 from hedgerow.release.page import carried as blocks
 from hedgerow.release.page import report
 from hedgerow.release.release import read_release
+from hedgerow.tables.sources.parquet_pages import DICTIONARY, longest_entry, pages
 from tests.hostile import directories
 from tests.hostile.commands import ran
 from tests.hostile.directories import EDITS, HARMLESS, honest
@@ -43,6 +36,7 @@ pytestmark = pytest.mark.xdist_group("forged")  # one process walks them all
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 PATIENCE = 300  # seconds, for a machine that does much else
 MOST_MEGABYTES = 160
+MOST = 1 << 24  # bytes of a dictionary
 LONGEST = 1600  # letters of a line
 
 
@@ -238,7 +232,9 @@ def test_the_headers_of_pages_are_what_the_writer_wrote(tmp_path, version, compr
                 seen |= {(page.kind, page.encoding) for page in found}
                 if column == 0:
                     here = words[group * 20_000 : (group + 1) * 20_000]
-                    assert longest_entry(file, found[0], chunk.compression) <= max(map(len, here))
+                    assert longest_entry(file, found[0], chunk.compression, MOST) <= max(
+                        map(len, here)
+                    )
     assert len(seen) >= 3, "dictionaries, and plain pages after them"
 
 
@@ -249,11 +245,11 @@ def test_the_longest_text_of_a_dictionary_is_found(tmp_path):
     with (tmp_path / "x.parquet").open("rb") as file:
         start = chunk.dictionary_page_offset
         first = next(pages(file, start, start + chunk.total_compressed_size))
-        assert longest_entry(file, first, chunk.compression) == 199
-        with pytest.raises(ReleaseError, match="no page"):
-            longest_entry(file, replace(first, values=first.values + 1), chunk.compression)
-        with pytest.raises(ReleaseError, match="larger than any"):
-            longest_entry(file, replace(first, size=1 << 30), chunk.compression)
+        assert longest_entry(file, first, chunk.compression, MOST) == 199
+        with pytest.raises(TableError, match="no page"):
+            longest_entry(file, replace(first, values=first.values + 1), chunk.compression, MOST)
+        with pytest.raises(TableError, match="larger than any"):
+            longest_entry(file, replace(first, size=1 << 30), chunk.compression, MOST)
 
 
 def test_bytes_that_are_no_header_are_no_page(tmp_path):
@@ -261,7 +257,7 @@ def test_bytes_that_are_no_header_are_no_page(tmp_path):
     rng = np.random.default_rng(6)
     for length in [0, 1, 5, 40, 4_000] * 40:
         (tmp_path / "x").write_bytes(bytes(rng.integers(0, 256, length, dtype=np.uint8)))
-        with (tmp_path / "x").open("rb") as file, pytest.raises(ReleaseError, match="no page"):
+        with (tmp_path / "x").open("rb") as file, pytest.raises(TableError, match="no page"):
             list(pages(file, 0, length + 1))
 
 
@@ -316,7 +312,7 @@ def test_what_the_terminal_shows_is_seen_whoever_forgot_to_look():
 
 def test_structures_that_are_nested_too_deeply_are_no_page(tmp_path):
     (tmp_path / "x").write_bytes(b"\x1c" * 5_000)
-    with (tmp_path / "x").open("rb") as file, pytest.raises(ReleaseError, match="no page"):
+    with (tmp_path / "x").open("rb") as file, pytest.raises(TableError, match="no page"):
         list(pages(file, 0, 10_000))
 
 
@@ -326,7 +322,7 @@ def test_a_page_that_ends_past_its_chunk_is_no_page(tmp_path):
     start = chunk.data_page_offset
     with (tmp_path / "x.parquet").open("rb") as file:
         assert len(list(pages(file, start, start + chunk.total_compressed_size))) == 1
-        with pytest.raises(ReleaseError, match="no page"):
+        with pytest.raises(TableError, match="no page"):
             list(pages(file, start, start + chunk.total_compressed_size - 1))
 
 

@@ -4,7 +4,9 @@ A map needs every area, so counts of 0 are rows, too, with their intervals. Wher
 measured of one, as it lies below a count of 0 and the plan measures survivors, it has no interval.
 """
 
+import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
 from hedgerow.export.released import column_codes, library, one_table
@@ -43,7 +47,7 @@ class GeoParquet:
     none, and those of records without an area (``not_stated``) need not be listed there.
 
     Attributes:
-        shapes: a public file of areas: GeoParquet, or what GDAL reads: GeoJSON, GeoPackage, ….
+        shapes: a public file of areas: GeoParquet, GeoJSON, GeoPackage or a shapefile.
         level: a cuboid by its name in the plan; the released table unless given.
         key: the column of ``shapes`` with the codes; called like the table's unless given.
         column: the table's column with these codes; unless given the one called like ``key``, or
@@ -69,21 +73,21 @@ class GeoParquet:
         Raises:
             ReleaseError: another suffix, no such table or column, shapes that cannot be read, two
                 shapes of one code, a code without a shape, or more than 2²² rows.
-            MachineError: geopandas is missing, or the disk is full.
+            MachineError: shapely or pyproj is missing, or the disk is full.
         """
         if output.suffix.lower() not in SUFFIXES:
             raise ReleaseError(f"the file must end in {' or '.join(SUFFIXES)}, got {output.name!r}")
-        library("pyogrio", "geo")
-        geopandas = library("geopandas", "geo")
+        library("shapely", "geo")
+        library("pyproj", "geo")
         tree = release.plan.tree
         frame = one_table(release, self.level)
         codes = [name for name in column_codes(release.plan) if name in frame.columns]
-        reading = import_module("hedgerow.tables.maps.reading")
+        formats = import_module("hedgerow.tables.maps.formats")
         place = Path(self.shapes)
         if not place.is_file():
             raise ReleaseError(f"there are no shapes in {str(place)!r}")
-        given = reading.read_areas(place, f"the file of shapes {str(place)!r}", ReleaseError)
-        column, key = self._columns(codes, [name for name in given.columns if name != GEOMETRY])
+        given = formats.read_map(place, f"the file of shapes {str(place)!r}", ReleaseError)
+        column, key = self._columns(codes, given.names)
         if not self.listed:
             frame = every_row(release, self.level)
         if self.names:
@@ -103,18 +107,16 @@ class GeoParquet:
                 f"shapes: name the column with the codes, or a file that has all areas"
             )
         geometry = [shapes.get(code) for code in frame[column]]
-        whole = geopandas.GeoDataFrame(
-            frame.to_dict(as_series=False), geometry=geometry, crs=given.crs
-        )
+        whole = _with_shapes(frame, geometry, given.crs.to_json())
         part = output.with_name(f".{os.getpid()}.{output.name}")
         with machine_errors(f"cannot write {str(output)!r}"):
             try:
-                whole.to_parquet(part, index=False)
+                pq.write_table(whole, part)
                 part.replace(output)
             finally:
                 part.unlink(missing_ok=True)
 
-    def _columns(self, codes: list[str], given: list[str]) -> tuple[str, str]:
+    def _columns(self, codes: list[str], given: Sequence[str]) -> tuple[str, str]:
         """Return the column of the table and that of the shapes that have the same codes."""
         for name, there, what in (
             (self.column, codes, "the table has no code column"),
@@ -178,19 +180,27 @@ def no_places(tree: Tree, column: str) -> list[str]:
 
 
 def _shapes(given: Any, key: str) -> dict[str, Any]:
-    """Return code → geometry; codes that are whole numbers in the file are read as text.
-
-    Whole numbers are floats where a shape has no code; such a shape is no area of ours.
+    """Return code → geometry; of rows without a code, which are no area of ours, none.
 
     Publishers list areas that are no place ("no usual address") without a geometry: None.
     """
     shapes: dict[str, Any] = {}
-    for given_code, shape in zip(given[key], given[GEOMETRY], strict=True):
-        is_whole = isinstance(given_code, float) and given_code.is_integer()
-        code = str(int(given_code) if is_whole else given_code)
-        if given_code is None or given_code != given_code:  # noqa: PLR0124 - no number is NaN
+    for code, shape in zip(given.codes(key), given.geometry, strict=True):
+        if code is None:
             continue
         if code in shapes:
             raise ReleaseError(f"the code {shorten(code, 40)!r} has two shapes in the shapes")
         shapes[code] = shape
     return shapes
+
+
+def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: dict[str, Any] | None) -> pa.Table:
+    """Return a table with a geometry for each row, and what GeoParquet 1.0 says of it."""
+    shapely = import_module("shapely")
+    there = [shape for shape in geometry if shape is not None]
+    names = {f"{shape.geom_type}{' Z' * shape.has_z}" for shape in there}
+    column = {"encoding": "WKB", "geometry_types": sorted(names), "crs": crs}
+    facts = {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}
+    written = pa.array(shapely.to_wkb(geometry, flavor="iso"), pa.binary())
+    table = frame.to_arrow().append_column(GEOMETRY, written)
+    return table.replace_schema_metadata({"geo": json.dumps(facts)})

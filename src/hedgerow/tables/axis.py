@@ -277,22 +277,20 @@ class Axis:
         Coarser areas are drawn as the sum of those below them.
 
         Args:
-            path: of a public file: GeoParquet, GeoJSON, GeoPackage, or what else GDAL reads, with
-                all areas of one level.
+            path: of a public file with all areas of one level: GeoParquet, GeoJSON, GeoPackage or
+                a shapefile.
             key: its column of codes; by default the one called like a level or its column.
 
         Raises:
             TableError: the file cannot be read, lacks areas, or has shapes that are no areas.
-            MachineError: geopandas is missing.
+            MachineError: shapely or pyproj is missing.
         """
         if self.product is not None:
             raise TableError(f"axis {self.name!r} is made of several columns, and has no shapes")
         try:
             reading = import_module("hedgerow.tables.maps.reading")
         except ImportError:
-            raise MachineError(
-                "shapes need geopandas and pyogrio: pip install 'hedgerow[geo]'"
-            ) from None
+            raise MachineError("shapes need shapely: pip install 'hedgerow[geo]'") from None
         placeless = [self.is_not_stated(level) for level in range(1, self.depth + 1)]
         codes = reading.AreaCodes(self.columns, self.labels, placeless)
         return replace(self, shapes=reading.read_shapes(path, codes, key))

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sqlite3
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,7 @@ from hedgerow.tables.sources import database
 from hedgerow.tables.sources import database as query
 from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
 from hedgerow.tables.sources.files import HEADER_BYTES
-from hedgerow.tables.sources.source import as_arrow
+from hedgerow.tables.sources.source import as_arrow, open_source
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told
 
@@ -446,3 +447,49 @@ def test_a_file_we_may_not_read_is_a_failure_of_the_machine(monkeypatch, tmp_pat
     monkeypatch.setattr(Path, "open", denied)
     with pytest.raises(MachineError, match="no permission to read the table"):
         read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet"])
+def test_a_small_list_that_stands_for_much_is_refused_before_it_is_read(
+    tmp_path, monkeypatch, name
+):
+    """A code of 1,000 letters, 20,000 times: 20 MB in 50 kB."""
+    path, codes = tmp_path / name, pl.DataFrame({"town": ["x" * 1000] * 20_000})
+    if name.endswith("gz"):
+        path.write_bytes(gzip.compress(codes.write_csv().encode()))
+    else:
+        codes.write_parquet(path)
+    assert path.stat().st_size < 50_000
+    assert len(read_areas(path, ["town"])) == 20_000
+    source = sys.modules["hedgerow.tables.sources.source"]
+    monkeypatch.setattr(source, "usable_memory", lambda: 80_000_000)
+    monkeypatch.setattr(source, "_rows", None)
+    with pytest.raises(MachineError, match=r"takes 0\.0 GB, and with 0\.1 GB of memory"):
+        read_areas(path, ["town"])
+
+
+def test_a_list_of_very_many_columns_is_refused_before_a_row_is_read(tmp_path, monkeypatch):
+    columns = {f"c{i}": ["a"] for i in range(201)}
+    pl.DataFrame(columns).write_csv(tmp_path / "wide.csv")
+    assert len(read_areas(tmp_path / "wide.csv", list(columns)[:200])) == 1
+    monkeypatch.setattr(sys.modules["hedgerow.tables.sources.source"], "load", None)
+    for chosen in (None, list, list(columns)):
+        with pytest.raises(TableError, match=r"has 201 columns, and 200 are the most"):
+            read_areas(tmp_path / "wide.csv", chosen)
+    with pytest.raises(TableError, match="has 201 columns"):
+        Axis.from_product("p", [tmp_path / "wide.csv"], ["detail"])
+
+
+def test_a_database_opens_the_file_that_was_asked_for_and_no_other(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    with open_database() as db, open_source(db, tmp_path / "a.csv", "it") as source:
+        source.load([0])
+        assert db.execute("FROM loaded").fetchall() == [("1",)]
+        for door in ("read_csv('{}/b.csv')", "read_text('{}/b.csv')", "glob('{}/*')"):
+            with pytest.raises(duckdb.PermissionException):
+                db.execute(f"FROM {door.format(tmp_path)}").fetchall()
+        for change in ("SET enable_external_access = true", f"ATTACH '{tmp_path}/c.db'",
+                       f"COPY loaded TO '{tmp_path}/c.csv'", "INSTALL httpfs"):  # fmt: skip
+            with pytest.raises(duckdb.Error):
+                db.execute(change)

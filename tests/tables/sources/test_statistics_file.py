@@ -179,3 +179,16 @@ def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(statistics_file, "import_module", absent)
     with pytest.raises(TableError, match=r"pip install 'hedgerow\[stats\]'"):
         counted(path)
+
+
+def test_a_small_file_of_long_texts_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
+    """Ten thousand equal texts of 10,000 letters: packed in kilobytes, 100 MB in memory."""
+    monkeypatch.setattr(statistics_file, "VALUES", 20_000)
+    frame = pl.DataFrame({"town": ["x" * 10_000] * 1_000, "n": [1.0] * 1_000})
+    pyreadstat.write_sav(frame.to_pandas(), tmp_path / "t.zsav", compress=True)
+    assert (tmp_path / "t.zsav").stat().st_size < 200_000
+    opened = statistics_file.StatisticsFile.open(tmp_path / "t.zsav", "it")
+    sizes = [len(chunk) for chunk in opened.chunks([0, 1])]
+    assert sum(sizes) == 1_000
+    assert 100 < max(sizes) < 210
+    assert [len(chunk) for chunk in opened.chunks([1])] == [1_000]

@@ -5,12 +5,10 @@ page is read, columns, rows and bytes are compared with what the tree has room f
 footer, and the headers of all pages, which say what reading them takes.
 """
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import polars as pl
 import pyarrow as pa
@@ -19,154 +17,13 @@ import pyarrow.parquet as pq
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.release.directory.manifest import part_files
 from hedgerow.release.preflight import available_memory
+from hedgerow.tables.sources.parquet_pages import (
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    bytes_of_chunk,
+)
 from hedgerow.text import visible
-
-# The pages of a Parquet file, told by their own headers before any is read.
-#
-# A footer says how large its columns are, and whoever wrote it may say anything. What a reader will
-# allocate is in the header of each page: the size of what it holds, how many values, and their
-# encoding. (Apache Parquet, ``parquet.thrift``: PageHeader; Thrift's compact protocol.)
-
-HEADER_BYTES = 1 << 14
-MOST_DEPTH = 8
-MOST_DICTIONARY = 1 << 24
-"""Bytes of a dictionary: our writer ends one at a megabyte."""
-
-PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
-ENCODINGS = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
-"""Those that our writer knows; others make much of little (a delta of long prefixes)."""
-DATA, DICTIONARY, DATA_2 = 0, 2, 3
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What the header of a page says.
-
-    Attributes:
-        kind: data, dictionary, or data of the second kind.
-        size: bytes of what it holds, once that is not compressed.
-        packed: bytes in the file.
-        values: how many.
-        encoding: of the values.
-        at: where its bytes begin in the file.
-    """
-
-    kind: int
-    size: int
-    packed: int
-    values: int
-    encoding: int
-    at: int
-
-
-def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
-    """Yield the pages between two places of a file.
-
-    Raises:
-        ReleaseError: what is there is no page, or is larger than its place.
-    """
-    while start < stop:
-        file.seek(start)
-        head = _Compact(file.read(HEADER_BYTES))
-        facts = head.struct()
-        kind, size, packed = (facts.get(field, -1) for field in (1, 2, 3))
-        about = facts.get({DATA: 5, DICTIONARY: 7, DATA_2: 8}.get(kind, 0))
-        if not isinstance(about, dict):
-            raise _no_page()
-        values, encoding = about.get(1, -1), about.get(4 if kind == DATA_2 else 2, -1)
-        at = start + head.at
-        numbers = (kind, size, packed, values, encoding)
-        if not all(isinstance(number, int) and number >= 0 for number in numbers):
-            raise _no_page()
-        start = at + packed
-        if start > stop:
-            raise _no_page()
-        yield Page(kind, size, packed, values, encoding, at)
-
-
-def longest_entry(file: IO[bytes], page: Page, codec: str) -> int:
-    """Return the bytes of the longest text in a dictionary.
-
-    Raises:
-        ReleaseError: it is larger than any of ours, or is none.
-    """
-    if page.size > MOST_DICTIONARY:
-        raise ReleaseError(f"a dictionary of {page.size:,} bytes is larger than any of a release's")
-    file.seek(page.at)
-    data = file.read(page.packed)
-    try:
-        if codec != "UNCOMPRESSED":
-            data = pa.Codec(codec.lower()).decompress(data, page.size).to_pybytes()
-        at = longest = 0
-        for _ in range(page.values):
-            (length,) = struct.unpack_from("<I", data, at)
-            at, longest = at + 4 + length, max(longest, length)
-    except (pa.ArrowException, ValueError, OSError, struct.error):
-        raise _no_page() from None
-    return longest
-
-
-class _Compact:
-    """Bytes of Thrift's compact protocol, of which whole numbers and structures are kept."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a structure by their numbers."""
-        if depth > MOST_DEPTH:
-            raise _no_page()
-        fields: dict[int, Any] = {}
-        field = 0
-        while head := self._byte():
-            field = field + (head >> 4) if head >> 4 else _signed(self._number())
-            fields[field] = self._value(head & 15, depth)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in {1, 2}:
-            return kind == 1
-        if kind == 3:
-            return self._byte()
-        if kind in {4, 5, 6}:
-            return _signed(self._number())
-        if kind == 7:
-            return self._skip(8)
-        if kind == 8:
-            return self._skip(self._number())
-        if kind == 12:
-            return self.struct(depth + 1)
-        raise _no_page()  # no header has lists, sets or maps
-
-    def _byte(self) -> int:
-        if self.at >= len(self.data):
-            raise _no_page()
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _number(self) -> int:
-        number = 0
-        for place in range(0, 70, 7):
-            byte = self._byte()
-            number |= (byte & 127) << place
-            if byte < 128:
-                return number
-        raise _no_page()
-
-    def _skip(self, size: int) -> None:
-        self.at += size
-        if self.at > len(self.data):
-            raise _no_page()
-
-
-def _signed(number: int) -> int:
-    """Of a number in zigzag order."""
-    return (number >> 1) ^ -(number & 1)
-
-
-def _no_page() -> ReleaseError:
-    return ReleaseError("it holds something that is no page of a Parquet file of ours")
-
 
 TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
@@ -175,6 +32,10 @@ MOST_FOOTER = 1 << 26
 SURELY_FREE = 1 << 20
 """Bytes of memory for which the machine is not asked how much it has."""
 MOST_COLUMNS = 64 * 64
+MOST_DICTIONARY = 1 << 24
+"""Bytes of a dictionary: our writer ends one at a megabyte."""
+ENCODINGS = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
+"""Those that our writer knows; others make much of little (a delta of long prefixes)."""
 BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
 """In memory; of a text beside its letters."""
 
@@ -275,7 +136,8 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except HedgerowError as error:
-        raise type(error)(f"{name}: {error}" if name not in str(error) else str(error)) from None
+        kind = MachineError if isinstance(error, MachineError) else ReleaseError
+        raise kind(f"{name}: {error}" if name not in str(error) else str(error)) from None
     except MemoryError as error:
         raise MachineError(f"{name} cannot be read: out of memory") from error
     except PermissionError as error:
@@ -329,22 +191,8 @@ def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> list[int]:
             here, size = about.row_group(group), 0
             for column, kind in enumerate(layout.columns.values()):
                 size += here.num_rows * BYTES_A_VALUE[kind]
-                size += _bytes_of_chunk(file, here.column(column), here.num_rows, kind)
+                size += bytes_of_chunk(
+                    file, here.column(column), here.num_rows, MOST_DICTIONARY, ENCODINGS
+                )
             needed.append(size)
     return needed
-
-
-def _bytes_of_chunk(file: IO[bytes], chunk: pq.ColumnChunkMetaData, rows: int, kind: Kind) -> int:
-    """Return the bytes of a chunk's pages, a dictionary's texts as often as they may occur."""
-    offsets = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)  # 0: there is none
-    start = min((offset for offset in offsets if offset > 0), default=0)
-    longest, coded, size = 0, 0, 0
-    for page in pages(file, start, start + chunk.total_compressed_size):
-        if page.kind == DICTIONARY:
-            longest = longest_entry(file, page, chunk.compression) if kind is TEXT else 0
-        elif page.values > rows or page.encoding not in ENCODINGS:
-            raise ReleaseError("it has a page that is none of ours")
-        elif page.encoding != PLAIN:
-            coded += page.values
-        size += page.size
-    return size + min(coded, rows) * longest

@@ -29,6 +29,7 @@ from hedgerow.release.directory.manifest import (
     MANIFEST,
     check_plain,
     file_names,
+    part_files,
     read_manifest,
 )
 from hedgerow.release.directory.measurements import (
@@ -58,6 +59,9 @@ from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
 from hedgerow.tables.tree import Levels, Tree
 
 MOST_AXES = 64
+FEW_AREAS, AREAS_A_BYTE = 1 << 21, 64
+"""Areas that any list may have; of a longer one so many a byte, as they are different: our writer
+needs 0.4 bytes for each of a running number, and 0.04 for each of a regular grid."""
 NODE = "\0node"
 """A column beside those of codes, which cannot be called that."""
 
@@ -271,7 +275,13 @@ def _axis(folder: Path, described: Mapping[str, Any]) -> Axis:
     name, levels, is_attribute = described["name"], described["levels"], "attribute" in described
     names = described["columns"] if "told" in described else levels
     layout = Layout(dict.fromkeys(names, TEXT), described["sizes"][-1])
-    areas = read_parquet(folder, f"domain/{name}.parquet", layout)
+    file, leaves = f"domain/{name}.parquet", described["sizes"][-1]
+    size = sum(path.stat().st_size for path in part_files(folder, file))
+    if leaves > max(FEW_AREAS, AREAS_A_BYTE * size):
+        raise ReleaseError(
+            f"{file} has {size:,} bytes, too few for the {leaves:,} different areas of the plan"
+        )
+    areas = read_parquet(folder, file, layout)
     if "told" in described:
         return Axis.from_leaves(name, areas, levels, described["told"], attribute=is_attribute)
     options = {key: described[key] for key in ("columns", "not_stated", "from_table")}

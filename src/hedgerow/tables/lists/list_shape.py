@@ -96,6 +96,7 @@ class ListShape:
         full = self.frame.filter(pl.col(leaf).is_not_null())
         told = [c for c in self.columns if c.text == leaf or self._may_be_level(c, full, leaf)]
         rows = full.select(c.text for c in told).unique(leaf, maintain_order=True)
+        rows = rows.select(pl.all().rank("dense"))  # numbers are compared faster than texts
         sizes = {c.text: rows[c.text].n_unique() for c in told}
         own = [c.text for c in told if sizes[c.text] == sizes[leaf] and c.text != leaf]
         left_out = {text: f"has the areas of {leaf}" for text in own if self._is_code(text)}

@@ -1,10 +1,7 @@
-"""Shapes of areas from a public file: GeoParquet, GeoJSON, GeoPackage, and what else GDAL reads."""
+"""Shapes of the areas of an axis, from a public file."""
 
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +10,12 @@ import polars as pl
 import shapely
 from numpy.typing import NDArray
 
-from hedgerow.errors import HedgerowError, MachineError, TableError, did_you_mean, shorten
-from hedgerow.machine import check_plain
+from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.maps.drawn import Rings, shapes_of
+from hedgerow.tables.maps.formats import read_map
+from hedgerow.tables.maps.geometry import MOST_GIVEN, MULTIPOLYGON, POLYGON, Areas
 from hedgerow.tables.maps.shapes import GRID, MOST_AREAS, MOST_POINTS, Shapes
 from hedgerow.tables.maps.topology import Topology
-
-MOST_GIVEN = 20_000_000
-MOST_BYTES = 1 << 31
-"""Of the file and its points: a larger one is refused before it fills the memory."""
-
-GEOMETRY = "geometry"
-PARQUET = (".parquet", ".geoparquet")
-POLYGONS = (3, 6)
-"""shapely's numbers for polygons and multipolygons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +49,9 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
         MachineError: a library is missing, or there is not enough memory.
     """
     subject = f"the file of shapes {shorten(str(path), 200)!r}"
-    given = read_areas(Path(path), subject)
-    level, key = _level(given, codes, key, subject)
-    shapes, labels = dict(zip(map(str, given[key]), given[GEOMETRY], strict=True)), codes.labels
+    given = read_map(Path(path), subject)
+    level, known = _level(given, codes, key, subject)
+    shapes, labels = dict(zip(known, given.geometry, strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
     _check(own, labels[level - 1], codes.placeless[level - 1], subject)
     polygons = np.array(own, dtype=object)
@@ -106,60 +95,17 @@ def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
     )
 
 
-def read_areas(path: Path, subject: str, fault: type[HedgerowError] = TableError) -> Any:
-    """Return a public file of areas as a frame of geopandas, its shapes in `GEOMETRY`.
-
-    Args:
-        path: of the file.
-        subject: how messages name it.
-        fault: the error that is raised where it has no shapes or cannot be read.
-
-    Raises:
-        MachineError: geopandas is missing, memory is short, or reading is not permitted.
-    """
-    if not os.path.lexists(path):
-        raise fault(f"{subject} does not exist; check its path")
-    check_plain(path, subject, fault)
-    if path.stat().st_size > MOST_BYTES:
-        raise fault(f"{subject} is larger than 2 GB; simplify it first")
-    try:
-        import_module("pyogrio")
-        geopandas = import_module("geopandas")
-    except ImportError:
-        raise MachineError(
-            "shapes need geopandas and pyogrio: pip install 'hedgerow[geo]'"
-        ) from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if path.suffix.lower() in PARQUET:
-                read = geopandas.read_parquet(path)
-                own = read.geometry.name
-                return read if own == GEOMETRY else read.rename_geometry(GEOMETRY)
-            read = geopandas.read_file(path, engine="pyogrio")
-    except MemoryError:
-        raise MachineError(f"cannot read {subject}: out of memory") from None
-    except PermissionError:
-        raise MachineError(f"no permission to read {subject}") from None
-    except Exception as error:  # noqa: BLE001 - GDAL has as many as it has formats
-        raise fault(
-            f"{subject} cannot be read ({type(error).__name__}); give GeoParquet, GeoJSON, "
-            f"GeoPackage or a shapefile"
-        ) from None
-    if GEOMETRY not in read.columns:
-        raise fault(f"{subject} has no geometry; name a file of areas")
-    return read
-
-
-def _level(given: Any, codes: AreaCodes, key: str | None, subject: str) -> tuple[int, str]:
+def _level(
+    given: Areas, codes: AreaCodes, key: str | None, subject: str
+) -> tuple[int, list[str | None]]:
     """Return the finest level of which the file has all codes, and its column of them."""
-    there = [str(name) for name in given.columns if name != GEOMETRY]
+    there = given.names
     if key is not None and key not in there:
         raise TableError(
             f"{subject} has no column {shorten(key, 80)!r}; it has "
             f"{shorten(', '.join(there), 300)}{did_you_mean(key, there)}"
         )
-    if not len(given):
+    if not len(given.geometry):
         raise TableError(f"{subject} is empty; it needs one shape an area")
     lacking: list[tuple[int, str]] = []
     levels = list(enumerate(zip(codes.columns, codes.labels, strict=True), start=1))
@@ -167,7 +113,8 @@ def _level(given: Any, codes: AreaCodes, key: str | None, subject: str) -> tuple
         column = key or next((one for one in (name, labels.name) if one in there), None)
         if column is None:
             continue
-        known = pl.Series(list(map(str, given[column])), dtype=pl.String)
+        read = given.codes(column)
+        known = pl.Series(read, dtype=pl.String)
         is_missing = ~labels.is_in(known.implode()) & ~pl.Series(codes.placeless[level - 1])
         missing = labels.filter(is_missing)
         if missing.is_empty():
@@ -177,7 +124,7 @@ def _level(given: Any, codes: AreaCodes, key: str | None, subject: str) -> tuple
                     f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
                 )
             _check_size(labels, subject)
-            return level, column
+            return level, read
         told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
         lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
     if not lacking:
@@ -210,7 +157,7 @@ def _check(
         if shape is None:
             continue
         of = f"the shape of {shorten(code, 40)!r} in {subject}"
-        if shapely.get_type_id(shape) not in POLYGONS:
+        if shapely.get_type_id(shape) not in {POLYGON, MULTIPOLYGON}:
             raise TableError(f"{of} is a {shape.geom_type}, not an area")
         if shape.is_empty:
             raise TableError(f"{of} is empty")
@@ -226,9 +173,8 @@ def _check(
         raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")
 
 
-def _is_geographic(given: Any, polygons: NDArray[Any]) -> bool:
+def _is_geographic(given: Areas, polygons: NDArray[Any]) -> bool:
     """Return whether coordinates are degrees: as the file says, or else as they look."""
     west, south, east, north = shapely.total_bounds(polygons)
     in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
-    crs = given.crs
-    return bool(in_degrees and (crs is None or crs.is_geographic))
+    return bool(in_degrees and given.crs.may_be_geographic)

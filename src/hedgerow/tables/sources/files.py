@@ -74,7 +74,16 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation
         raise TableError(f"{subject} is empty; it needs a header row at least")
     if start.startswith(PARQUET) or path.suffix in {".parquet", ".pq"}:
         return _parquet(db, [str(path)], subject, folders=False)
-    return _csv(path, start, subject)
+    relation = _csv(path, start, subject)
+    _reach(db, [str(path)], subject)
+    return relation
+
+
+def _reach(db: duckdb.DuckDBPyConnection, paths: Sequence[str], subject: str) -> None:
+    """Let a database open some files, and from now on nothing else."""
+    allowed = [text for path in paths for text in (sql_text(path), _pattern(path, subject))]
+    db.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(allowed))}]")
+    db.execute("SET enable_external_access = false")
 
 
 def _read_start(path: Path, subject: str) -> bytes:
@@ -98,6 +107,7 @@ def _parquet(
         raise TableError(f"{subject} holds no Parquet file")
     for path in paths:
         check_plain(Path(path), f"{subject}: what looks like one of its files", TableError)
+    _reach(db, paths, subject)
     fault = "is no table: a damaged or unfinished Parquet file"
     # codes in folder names (state=01) are a column, and stay text
     hive = "true, hive_types_autocast = false" if folders else "false"

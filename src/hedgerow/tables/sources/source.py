@@ -13,7 +13,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.errors import TableError, did_you_mean, of_public_table, outside_limits
+from hedgerow.errors import (
+    MachineError,
+    TableError,
+    did_you_mean,
+    of_public_table,
+    outside_limits,
+)
+from hedgerow.machine import usable_memory
 from hedgerow.tables.codes.float_codes import (
     EXACT,
     FRACTIONS,
@@ -308,6 +315,11 @@ def float_sql(source: Source, column: str, field: str) -> str:
     return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
+BYTES_A_TEXT = 16
+"""In memory, beside its letters."""
+MOST_COLUMNS = 200
+"""Of a public list that are read."""
+
 Choice = Callable[[Sequence[str]], Sequence[str]]
 """What chooses columns from the names of all."""
 
@@ -348,6 +360,11 @@ def _listed(
         areas = replace(source_opened, is_public=not repeated)
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
+        if len(columns) > MOST_COLUMNS:
+            raise TableError(
+                f"{subject} has {len(columns):,} columns, and {MOST_COLUMNS} are the most that are "
+                f"read; leave out those that tell no areas"
+            )
         kinds = load(db, areas, columns)
         fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
         fractional = columns if numbers is True else fractional
@@ -357,6 +374,7 @@ def _listed(
         )
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             if not repeated:  # a list mostly stands in order as it is
+                _check_fits(db, kinds, subject)
                 db.execute("SET preserve_insertion_order = true")
                 listed = _rows(db, f"SELECT {texts} FROM loaded")
                 if in_order(listed):
@@ -365,6 +383,20 @@ def _listed(
             # sorted here, where it is fastest: an axis is made from sorted paths
             distinct = "DISTINCT" if repeated else ""
             return _rows(db, f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
+
+
+def _check_fits(db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str) -> None:
+    """Raise unless a list is small enough for the memory, however small its file is."""
+    texts = [f"sum(strlen(c{i}))" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
+    found = db.execute(f"SELECT {', '.join(['count(*)', *texts])} FROM loaded").fetchall()
+    rows, *letters = (number or 0 for number in found[0])
+    size, usable = sum(letters) + rows * len(kinds) * BYTES_A_TEXT, usable_memory()
+    if usable is not None and size > usable // 4:
+        raise MachineError(
+            f"{subject} takes {size / 1e9:,.1f} GB, and with {usable / 1e9:,.1f} GB of memory a "
+            f"list can have a quarter of them; leave out what tells no areas, or use a larger "
+            f"machine"
+        )
 
 
 def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:

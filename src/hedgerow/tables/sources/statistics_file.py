@@ -27,8 +27,8 @@ READERS = {
 ROWS = 1 << 18
 """Rows of the first chunk."""
 
-VALUES = 1 << 21
-"""Values that are in memory at a time, of about 100 bytes each."""
+VALUES, BYTES_A_VALUE = 1 << 21, 100
+"""Values that are in memory at a time, and what each takes; of texts that may be longer, fewer."""
 
 
 def is_statistics_file(source: Any) -> bool:
@@ -45,12 +45,14 @@ class StatisticsFile:
         subject: how messages name it.
         names: its columns.
         kinds: their types in Arrow: texts and floats, which is what these programs store.
+        widths: the most bytes that a value takes in memory, as the file declares.
     """
 
     path: Path
     subject: str
     names: tuple[str, ...]
     kinds: tuple[pa.DataType, ...]
+    widths: tuple[int, ...]
 
     @classmethod
     def open(cls, path: Path, subject: str) -> "StatisticsFile":
@@ -69,7 +71,9 @@ class StatisticsFile:
             _, about = _reader(path)(str(path), metadataonly=True, output_format="dict")
         stored = about.readstat_variable_types
         kinds = tuple(_KINDS.get(stored[name], pa.float64()) for name in about.column_names)
-        return cls(path, subject, tuple(about.column_names), kinds)
+        stored_in = about.variable_storage_width
+        widths = tuple(max(BYTES_A_VALUE, stored_in[name]) for name in about.column_names)
+        return cls(path, subject, tuple(about.column_names), kinds, widths)
 
     def schema(self, places: list[int]) -> pa.Schema:
         """Return the types of some columns, called c0, c1, …."""
@@ -85,10 +89,11 @@ class StatisticsFile:
         options: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
         if READERS[self.path.suffix.lower()] == "read_sav":
             options["user_missing"] = True
+        most = VALUES * BYTES_A_VALUE // sum(self.widths[place] for place in places)
         rows = limit = first = 0
         while rows == limit:
             # The rows before a chunk are passed over again for each, so that chunks must grow.
-            limit = max(ROWS, min(first, VALUES // len(names)))
+            limit = max(1, min(most, max(ROWS, first)))
             with _read_errors(self.subject):
                 columns, _ = _reader(self.path)(
                     str(self.path), usecols=names, row_offset=first, row_limit=limit, **options

@@ -1,0 +1,175 @@
+"""What every reader of maps returns: areas, their codes, and where they lie."""
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from hedgerow.errors import MachineError
+
+MOST_BYTES = 1 << 30
+"""Of a file."""
+MOST_GIVEN = 20_000_000
+"""Points of all areas."""
+MOST_UNPACKED = 32 * MOST_GIVEN
+"""Bytes of a column or part: so many points with heights and measures."""
+MOST_CRS = 1 << 16
+"""Letters of what a file says of its coordinates."""
+POLYGON, MULTIPOLYGON = 3, 6
+"""The numbers of areas, in well-known binary and in shapely."""
+SINGLE = {1, 2, POLYGON, MULTIPOLYGON}
+Z, M, SRID = 0x80000000, 0x40000000, 0x20000000
+
+
+class NoMap(Exception):  # noqa: N818 - the sentence within another
+    """What a file has that no map has: the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Crs:
+    """A coordinate reference system as a file states it, if it states one that is known.
+
+    Attributes:
+        known: of pyproj; None where it is not known.
+    """
+
+    known: Any = None
+
+    @classmethod
+    def of_code(cls, authority: str, code: str) -> "Crs":
+        """Return the system that an authority has under a code."""
+        return cls._made(lambda crs: crs.from_authority(authority, code))
+
+    @classmethod
+    def of_text(cls, text: str) -> "Crs":
+        """Return the system of well-known text, never one that another file defines."""
+        if len(text) > MOST_CRS or re.search(r"\binit\s*=", text, re.IGNORECASE):
+            return cls()
+
+        def made(crs: Any) -> Any:
+            told = crs.from_wkt(text)
+            known = told.to_authority()  # in full, where a shapefile has the names alone
+            return told if known is None else crs.from_authority(*known)
+
+        return cls._made(made)
+
+    @classmethod
+    def of_json(cls, given: Mapping[str, Any] | None) -> "Crs":
+        """Return the system of PROJJSON."""
+        if given is None or len(json.dumps(given)) > MOST_CRS:
+            return cls()
+        return cls._made(lambda crs: crs.from_json_dict(dict(given)))
+
+    @classmethod
+    def _made(cls, make: Callable[[Any], Any]) -> "Crs":
+        try:
+            pyproj = import_module("pyproj")
+        except ImportError:
+            raise MachineError("shapes need pyproj: pip install 'hedgerow[geo]'") from None
+        try:
+            known = make(pyproj.CRS)
+            return cls(None if known.is_engineering else known)  # "undefined", in full
+        except pyproj.exceptions.CRSError:
+            return cls()
+
+    @property
+    def may_be_geographic(self) -> bool:
+        """Whether coordinates are degrees, as far as the file says."""
+        return self.known is None or bool(self.known.is_geographic)
+
+    def to_json(self) -> dict[str, Any] | None:
+        """Return PROJJSON; None of a system that is not known."""
+        return None if self.known is None else self.known.to_json_dict()
+
+
+@dataclass(frozen=True, eq=False)
+class Areas:
+    """Areas of a file, row by row.
+
+    Attributes:
+        names: of the columns that may hold codes.
+        values: returns those of a column.
+        geometry: object (areas): of shapely; None where an area has none.
+        crs: of the coordinates.
+    """
+
+    names: tuple[str, ...]
+    values: Callable[[str], Sequence[Any]]
+    geometry: NDArray[Any]
+    crs: Crs
+
+    def codes(self, name: str) -> list[str | None]:
+        """Return the codes of a column as text; None where one is missing.
+
+        Whole numbers are floats in some formats, and in others where an area has none.
+        """
+        return [_code(value) for value in self.values(name)]
+
+
+def _code(value: Any) -> str | None:
+    if isinstance(value, float):
+        return None if value != value else str(int(value) if value.is_integer() else value)  # noqa: PLR0124 - no number is NaN
+    return None if value is None else str(value)
+
+
+def from_wkb(values: Iterable[bytes | None]) -> NDArray[Any]:
+    """Return geometries of well-known binary: points, lines and areas.
+
+    GEOS follows collections in collections until the stack ends, and the process with it; so what
+    is no simple geometry is refused here.
+
+    Raises:
+        NoMap: one is none.
+    """
+    given = np.array([*values, None], dtype=object)[:-1]
+    for value in given:
+        if value is not None:
+            _check_simple(value)
+    made: NDArray[Any] = shapely.from_wkb(given)
+    return made
+
+
+def _check_simple(data: bytes) -> None:
+    try:
+        kind, _, at = _head(data, 0)
+        if kind not in SINGLE:
+            raise NoMap("it has a geometry that is no area")
+        if kind == MULTIPOLYGON:
+            (parts,) = struct.unpack_from(_order(data, 0) + "I", data, at)
+            at += 4
+            for _ in range(parts):
+                at = _end_of_polygon(data, at)
+    except struct.error:
+        raise NoMap("it has a geometry that breaks off") from None
+
+
+def _head(data: bytes, at: int) -> tuple[int, int, int]:
+    """Return the kind of the geometry at a place, its numbers a point, and where it goes on."""
+    (word,) = struct.unpack_from(_order(data, at) + "I", data, at + 1)
+    kind = word & ~(Z | M | SRID)
+    sizes = {0: 2, 1: 3, 2: 3, 3: 4}.get(kind // 1000, 0) + bool(word & Z) + bool(word & M)
+    return kind % 1000, sizes, at + (9 if word & SRID else 5)
+
+
+def _order(data: bytes, at: int) -> str:
+    return "<" if data[at : at + 1] == b"\1" else ">"
+
+
+def _end_of_polygon(data: bytes, at: int) -> int:
+    order = _order(data, at)
+    kind, numbers, at = _head(data, at)
+    if kind != POLYGON:
+        raise NoMap("it has an area of parts that are no areas")
+    (rings,) = struct.unpack_from(order + "I", data, at)
+    at += 4
+    for _ in range(rings):
+        (points,) = struct.unpack_from(order + "I", data, at)
+        at += 4 + points * numbers * 8
+    return at

@@ -1,0 +1,127 @@
+"""The layer of a GeoPackage, which is a file of SQLite: a table of rows, and nothing that computes.
+
+The file is opened unchangeable, so that neither a lock nor a journal beside it is touched. What its
+schema could add (views, triggers, virtual tables, attached files, functions) stays shut: the layer
+and what describes it are tables, and an authorizer refuses all but reading their columns.
+(OGC 12-128: GeoPackage Encoding Standard, clauses 1.1.3 and 2.1.)
+"""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
+
+ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
+"""Bytes of the bounds before a geometry, by three bits of its flags."""
+EXTENDED = 32
+SCHEMA, CONTENTS, COLUMNS = "sqlite_master", "gpkg_contents", "gpkg_geometry_columns"
+SYSTEMS, COLUMNS_OF = "gpkg_spatial_ref_sys", "table_xinfo"
+
+
+def read_geopackage(path: Path) -> Areas:
+    """Return the areas of the first layer of a GeoPackage; a column is read when asked for.
+
+    Raises:
+        NoMap: it has none, or one that is no table.
+    """
+    with closing(_opened(path)) as file:
+        for name in (CONTENTS, COLUMNS, SYSTEMS):
+            _check_table(file, name)
+        layer = file.execute(
+            f"SELECT c.table_name, g.column_name, g.srs_id FROM {CONTENTS} c JOIN {COLUMNS} g "
+            f"ON g.table_name = c.table_name WHERE c.data_type = 'features' ORDER BY c.rowid"
+        ).fetchone()
+        if layer is None:
+            raise NoMap("it has no layer of features")
+        table, own, system = layer
+        _check_table(file, table)
+        columns = file.execute(f"PRAGMA {COLUMNS_OF}({_quoted(table)})").fetchall()
+        crs = _crs(file, system)
+    if any(hidden for *_, hidden in columns):
+        raise NoMap(f"its layer {table!r} has a column that is computed, and not stored")
+    names = [name for _, name, *_ in columns]
+    if own not in names:
+        raise NoMap(f"its layer {table!r} has no geometry")
+    values = partial(_column, path, table)
+    geometry = from_wkb([_binary(value) for value in values(own)])
+    return Areas(tuple(name for name in names if name != own), values, geometry, crs)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a file of SQLite to be read, and nothing beside it."""
+    place = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    file = sqlite3.connect(place, uri=True)
+    file.execute("PRAGMA trusted_schema = OFF")
+    file.execute("PRAGMA temp_store = MEMORY")
+    file.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
+    file.set_authorizer(_allowed)
+    return file
+
+
+def _allowed(
+    action: int, first: str | None, _second: str | None, _database: str | None, inner: str | None
+) -> int:
+    """Return whether a statement may do what it is about to; ``inner`` is a view or a trigger."""
+    may = action in {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ} or (
+        action == sqlite3.SQLITE_PRAGMA and first == COLUMNS_OF
+    )
+    return sqlite3.SQLITE_OK if may and inner is None else sqlite3.SQLITE_DENY
+
+
+def _check_table(file: sqlite3.Connection, name: str) -> None:
+    """Raise unless a file has a table of that name which stores its rows."""
+    select = f"SELECT type, rootpage, sql FROM {SCHEMA} WHERE name = ?"
+    found = file.execute(select, [name]).fetchall()
+    word = rf"CREATE\s+TABLE\s+[\"'`\[]?{re.escape(name.replace(chr(34), chr(34) * 2))}\b"
+    is_table = len(found) == 1 and found[0][0] == "table" and found[0][1] > 0
+    if not is_table or not re.match(word, found[0][2], re.IGNORECASE):
+        raise NoMap(f"its {name!r} is not a table of its own (no view, no virtual table)")
+
+
+def _column(path: Path, table: str, name: str) -> Sequence[Any]:
+    """Return a column of a layer whose values are together no larger than a map may be."""
+    found, size = [], 0
+    with closing(_opened(path)) as file:
+        for (value,) in file.execute(f"SELECT {_quoted(name)} FROM {_quoted(table)}"):
+            size += 64 + len(value) if isinstance(value, bytes | str) else 64
+            if size > MOST_UNPACKED:
+                raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")
+            found.append(value)
+    return found
+
+
+def _binary(value: Any) -> bytes | None:
+    """Return the well-known binary behind the header of a geometry; None of an empty one."""
+    if value is None:
+        return None
+    if not isinstance(value, bytes) or value[:2] != b"GP" or len(value) < 8:
+        raise NoMap("it has a geometry that is none of a GeoPackage")
+    flags = value[3]
+    if flags & EXTENDED or (flags >> 1 & 7) not in ENVELOPES:
+        raise NoMap("it has a geometry of a kind that is no area")
+    return value[8 + ENVELOPES[flags >> 1 & 7] :]
+
+
+def _crs(file: sqlite3.Connection, system: int) -> Crs:
+    """Return the coordinate reference system that a layer names by its number."""
+    found = file.execute(
+        f"SELECT organization, organization_coordsys_id, definition FROM {SYSTEMS} "
+        f"WHERE srs_id = ?",
+        [system],
+    ).fetchone()
+    if found is None:
+        return Crs()
+    authority, code, text = found
+    known = Crs.of_code("EPSG", str(code)) if str(authority).upper() == "EPSG" else Crs()
+    return known if known.known is not None else Crs.of_text(str(text))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,183 @@
+"""A public file reaches itself: what is opened while one is read, as the system tells by strace."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import disguises
+from tests.hostile.mutations import csv, toml
+from tests.hostile.reaching import MARK
+
+ROOT = Path(__file__).parents[2]
+TRACE = ["strace", "-f", "-y", "-s", "4096", "-e", "trace=%file,%network"]
+INSTALLED = [
+    *{os.path.realpath(place) for place in (sys.prefix, sys.base_prefix, ROOT / "src")},
+    *(str(ROOT / name) for name in ("src", "tests", ".venv")),
+    *("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev"),
+]
+"""Where the installation and the system have their own files."""
+OPENS = {"open", "openat", "openat2", "creat", "execve"}
+LOOKS = {
+    "access", "faccessat", "faccessat2", "stat", "lstat", "newfstatat", "statx", "statfs",
+    "readlink", "readlinkat", "getcwd", "chdir", "inotify_add_watch",
+}  # fmt: skip
+"""Calls that tell that a file is there, and nothing that is in it; as lists of folders do."""
+NETWORK = {
+    "socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg",
+    "sendmmsg", "recvfrom", "recvmsg", "recvmmsg", "getsockname", "getpeername", "setsockopt",
+    "getsockopt", "shutdown",
+}  # fmt: skip
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reach")]
+
+
+def may_trace() -> bool:
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run([*TRACE, "true"], capture_output=True, check=False).returncode == 0
+
+
+def spec(source: str, role: str) -> bytes:
+    """A release file that names a public file in one role."""
+    axis = {"name": "place", "levels": ["county", "town"], "areas": "areas.csv"}
+    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": 1}}
+    if role == "shapes":
+        axis |= {"shapes": source, "shapes_key": "town"}
+    elif role == "areas":
+        axis["areas"] = source
+    else:
+        kind = {"name": "kind", "levels": ["county"], "areas": "kinds.csv", "attribute": True}
+        whole["axis"] = [axis | {"levels": ["town"]}, kind]
+        whole["workload"] = {"cuboids": "cube"}
+        whole["public"] = [{"source": source, "zeros": "listed"}]
+    return toml(whole).encode()
+
+
+class Traced:
+    """What some commands opened, as strace wrote it."""
+
+    def __init__(self, folder: Path, role: str, makers: dict[str, disguises.Maker]) -> None:
+        """Plan with each file in a folder of its own, all in one process."""
+        self.folder, self.beyond, self.named = folder, folder / "beyond", dict[str, str]()
+        disguises.beyond(self.beyond)
+        words = {}
+        for number, (name, make) in enumerate(makers.items()):
+            own = folder / f"case{number}"
+            own.mkdir()
+            self.named[name] = make(own, self.beyond)
+            (own / "areas.csv").write_bytes(csv(disguises.LIST))
+            (own / "kinds.csv").write_bytes(csv({"county": sorted(set(disguises.COUNTIES))}))
+            (own / "people.csv").write_bytes((self.beyond / "people.csv").read_bytes())
+            (own / "release.toml").write_bytes(spec(self.named[name], role))
+            words[name] = ["plan", str(own / "release.toml")]
+        self.place = {name: Path(words[name][1]).parent for name in words}
+        (folder / "commands.json").write_text(
+            json.dumps({"warm-up": next(iter(words.values())), **words})
+        )
+        for empty in ("home", "tmp", "cwd"):
+            (folder / empty).mkdir()
+        subprocess.run(
+            [*TRACE, "-o", folder / "trace", sys.executable, "-m", "tests.hostile.reaching",
+             folder / "commands.json"],
+            cwd=folder / "cwd",
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "HOME": str(folder / "home"),
+                 "TMPDIR": str(folder / "tmp"), "NUMBA_NUM_THREADS": "1"},
+            check=True,
+        )  # fmt: skip
+        self.ended = json.loads((folder / "commands.ended").read_text())
+        self.calls = dict(self._calls())
+
+    def _calls(self) -> Iterator[tuple[str, list[str]]]:
+        text = (self.folder / "trace").read_text(errors="replace")
+        parts = re.split(rf'^.*"{MARK}([^"]*)".*$', text, flags=re.MULTILINE)
+        yield from zip(parts[1::2], map(str.splitlines, parts[2::2]), strict=True)
+
+    def opened(self, name: str) -> set[str]:
+        """The paths outside the installation that a command opened or changed, and its sockets."""
+        found = set()
+        for call in self.calls[name]:
+            told = re.match(r"\d+ +(\w+)\((.*)", call)
+            if told is None or told[1] in LOOKS or "O_DIRECTORY" in told[2]:
+                continue
+            if told[1] in NETWORK:
+                found.add(call)
+                continue
+            at = re.match(r"(?:AT_FDCWD|\d+)<([^>]*)>", told[2])
+            for path in re.findall(r'"((?:[^"\\]|\\.)*)"', told[2])[: 1 if told[1] in OPENS else 2]:
+                whole = os.path.normpath(Path(at[1] if at else self.folder / "cwd") / path)
+                if not any(whole == own or whole.startswith(f"{own}/") for own in self.allowed):
+                    found.add(whole)
+        return found
+
+    @property
+    def allowed(self) -> list[str]:
+        return [*INSTALLED, str(self.folder / "tmp")]
+
+
+def declared(traced: Traced, name: str) -> set[str]:
+    """What a release file declares: itself, its list, and the named file with its parts."""
+    place, named = traced.place[name], traced.named[name]
+    own = {place / each for each in ("release.toml", "areas.csv", "kinds.csv", named)}
+    if named == "a.shp":
+        own |= {place / part for part in disguises.PARTS}
+    return set(map(str, own))
+
+
+@pytest.fixture(scope="module", params=["shapes", "areas", "public"])
+def traced(request, tmp_path_factory):
+    if not may_trace():
+        pytest.skip("strace is not here, or tracing is not permitted")
+    role = request.param
+    honest, makers = (
+        (disguises.HONEST_MAPS, disguises.MAPS)
+        if role == "shapes"
+        else (disguises.HONEST_LISTS, disguises.LISTS)
+    )
+    assert len(makers) >= 40
+    folder = tmp_path_factory.mktemp(role)
+    made = Traced(folder, role, {f"honest {name}": make for name, make in honest.items()} | makers)
+    return role, made
+
+
+def test_a_public_file_opens_nothing_but_itself_and_its_declared_parts(traced):
+    _, made = traced
+    wrong = {name: sorted(made.opened(name) - declared(made, name)) for name in made.named}
+    assert {name: paths for name, paths in wrong.items() if paths} == {}
+
+
+def test_an_honest_file_is_read_and_seen_to_be_read(traced):
+    """Or the trace shows nothing."""
+    _, made = traced
+    for name in made.named:
+        if name.startswith("honest"):
+            assert made.ended[name][0] == 0, made.ended[name]
+            assert str(made.place[name] / made.named[name]) in made.opened(name)
+
+
+def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(traced):
+    _, made = traced
+    for name in made.named:
+        code, said = made.ended[name]
+        assert code in {0, 2}, f"{name}: {said}"
+        assert "Traceback" not in said
+        for secret in ("314159", "271828", "161803"):
+            assert secret not in said, name
+
+
+def test_nothing_is_written_beside_a_public_file(traced):
+    """As GDAL's .gfs files."""
+    _, made = traced
+    for place in made.place.values():
+        assert not list(place.rglob("*.gfs"))
+    assert {path.name for path in made.beyond.iterdir()} == {
+        "people.csv", "people.parquet", "people.db", "areas.geojson", "areas.zip",
+        "areas.geojson.gz", "schema.xsd",
+    }  # fmt: skip

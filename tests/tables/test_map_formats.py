@@ -1,0 +1,299 @@
+"""Maps of four formats, read as GDAL reads them, and refused before they fill the memory."""
+
+import json
+import sqlite3
+import struct
+
+import geopandas
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import shapely
+
+from hedgerow.errors import TableError
+from hedgerow.tables.maps import formats
+from hedgerow.tables.maps.formats import read_map
+from hedgerow.tables.maps.geometry import Crs, NoMap, from_wkb
+
+SQUARE = shapely.box(0, 0, 9, 9)
+LAKE = shapely.box(3, 3, 6, 6)
+SHAPES = [
+    SQUARE,
+    shapely.Polygon(shapely.box(20, 0, 29, 9).exterior, [shapely.box(23, 3, 26, 6).exterior]),
+    shapely.MultiPolygon([shapely.box(23, 3, 26, 6), shapely.box(40, 0, 42, 2)]),
+    shapely.MultiPolygon(
+        [
+            shapely.Polygon(
+                shapely.box(50, 0, 59, 9).exterior, [shapely.box(51, 1, 58, 8).exterior]
+            ),
+            shapely.Polygon(
+                shapely.box(52, 2, 57, 7).exterior, [shapely.box(53, 3, 56, 6).exterior]
+            ),
+            shapely.box(54, 4, 55, 5),
+        ]
+    ),
+    None,
+]
+NAMES = ["a", "Ærø", "Łódź", "01", None]
+NAMED = ["a.geojson", "a.json", "a.gpkg", "a.shp", "a.parquet", "a.GPKG"]
+
+
+def written(path, shapes=SHAPES, crs="EPSG:3035", **columns):
+    frame = geopandas.GeoDataFrame(
+        columns or {"name": NAMES, "whole": [1, 2, 3, 4, 5], "share": [0.5, 1, 2, 3, 4]},
+        geometry=shapes, crs=crs,
+    )  # fmt: skip
+    drivers = {".gpkg": "GPKG", ".shp": "ESRI Shapefile"}
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_file(path, driver=drivers.get(path.suffix.lower(), "GeoJSON"))
+    return path
+
+
+def same(one, other):
+    return one is other or shapely.equals(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:'crs' was not provided")
+@pytest.mark.parametrize("crs", ["EPSG:3035", "EPSG:4326", "ESRI:54009", None])
+@pytest.mark.parametrize("name", NAMED)
+def test_a_map_is_what_gdal_makes_of_it(tmp_path, name, crs):
+    """Codes, geometries, and the coordinate reference system."""
+    path = written(tmp_path / name, crs=crs)
+    told = geopandas.read_parquet(path) if name.endswith("t") else geopandas.read_file(path)
+    given = read_map(path, "it")
+    assert set(given.names) - {"fid"} == set(told.columns) - {"geometry"}
+    assert given.codes("name") == NAMES
+    assert given.codes("whole") == ["1", "2", "3", "4", "5"]
+    assert given.codes("share") == ["0.5", "1", "2", "3", "4"]
+    assert all(map(same, given.geometry, told.geometry))
+    assert (given.crs.known is None) == (told.crs is None)
+    assert told.crs is None or given.crs.known == told.crs
+    assert given.crs.may_be_geographic == (told.crs is None or told.crs.is_geographic)
+
+
+def test_random_islands_and_lakes_of_a_shapefile_are_those_of_gdal(tmp_path):
+    rng = np.random.default_rng(20261123)
+    shapes = []
+    for _ in range(30):
+        discs = shapely.buffer(shapely.points(rng.random((12, 2)) * 50), rng.random(12) * 9)
+        rings = shapely.difference(discs, shapely.buffer(discs, -1.5))
+        shapes.append(shapely.union_all(rings))
+    path = written(tmp_path / "a.shp", shapes, name=[str(i) for i in range(30)])
+    told = geopandas.read_file(path).geometry
+    given = read_map(path, "it").geometry
+    parts = list(map(shapely.get_parts, told))
+    assert sum(len(shapely.get_rings(each)) > len(each) > 1 for each in parts) > 10
+    for one, other in zip(given, told, strict=True):
+        assert one.symmetric_difference(other).area < 1e-9 * other.area
+
+
+def test_a_row_that_was_deleted_from_a_shapefile_is_not_there(tmp_path):
+    path = written(tmp_path / "a.shp", [SQUARE] * 3, name=["a", "b", "c"])
+    table = bytearray((tmp_path / "a.dbf").read_bytes())
+    start, size = struct.unpack_from("<HH", table, 8)
+    table[start + size : start + size + 1] = b"*"
+    (tmp_path / "a.dbf").write_bytes(table)
+    given = read_map(path, "it")
+    assert given.codes("name") == ["a", "c"]
+    assert len(given.geometry) == 2
+
+
+@pytest.mark.parametrize("coding", ["ISO-8859-1", "1252", "ANSI 1252", "88591", "UTF-8", None])
+def test_names_in_a_shapefile_are_read_in_the_coding_that_it_states(tmp_path, coding):
+    path = written(tmp_path / "a.shp", [SQUARE], name=["Ærø"])
+    table = (tmp_path / "a.dbf").read_bytes()
+    if coding != "UTF-8":
+        old, new = "Ærø".encode() + b"  ", "Ærø".encode("latin-1") + b"    "
+        assert old in table
+        (tmp_path / "a.dbf").write_bytes(table.replace(old, new))
+    (tmp_path / "a.cpg").unlink()
+    if coding is not None:
+        (tmp_path / "a.cpg").write_text(coding)
+    assert read_map(path, "it").codes("name") == ["Ærø"]
+
+
+def refused(path, words):
+    with pytest.raises(TableError, match=words) as told:
+        read_map(path, "the file")
+    assert len(str(told.value)) < 400
+
+
+@pytest.mark.parametrize("begin", formats.PACKED)
+@pytest.mark.parametrize("name", ["a.shp", "a.zip", "a.shp.zip", "a.geojson", "a.geojson.gz"])
+def test_a_packed_map_is_to_be_unpacked(tmp_path, name, begin):
+    (tmp_path / name).write_bytes(begin + bytes(100))
+    refused(tmp_path / name, "is packed; unpack it")
+
+
+def test_a_map_is_told_by_its_name_and_by_its_first_bytes(tmp_path):
+    for number, name in enumerate(NAMED[1:5]):
+        (tmp_path / str(number)).mkdir()
+        content = written(tmp_path / str(number) / name).read_bytes()
+        for other in NAMED[1:5]:
+            if other != name:
+                (tmp_path / other).write_bytes(content)
+                refused(tmp_path / other, "does not begin as")
+        (tmp_path / "a.txt").write_bytes(content)
+        refused(tmp_path / "a.txt", r"must end in \.parquet, .*give GeoParquet")
+
+
+def changed(path, *statements):
+    db = sqlite3.connect(path)
+    for name in ("ST_IsEmpty", "ST_MinX", "ST_MaxX", "ST_MinY", "ST_MaxY"):
+        db.create_function(name, 1, lambda _: 0)
+    db.execute("PRAGMA writable_schema = ON")
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+LAYER = "UPDATE gpkg_contents SET table_name = 'v'"
+COLUMN = "UPDATE gpkg_geometry_columns SET table_name = 'v'"
+VIEW = "CREATE VIEW v AS SELECT fid, geom, name FROM a"
+FORGED = "UPDATE sqlite_master SET type = 'table', rootpage = 3 WHERE name = 'v'"
+VIRTUAL = "CREATE VIRTUAL TABLE v USING rtree(id, x0, x1)"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (VIEW, LAYER, COLUMN),
+        (VIRTUAL, LAYER, COLUMN),
+        (VIEW, FORGED, LAYER, COLUMN),
+        (
+            "ALTER TABLE gpkg_contents RENAME TO other",
+            "CREATE VIEW gpkg_contents AS SELECT * FROM other",
+        ),
+        ("UPDATE gpkg_contents SET table_name = 'sqlite_master'",
+         "UPDATE gpkg_geometry_columns SET table_name = 'sqlite_master', column_name = 'sql'"),
+        ("UPDATE gpkg_contents SET table_name = 'json_each'",
+         "UPDATE gpkg_geometry_columns SET table_name = 'json_each'"),
+    ],
+)  # fmt: skip
+def test_a_layer_that_is_no_table_is_not_read(tmp_path, statements):
+    path = written(tmp_path / "a.gpkg")
+    changed(path, *statements)
+    refused(path, r"is not a table of its own|DatabaseError|OperationalError")
+
+
+def test_what_computes_in_a_geopackage_is_refused(tmp_path):
+    """A column whose values are a function's: it would be called for each row."""
+    path = written(tmp_path / "a.gpkg")
+    changed(path, "ALTER TABLE a ADD COLUMN code AS (hex(zeroblob(500000000)))")
+    refused(path, "a column that is computed")
+
+
+def test_a_geopackage_with_triggers_is_read_and_left_as_it_is(tmp_path):
+    path = written(tmp_path / "a.gpkg")
+    changed(path, "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM a; END")
+    before = path.read_bytes()
+    assert read_map(path, "it").codes("name") == NAMES
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["a.gpkg"]
+
+
+def nested(depth):
+    """Collections in collections, as well-known binary."""
+    return struct.pack("<BII", 1, 7, 1) * depth + struct.pack("<BII", 1, 7, 0)
+
+
+@pytest.mark.parametrize("front", [b"", struct.pack("<BII", 1, 6, 1)])
+def test_collections_nested_without_end_do_not_end_the_process(front):
+    """GEOS follows them until its stack is full."""
+    with pytest.raises(NoMap, match=r"no area"):
+        from_wkb([front + nested(1_000_000)])
+
+
+@pytest.mark.parametrize("flavor", ["iso", "extended"])
+@pytest.mark.parametrize("order", [0, 1])
+def test_well_known_binary_of_every_kind_is_read(flavor, order):
+    shapes = [*SHAPES[:4], *(shapely.force_3d(each, 7) for each in SHAPES[:4]), shapely.Point(1, 2)]
+    given = from_wkb([*shapely.to_wkb(shapes, flavor=flavor, byte_order=order), None])
+    assert all(map(same, given, [*shapes, None]))
+
+
+def test_well_known_binary_cut_anywhere_is_refused():
+    whole = shapely.to_wkb(SHAPES[3])
+    for cut in range(len(whole)):
+        with pytest.raises((NoMap, shapely.errors.GEOSException)):
+            from_wkb([whole[:cut]])
+
+
+def test_a_small_file_that_stands_for_much_is_refused_unread(tmp_path, monkeypatch):
+    """20,000 rows of one shape of a megabyte: 60 kB in the file, 20 GB in memory."""
+    turn = np.linspace(0, 2 * np.pi, 65_000, endpoint=False)
+    disc = shapely.to_wkb(shapely.Polygon(np.column_stack([np.cos(turn), np.sin(turn)])))
+    facts = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
+    codes = pa.array([str(i) for i in range(20_000)])
+    shapes = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array([disc]))
+    table = pa.table({"town": codes, "geometry": shapes})
+    table = table.replace_schema_metadata({"geo": json.dumps(facts)})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 2_000_000
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    refused(tmp_path / "a.parquet", r"'geometry' may unpack to 2\d\.\d\d GB")
+
+
+def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path):
+    path = written(tmp_path / "a.shp", [SQUARE] * 40, name=["a"] * 40)
+    index = (tmp_path / "a.shx").read_bytes()
+    (tmp_path / "a.shx").write_bytes(index[:100] + index[100:108] * 40)
+    given = read_map(path, "it")
+    assert len(given.geometry) == 40
+    (tmp_path / "a.shp").write_bytes((tmp_path / "a.shp").read_bytes()[: 100 + 3 * 136])
+    refused(path, "more shapes than its .shp has")
+
+
+def test_a_json_file_with_very_many_values_is_refused_unread(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.geojson")
+    monkeypatch.setattr(formats, "MOST_VALUES", 50)
+    monkeypatch.setattr(formats.json, "loads", None)
+    refused(path, "more than 50 values")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+init=/tmp/people.csv:a",
+        "+proj=longlat +init=x",
+        'GEOGCS["a",EXTENSION["PROJ4","+proj=ob_tran +init=x"]]',
+        "/etc/passwd",
+        "EPSG:4326",
+        "",
+        "x" * 100_000,
+    ],
+)
+def test_coordinates_that_another_file_tells_are_not_known(text):
+    assert Crs.of_text(text).known is None
+
+
+def codes_of(path):
+    """The sentence that refuses a file, or nothing where all its codes are read."""
+    try:
+        given = read_map(path, "it")
+        for name in given.names:
+            given.codes(name)
+    except TableError as told:
+        return str(told)
+    return ""
+
+
+def test_bytes_of_nonsense_are_refused_in_one_sentence(tmp_path):
+    """One part of a file after the other, changed at random."""
+    rng = np.random.default_rng(20261124)
+    for name in ("a.gpkg", "a.shp", "a.parquet"):
+        path = written(tmp_path / name, SHAPES[:4], name=NAMES[:4])
+        parts = [path, *(path.with_suffix(each) for each in (".shx", ".dbf"))]
+        for part in parts if name == "a.shp" else [path]:
+            whole = part.read_bytes()
+            for _ in range(60):
+                bad = bytearray(whole)
+                for place in rng.integers(8, min(len(whole), 6_000), 4):
+                    bad[place] = rng.integers(0, 256)
+                part.write_bytes(bad)
+                assert len(codes_of(path)) < 600
+            part.write_bytes(whole)
