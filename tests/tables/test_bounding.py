@@ -125,7 +125,9 @@ def test_ids_as_offices_write_them_are_compared_letter_by_letter():
 @pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.Float32, pl.Decimal(9, 0), pl.String])
 def test_a_column_of_floats_holds_whole_ids(kind, tmp_path):
     """A program makes floats of a column for the sake of one missing value, long since dropped."""
-    table = pl.DataFrame({"x": ["a"] * 3, "y": ["0"] * 3, "who": pl.Series([17, 17, 18]).cast(kind)})
+    table = pl.DataFrame(
+        {"x": ["a"] * 3, "y": ["0"] * 3, "who": pl.Series([17, 17, 18]).cast(kind)}
+    )
     assert Counts.from_frame(TREE, table, unit="who").total == 2
     table.write_parquet(tmp_path / "t.parquet")
     assert Counts.from_frame(TREE, tmp_path / "t.parquet", unit="who").total == 2
