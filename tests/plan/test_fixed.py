@@ -1,5 +1,7 @@
 """Counts that public facts fix, against linear programs; and plans that would release a file."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,7 @@ from hedgerow.plan.page.protected import fixed as fixed_on_pages
 from tests.plan.test_facts import APART, ONE, RULE, cells_of, is_open, known, planned, random_rows
 
 BLOCKS = pl.DataFrame([row[0] for row in cells_of(ONE)]).select("county", "tract", "block")
-SAYS = {"at_least": "n", "at_most": "n"}
+SAYS: dict[str, Any] = {"at_least": "n", "at_most": "n"}
 CUBOIDS = {
     True: [(3, 3), (2, 1), (1, 0), (0, 2)],
     False: [(3, 1, 1, 1), (2, 1, 0, 1), (1, 0, 0, 0)],

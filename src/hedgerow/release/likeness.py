@@ -27,7 +27,7 @@ def _alike(rows: PublicRows, true: pl.DataFrame, counts: Counts) -> list[str]:
     found = [
         f"{rows.subject}: {name} is exactly what the table counts"
         for name, bound in ((rows.at_least, rows.low), (rows.at_most, rows.high))
-        if name is not None and listed.any() and np.array_equal(listed.to_numpy(), bound)
+        if name is not None and (listed > 0).any() and np.array_equal(listed.to_numpy(), bound)
     ]
     cells = len(true)
     if rows.zeros == "listed":
