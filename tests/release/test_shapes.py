@@ -110,13 +110,11 @@ def test_a_release_in_memory_holds_nothing_of_the_table_but_noisy_counts():
     assert pickled[0] == pickled[1], "the total alone is the same in both, and so is its node"
 
 
-def test_the_cheapest_plan_of_a_table_as_its_own_prior_is_refused():
+def test_whether_a_prior_is_the_table_decides_nothing():
+    """A refusal would tell whoever has the prior that it is the table."""
     tree = hr.Tree([fixed_axis("geo", 3, 5)])
     rng = np.random.default_rng(1)
     codes = (np.arange(15, dtype=np.int32),)
     counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 90, 15))
     plan = hr.cheapest(tree, target=500, prior=hr.Prior(counts, public=True))
-    with pytest.raises(hr.PlanError) as caught:
-        hr.release(counts, plan)
-    assert "the table is its own prior" in caught.value.confidential
-    assert "prior" not in str(caught.value)
+    assert hr.release(counts, plan).plan.hash == plan.hash

@@ -158,16 +158,15 @@ def test_the_table_is_not_its_own_prior(spec_of, tree):
 
 @pytest.mark.parametrize("unit", [None, "who"])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_a_copy_of_the_table_is_no_prior_either(spec_of, tree, unit, bounded):
+def test_a_copy_of_the_table_is_known_as_a_prior_to_a_person_at_a_terminal(
+    spec_of, tree, unit, bounded
+):
     """However its contributions are counted; one that differs is."""
     spec = spec_of(method="optimal", prior="copy.csv", unit=unit)
     counts = spec.table.counts(tree, bounded=bounded)
-    with pytest.raises(PlanError) as caught:
-        spec.refuse_own_prior(tree, counts)
-    assert "prior" not in str(caught.value)
-    assert "its own prior" in caught.value.confidential
-    spec_of(method="optimal", prior="earlier.csv", unit=unit).refuse_own_prior(tree, counts)
-    spec_of(unit=unit).refuse_own_prior(tree, counts)
+    assert spec.is_own_prior(tree, counts)
+    assert not spec_of(method="optimal", prior="earlier.csv", unit=unit).is_own_prior(tree, counts)
+    assert not spec_of(unit=unit).is_own_prior(tree, counts)
 
 
 def test_a_target_is_of_single_noisy_counts(spec_of):

@@ -123,6 +123,29 @@ def test_the_confidential_table_is_no_public_file(written, tmp_path, name):
         plan_of(written(f'[[public]]\nsource = "{name}"\nzeros = "unlisted"'))
 
 
+@pytest.mark.parametrize("role", ["public", "areas", "lists", "shapes", "prior"])
+def test_nor_is_it_on_spark_whatever_it_is_given_as(written, tmp_path, role):
+    """A URI names a file too; only a path used to be compared."""
+    more = {
+        "public": '[[public]]\nsource = "people.csv"\nzeros = "unlisted"',
+        "prior": '[allocation]\nmethod = "optimal"\nprior = {source = "people.csv", public = true}',
+    }
+    file = written(more.get(role, BOTH))
+    text = file.read_text().replace('"people.csv"', f'"file://{tmp_path}/people.csv"', 1)
+    text += '[engine]\nname = "spark"\n'
+    if role == "areas":
+        text = text.replace('"kinds.csv"', '"people.csv"')
+    elif role == "lists":
+        text = text.replace(
+            'levels = ["kind"]\nareas = "kinds.csv"', 'product = ["kind"]\nlists = ["people.csv"]'
+        )
+    elif role == "shapes":
+        text = text.replace('areas = "areas.csv"', 'areas = "areas.csv"\nshapes = "people.csv"')
+    file.write_text(text)
+    with pytest.raises(SpecError, match="is the confidential table itself"):
+        plan_of(file)
+
+
 @pytest.mark.parametrize(("cuboids", "attribute"), [("chain", "true"), ("cube", "false")])
 def test_facts_need_attributes_and_a_cube_or_a_list(written, cuboids, attribute):
     with pytest.raises(HedgerowError, match=r'cuboids = "cube" or a list, and attribute = true'):

@@ -85,6 +85,72 @@ def test_the_table_is_known_by_any_name(spec_of, tmp_path):
     assert not table.shares_files(tmp_path / "towns.csv")
 
 
+NAMES = [
+    "file://{}/table.csv",
+    "file://localhost{}/table.csv",
+    "file://{}/link.csv",
+    "file://{}/../{name}/t%61ble.csv",
+    "file://{}",
+    "file://{}/tab*.csv",
+    "file://{}/{{other,table}}.csv",
+    "file://{}/[^x]able.csv",
+    "file://{}/behind/a",
+    "jdbc:sqlite:{}/table.csv",
+    "jdbc:sqlite:file:{}/table.csv?mode=ro",
+    "jdbc:duckdb:{}/table.csv",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_spark_reads_from_this_machine_is_known_by_any_name_too(spec_of, tmp_path, name):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "table.csv")
+    (tmp_path / "behind" / "a").mkdir(parents=True)
+    (tmp_path / "behind" / "b").mkdir()
+    (tmp_path / "behind" / "a" / "b").symlink_to(tmp_path / "behind" / "b")
+    (tmp_path / "behind" / "b" / "a").symlink_to(tmp_path / "behind" / "a")
+    (tmp_path / "behind" / "b" / "part.csv").hardlink_to(tmp_path / "table.csv")
+    source = name.format(tmp_path, name=tmp_path.name)
+    query = '\nquery = "SELECT 1"' if "jdbc" in name else ""
+    table = spec_of(f'source = "{source}"{query}', engine="spark").table
+    assert table.shares_files(tmp_path / "table.csv")
+    assert table.shares_files(tmp_path / "link.csv")
+    whole = name == "file://{}"
+    assert table.shares_files(tmp_path / "towns.csv") == whole
+    assert table.not_compared is None
+
+
+def test_a_path_on_spark_may_be_a_pattern_of_its_own_kind(spec_of, tmp_path):
+    table = spec_of('source = "{other,table}.csv"', engine="spark").table
+    assert table.shares_files(tmp_path / "table.csv")
+    assert not table.shares_files(tmp_path / "towns.csv")
+
+
+def test_a_database_in_a_file_is_known_as_well(spec_of, tmp_path):
+    (tmp_path / "people.db").write_text("")
+    (tmp_path / "link.gpkg").symlink_to(tmp_path / "people.db")
+    table = spec_of('source = "sqlite:///people.db?immutable=1"\nquery = "SELECT 1"').table
+    assert table.shares_files(tmp_path / "link.gpkg")
+    assert table.not_compared is None
+
+
+ELSEWHERE = [
+    'source = "hdfs://cluster/people.parquet"',
+    'source = "s3a://bucket/people.parquet"',
+    'source = "table:census.people"',
+    'source = "jdbc:postgresql://server/people"\nquery = "SELECT 1"',
+    'source = "postgresql://server/people"\nquery = "SELECT 1"',
+]
+
+
+@pytest.mark.parametrize("source", ELSEWHERE)
+def test_a_table_elsewhere_is_compared_with_no_file_and_the_plan_says_so(spec_of, source):
+    engine = "local" if source.startswith('source = "postgresql') else "spark"
+    said = spec_of(source, engine=engine).table.not_compared
+    assert said.startswith("the table is no file of this machine, so it was not checked")
+    numeric = spec_of(source, axes=NUMERIC, engine=engine)
+    assert numeric.table.not_compared is None, "there is no public file"
+
+
 def test_contributions_are_bounded_unless_tables_are_compared(spec_of):
     spec = spec_of('source = "table.csv"\nunit = "who"', privacy="contributions = 2")
     tree = spec.tree()

@@ -1,5 +1,6 @@
 """Bounding: at most m records a unit, chosen by that unit's own records alone."""
 
+import sqlite3
 from collections import Counter
 from hashlib import md5
 
@@ -8,9 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hedgerow as hr
+from hedgerow.distribution.bins import NumericColumn, binned, coded_axis
 from hedgerow.errors import TableError
+from hedgerow.spark import table as spark_table
+from hedgerow.spark.table import SparkTable
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.read import Query
 from hedgerow.tables.tree import Tree
 from tests.refused import refused
 
@@ -93,6 +99,63 @@ def test_a_number_may_name_the_unit():
 def test_a_record_without_a_unit_is_refused(unit):
     with refused("the table: column 'who' lacks a value"):
         kept([("a", "0", "u"), ("a", "0", unit)], 1)
+
+
+REWRITTEN = ["17.0", "17,0", "17.", "+17.00", "1.7E1", "1.7e+01", "1e+16", " 17", "17 ", "17\u00a0"]
+REWRITTEN += ["\ufeff17", "Jose\u0301"]
+AS_WRITTEN = ["17", "017", "+4917", "-17", "17.5", "1.2.0", "12e5", "A.0", "Jos\u00e9", "1 7", "a"]
+
+
+@pytest.mark.parametrize("unit", REWRITTEN)
+def test_an_id_that_programs_write_in_several_ways_is_refused_whatever_the_others_are(unit):
+    """So nobody is two units, and a refusal tells of the record alone that breaks the rule."""
+    for others in ([], [("a", "0", "17")], [("a", "0", "x")]):
+        with refused("the table: column 'who' holds an id") as caught:
+            kept([*others, ("b", "0", unit)], 1)
+        assert "17" not in str(caught.value)
+        assert repr(unit) in caught.value.confidential
+
+
+def test_ids_as_offices_write_them_are_compared_letter_by_letter():
+    rows = [("a", "0", unit) for unit in AS_WRITTEN]
+    assert kept(rows, 1) == {("a", "0"): len(AS_WRITTEN)}
+    assert kept([*rows, *rows], 1) == {("a", "0"): len(AS_WRITTEN)}
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.Float32, pl.Decimal(9, 0), pl.String])
+def test_a_column_of_floats_holds_whole_ids(kind, tmp_path):
+    """A program makes floats of a column for the sake of one missing value, long since dropped."""
+    table = pl.DataFrame(
+        {"x": ["a"] * 3, "y": ["0"] * 3, "who": pl.Series([17, 17, 18]).cast(kind)}
+    )
+    assert Counts.from_frame(TREE, table, unit="who").total == 2
+    table.write_parquet(tmp_path / "t.parquet")
+    assert Counts.from_frame(TREE, tmp_path / "t.parquet", unit="who").total == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "query", "bins", "executor"])
+def test_every_way_into_a_release_refuses_the_same_ids(form, tmp_path):
+    table = pl.DataFrame({"x": ["a", "b"], "y": ["0", "1"], "who": ["17", "17.0"]})
+    tree, source = TREE, table
+    if form == "csv":
+        table.write_csv(source := tmp_path / "t.csv")
+    elif form == "query":
+        with sqlite3.connect(tmp_path / "t.db") as db:
+            db.execute("CREATE TABLE t (x, y, who TEXT)")
+            db.executemany("INSERT INTO t VALUES (?, ?, ?)", table.rows())
+        source = Query(f"sqlite:///{tmp_path / 't.db'}", "SELECT * FROM t")
+    elif form == "bins":
+        ranges = hr.Ranges.equal_width("n", 0, 8, 4)
+        axis = coded_axis(ranges, [2, 2])
+        column = NumericColumn("n", ranges, axis)
+        source = binned(table.with_columns(n=pl.lit(1.0)), [column], ["who"]).table
+        tree = Tree([axis])
+    with refused("column 'who' holds an id"):
+        if form == "executor":
+            work = spark_table._leaf_rows(SparkTable(None, unit="who"), tree, table.columns)
+            list(work(iter(table.to_arrow().to_batches())))
+        else:
+            Counts.from_frame(tree, source, unit="who")
 
 
 def test_records_are_checked_before_they_are_dropped():

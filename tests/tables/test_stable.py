@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent import outline
 from hedgerow.release.descent.outline import Outline
 from hedgerow.spark import subtree as cluster_top
@@ -251,5 +250,3 @@ def test_nodes_of_any_size_wrap_as_the_local_sums_do(parts):
     assert dense(top.counts, 1).tolist() == [wrapped, 3]
     assert top.sums.tolist() == [[parts, parts], [1, 1]]
     assert top.total == float(parts * 2**60 + 3)
-    other = Counts.from_leaves(TREE, (np.array([1], dtype=np.int32),), np.array([4]))
-    refuse_own_table(Prior(other, public=True), top.counts)

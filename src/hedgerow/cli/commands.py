@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
@@ -38,6 +38,7 @@ from hedgerow.cli.terminal import (
     stage,
     stderr,
     stdout,
+    warn_of_copies,
 )
 from hedgerow.errors import (
     HedgerowError,
@@ -59,6 +60,7 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
+from hedgerow.release.likeness import like_the_table
 from hedgerow.release.preflight import (
     check_combines,
     check_estimable,
@@ -69,6 +71,7 @@ from hedgerow.release.release import Release, read_release
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.tables.counts import Counts
 from hedgerow.text import one_line
 
 app = typer.Typer(
@@ -178,7 +181,7 @@ def release(
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
-    warn(made)
+    warn(made, spec)
     check_combines(estimator, made)
     if spec.spark is not None and limit is not None:
         raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
@@ -210,10 +213,17 @@ def _released_here(
 ) -> Release:
     with stage("reading the table"):
         counts = spec.table.counts(made.tree, limit)
-        spec.allocation.refuse_own_prior(made.tree, counts)
     report_reading(counts)
+    warn_of_copies(lambda: _copies(spec, made, counts))
     with bar("measuring and estimating") as progress:
         return make_release(counts, made, progress=progress, **options)
+
+
+def _copies(spec: ReleaseSpec, made: Plan, counts: Counts) -> Iterator[str]:
+    """Yield what public files say exactly as the confidential table does, a clause each."""
+    if spec.allocation.is_own_prior(made.tree, counts):
+        yield "the prior has exactly the counts of the table"
+    yield from like_the_table(counts, made)
 
 
 def _released_on_spark(

@@ -123,7 +123,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
-    warn(made)
+    warn(made, spec)
     check_combines(estimator, made)
     check_estimable(made)
     expected = forecast(made)
@@ -207,11 +207,11 @@ def _show_cost(made: Plan, records: int | None) -> None:
     stdout.print(f"{cost}{assumed}\n")
 
 
-def warn(made: Plan) -> None:
-    """Warn on standard error of a budget that is valid and hardly intended."""
-    weak = weakness(made.budget)
-    if weak is not None:
-        stderr.print(f"[yellow]Warning:[/yellow] {escape(weak)}")
+def warn(made: Plan, spec: ReleaseSpec) -> None:
+    """Warn on standard error of a budget that is hardly intended, and of what nobody compared."""
+    for said in (weakness(made.budget), spec.table.not_compared):
+        if said is not None:
+            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
 
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
-from hedgerow.cli.terminal import bar, escape, stage, stdout
+from hedgerow.cli.terminal import bar, escape, stage, stdout, warn_of_copies
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import left_out as left_out_of
@@ -90,6 +90,8 @@ def _simulated(
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
         counts, words = spec.counts(tree), _words(spec.release.description(tree), tree)
+    same = "[simulate.table] has exactly the counts of the table of the release file"
+    warn_of_copies(lambda: [same] if spec.is_own_table(tree) else [])
     with stage("planning"):
         settings, left_out = spec.settings(tree)
     with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:

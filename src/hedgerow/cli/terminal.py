@@ -1,7 +1,7 @@
 """The terminal: results on standard output, progress and notes on standard error."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -152,6 +152,22 @@ def report_reading(counts: Counts) -> None:
         notes.insert(0, (sentence, rule))
     for confidential, public in notes:
         stderr.print(escape(confidential if sys.stderr.isatty() else public))
+
+
+COPIED = (
+    "If it was made from the table, the promise does not hold: do not publish what was made with it"
+)
+
+
+def warn_of_copies(find: Callable[[], Iterable[str]]) -> None:
+    """Warn on a terminal of public files that say what the confidential table does.
+
+    Elsewhere nothing is compared, so that nothing can depend on it, not even a failure.
+    """
+    if sys.stderr.isatty():
+        for clause in find():
+            said = f"{clause} (confidential, shown only here). {COPIED}."
+            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
 
 
 def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:

@@ -23,8 +23,9 @@ from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown
 from hedgerow.tables.tree import Tree
 
 FREE = (
-    "Public facts, from public files and rules. They say nothing of the confidential table: they "
-    "cost nothing, and do not restrict the promise."
+    "Public facts, from public files and rules. They are declared not to come from the "
+    "confidential table, which nobody can check for certain; so they cost nothing, and do not "
+    "restrict the promise."
 )
 MOST_LEAVES = 1 << 24
 """Attribute cells that rules may speak of."""

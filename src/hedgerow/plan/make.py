@@ -60,9 +60,9 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
             cube or named cuboids along a spine, beside which all axes are attributes.
 
     Raises:
-        PlanError: an impossible invariant, public facts that contradict each other or name what
-            the tree has not, a tree with nothing to measure, or a name or class
-            in place of an object: ``"all"`` for ``All()``.
+        PlanError: an impossible invariant, public facts that contradict each other, fix every
+            count of a released table or name what the tree has not, a tree with nothing to measure,
+            or a name or class in place of an object: ``"all"`` for ``All()``.
         BudgetError: a budget that the mechanism cannot spend.
 
     Example:

@@ -35,6 +35,7 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.facts import Fact
+from hedgerow.plan.fixed import Fixed, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.known import Known, describe_facts, known_cells
@@ -77,7 +78,7 @@ class Plan:
     Raises:
         PlanError: an impossible invariant, a share for a cuboid that is public or repeats a coarser
             one, none for the finest of the others, or more cells to measure than 2³²; facts that
-            contradict each other, or without a spine.
+            contradict each other, fix every count of a table, or without a spine.
         BudgetError: a budget that the mechanism cannot spend, or invalid shares.
 
     Example:
@@ -126,7 +127,7 @@ class Plan:
         check_size(self.tree, self.workload, self.measure)
         if self.facts and self.is_chain:
             raise PlanError(SPINE)
-        self.known  # noqa: B018 - facts that contradict each other make no plan
+        refuse_fixed(self.tree, self.fixed, self.tables)  # nor do facts that contradict each other
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
@@ -206,6 +207,15 @@ class Plan:
     def known(self) -> Known | None:
         """What public facts say, in numbers; None where there is none."""
         return known_cells(self.tree, self.facts) if self.facts else None
+
+    @cached_property
+    def fixed(self) -> Fixed:
+        """Of which released cuboids public facts fix some counts, and how many."""
+        if self.known is None:
+            return {}
+        released = (levels for levels in self.levels if not self.is_public(levels))
+        total_is_public = self.public is not None
+        return fixed_counts(self.tree, self.known, released, total_is_public=total_is_public)
 
     @property
     def public_facts(self) -> str:
@@ -351,7 +361,8 @@ class Plan:
     def promise(self) -> Promise:
         """The privacy promise in full, as `str` prints it."""
         delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
-        return Promise(self.protection, self.guarantee, delta)
+        fixed = fixed_in_words(self.tree, self.fixed)
+        return Promise(self.protection, self.guarantee, delta, fixed)
 
     def __repr__(self) -> str:
         names = ", ".join(self.cuboids)

@@ -119,11 +119,13 @@ class Promise:
         protection: who, and between which tables.
         profile: what all noise together costs those.
         delta: at which `str` states ε; None for ρ or pure ε alone.
+        fixed: a sentence on counts that public files fix, if they do; it restricts nothing.
     """
 
     protection: Protection
     profile: Profile
     delta: Fraction | None = None
+    fixed: str | None = None
 
     def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
@@ -132,6 +134,7 @@ class Promise:
             self.protection.neighbours.describe(subject),
             self.profile.statement(at, who=f"{subject} satisfies"),
             self.protection.restriction,
+            self.fixed,
         ]
         return " ".join(part for part in parts if part)
 

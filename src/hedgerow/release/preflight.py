@@ -20,8 +20,8 @@ from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.machine import usable_memory
 from hedgerow.plan.cost import bytes_of_tables
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
+from hedgerow.plan.fixed import fixed_counts, refuse_fixed
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.prior import refuse_own_table
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.workload import Cube
 from hedgerow.release.descent.outline import Outline
@@ -40,8 +40,7 @@ def check_match(counts: Counts, plan: Plan) -> None:
     """Refuse a table that is not what the plan was made for.
 
     Raises:
-        PlanError: no counts or no plan, another domain, contributions that were bounded otherwise,
-            or a prior that is the table itself.
+        PlanError: no counts or no plan, another domain, contributions that were bounded otherwise.
     """
     if not isinstance(counts, Counts):
         refuse_kind("the table of a release", "Counts.from_frame(tree, …)", counts)
@@ -49,8 +48,6 @@ def check_match(counts: Counts, plan: Plan) -> None:
         refuse_kind("the plan of a release", "make_plan(…)", plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
-    if plan.prior is not None:
-        refuse_own_table(plan.prior, counts)
     bound, promised = counts.contributions, plan.neighbours.contributions
     if bound is None and plan.neighbours.unit is not None:
         raise PlanError(
@@ -143,7 +140,8 @@ def check_public_total(total: float, plan: Plan) -> None:
         plan: the plan.
 
     Raises:
-        PlanError: the total is public and not below 2⁴⁰, or not what public facts allow for.
+        PlanError: the total is public and not below 2⁴⁰, or not what public facts allow for; or
+            these allow for one table alone with so many records.
     """
     if plan.public is not None and total >= LARGEST_LEAF:
         raise PlanError(
@@ -157,6 +155,10 @@ def check_public_total(total: float, plan: Plan) -> None:
             f"the table has {total:,.0f} records, a number that is public under this plan, and "
             f"[[public]] bounds ask for at least {known.least:,} {most}; correct one of them"
         )
+    if known is not None and plan.public is not None and total in {known.least, known.most}:
+        why = f" for {total:,.0f} records, a number that is public under this plan"
+        fixed = fixed_counts(plan.tree, known, plan.tables, total_is_public=True, total=int(total))
+        refuse_fixed(plan.tree, fixed if total else {}, plan.tables, why)
 
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20}

@@ -14,7 +14,6 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.prior import Prior, refuse_own_table
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.keys import Charging
@@ -30,7 +29,7 @@ from hedgerow.spark.session import (
     collected,
     spark_errors,
 )
-from hedgerow.spark.subtree import Subtrees, Top, first_leaves, leaves_of
+from hedgerow.spark.subtree import Subtrees, Top, leaves_of
 from hedgerow.spark.table import SparkTable
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -78,7 +77,6 @@ def release_on_spark(
             )  # fmt: skip
         top = Top.of(leaves, outline, most)
         check_match(top.counts, plan)
-        _refuse_own_prior(plan, outline, top.counts)
         check_public_total(top.total, plan)
         named = json.dumps(estimator.to_dict(), sort_keys=True)
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
@@ -116,13 +114,3 @@ def collected_counts(leaves: Frame, tree: Tree, contributions: int | None) -> Co
     """
     rows = collected(leaves, "the table cannot be read")
     return Counts.from_leaves(tree, *leaves_of(rows, tree), contributions=contributions)
-
-
-def _refuse_own_prior(plan: Plan, outline: Outline, top: Counts) -> None:
-    """Raise if the prior has the table's own counts at the cut: the driver knows no others."""
-    if plan.prior is None:
-        return
-    tree = plan.prior.counts.tree
-    codes, values = plan.prior.counts.roll_up(outline.cut)
-    rolled = Counts.from_nodes(tree, first_leaves(tree, outline.cut, codes), values)
-    refuse_own_table(Prior(rolled, public=True), top)

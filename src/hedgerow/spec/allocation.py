@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.distribution.plan import ForDistribution
-from hedgerow.errors import PlanError, SpecError, TableError
+from hedgerow.errors import HedgerowError, PlanError, SpecError
 from hedgerow.plan.allocation.allocation import (
     Allocation,
     Importance,
@@ -23,7 +24,7 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.prior import Prior, refuse_own_table
+from hedgerow.plan.prior import Prior, has_counts_of
 from hedgerow.spec.release_file import AllocationSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
@@ -108,20 +109,23 @@ class AllocationSpec:
             )
         return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
-    def refuse_own_prior(self, tree: Tree, counts: Counts) -> None:
-        """Raise a PlanError if the prior's file, read as the table is, has the table's counts."""
+    def is_own_prior(self, tree: Tree, counts: Counts) -> bool:
+        """Return whether the prior's file, read as the table is, has the table's counts.
+
+        The answer is confidential: it is for a terminal alone.
+        """
         given, table = self.section.prior, self.table
         if given is None:
-            return
+            return False
         path = table.folder / given.source
         for bounded in {table.file.table.unit is not None, False}:
-            try:
+            with suppress(HedgerowError):  # not such a table, so not a copy
                 names = columns_in(path, "the prior")
                 called = as_called(tree.axes, names, "the prior", given=given.columns)
                 copy = table.counts_of(path, tree.with_axes(called), bounded=bounded)
-            except TableError:  # not such a table, so not a copy
-                continue
-            refuse_own_table(Prior(copy, public=True), counts)
+                if has_counts_of(copy, counts):
+                    return True
+        return False
 
     def check_target(self, target: str, *, of_estimates: bool = False) -> None:
         """Raise unless it is a number above 0 and the section plans for what a target is of.

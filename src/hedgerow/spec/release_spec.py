@@ -67,12 +67,12 @@ class ReleaseSpec:
     def output(self) -> Path:
         """Where the release appears: outside the folder of the table, which is read whole."""
         output = self.path.parent / self.file.output.directory
-        source = self.table.source
-        folder = None
-        with suppress(OSError):  # a name that no file can have: reading it says so
-            folder = source if isinstance(source, Path) and source.is_dir() else None
-        if folder is not None and folder.resolve() in Path(realpath(output)).parents:
-            raise SpecError("[output] directory lies inside the folder of the table; move it")
+        for place in self.table.places:
+            with suppress(OSError):  # a name that no file can have: reading it says so
+                if place.is_dir() and place.resolve() in Path(realpath(output)).parents:
+                    raise SpecError(
+                        "[output] directory lies inside the folder of the table; move it"
+                    )
         return output
 
     @property

@@ -1,24 +1,19 @@
 """The simulation file: the public table, and the settings to compare on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from hedgerow.errors import HedgerowError, SpecError, of_public_table
 from hedgerow.evaluate.method import Method
-from hedgerow.plan.prior import Prior
+from hedgerow.plan.prior import has_counts_of
 from hedgerow.spec.release_file import TableSection
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import read_section
 from hedgerow.spec.simulate_settings import Comparison, LeftOut, with_sections
 from hedgerow.spec.table import located
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.sources.files import share_files
 from hedgerow.tables.tree import Tree
-
-_SAME = (
-    "[simulate.table] is the table of the release file, or a copy of it, and that file does not "
-    "declare it public: name a public or synthetic table"
-)
 
 
 class SimulateSpec:
@@ -55,16 +50,14 @@ class SimulateSpec:
 
     def _check_other(self) -> None:
         """Raise if it is the table of a release file that does not declare it public."""
-        own, given = self.release.file.table, self._public.file.table
         if self._own_is_public:
             return
-        if "://" in own.source or "://" in given.source:
-            url = located(own.source, self.release.path.parent)
-            same = (url, own.query) == (given.source, given.query)
-        else:
-            same = share_files(self.release.path.parent / own.source, Path(given.source))
-        if same:
-            raise SpecError(_SAME)
+        own, given = self.release.table, self._public.table
+        if own.source == given.source or any(map(own.shares_files, given.places)):
+            raise SpecError(
+                "[simulate.table] is the table of the release file, and that file does not declare "
+                "it public: name a public or synthetic table"
+            )
 
     @property
     def is_distribution(self) -> bool:
@@ -77,23 +70,23 @@ class SimulateSpec:
         return self._public.tree()
 
     def counts(self, tree: Tree) -> Counts:
-        """Return the public table, or raise if it copies the release file's confidential one.
-
-        To compare them, the confidential file is read where it is available.
-        """
+        """Return the public table."""
         with of_public_table():
-            counts = self._public.table.public_counts(tree)
-        table = self.release.file.table
-        if self.section.table is None or self._own_is_public or "://" in table.source:
-            return counts
+            return self._public.table.public_counts(tree)
+
+    def is_own_table(self, tree: Tree) -> bool:
+        """Return whether the public table has the counts of the release file's confidential one.
+
+        To compare them, that is read where it is a file. The answer is for a terminal alone.
+        """
         own, public = self.release.table, self._public.table
-        if len(counts.values) and _digests(own.counts, tree) & _digests(public.public_counts, tree):
-            raise SpecError(
-                "[simulate.table] does not fit the table of the release file; the reason is "
-                "confidential and shown on a terminal only",
-                confidential=_SAME,
-            )
-        return counts
+        if self.section.table is None or self._own_is_public or not isinstance(own.source, Path):
+            return False
+        return any(
+            has_counts_of(one, other)
+            for one in _read(public.public_counts, tree)
+            for other in _read(own.counts, tree)
+        )
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
         """Return what to compare, the file's own setting first, and what is impossible."""
@@ -109,12 +102,8 @@ def _declares_own(path: Path) -> bool:
     return place == path and section.table is None
 
 
-def _digests(counts: Callable[..., Counts], tree: Tree) -> set[str]:
-    """Return digests of a table, with contributions bounded and not; none if unreadable."""
-    digests = set()
+def _read(counts: Callable[..., Counts], tree: Tree) -> Iterator[Counts]:
+    """Yield a table with contributions bounded and not; nothing where it cannot be read."""
     for bounded in (True, False):
-        try:
-            digests.add(Prior(counts(tree, bounded=bounded), public=True).digest)
-        except HedgerowError:  # missing, or not a table over these areas
-            continue
-    return digests
+        with suppress(HedgerowError):  # missing, or not a table over these areas
+            yield counts(tree, bounded=bounded)

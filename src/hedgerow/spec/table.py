@@ -9,12 +9,13 @@ from urllib.parse import quote, unquote
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
+from hedgerow.spec.axis_section import AREAS_OF_TABLE
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.read import Query
-from hedgerow.tables.sources.files import share_files
+from hedgerow.tables.sources.files import local_places, share_files
 from hedgerow.tables.sources.odbc import is_connection
 from hedgerow.tables.sources.source import describe_source
 from hedgerow.tables.tree import Tree
@@ -61,10 +62,32 @@ class TableSpec:
             raise SpecError('[table] a database URL as source needs query = "SELECT …"')
         return within("[table]", Query, located(table.source, self.folder), table.query)
 
+    @property
+    def places(self) -> list[Path]:
+        """Where on this machine the table may lie; nowhere if a server or a cluster has it."""
+        source = self.source
+        if isinstance(source, Path):
+            spark = self.file.engine.name == "spark"
+            return [source, *(local_places(f"file:{source}") if spark else [])]
+        return local_places(source.url if isinstance(source, Query) else source.text)
+
     def shares_files(self, path: Path) -> bool:
         """Return whether a file is the table itself, or a part of it, under any name."""
-        source = self.source
-        return isinstance(source, Path) and share_files(path, source)
+        return any(share_files(path, place) for place in self.places)
+
+    @property
+    def not_compared(self) -> str | None:
+        """What a plan has to say of its public files where the table is no file of this machine."""
+        file = self.file
+        named: list[object] = [file.allocation.prior, *(fact.source for fact in file.public)]
+        for axis in file.axis:
+            named += [axis.shapes, axis.lists, axis.areas != AREAS_OF_TABLE and axis.areas]
+        if self.places or not any(named):
+            return None
+        return (
+            "the table is no file of this machine, so it was not checked that no public file of "
+            "this release (list, shapes, [[public]], prior) is the table itself"
+        )
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:
         """Return the counts of the table; see `counts_of`."""
@@ -119,7 +142,7 @@ class TableSpec:
         table, source = self.file.table, self.source
         if isinstance(source, Query):
             raise SpecError("[table] on Spark a database is read by JDBC: jdbc:postgresql://…")
-        text = source.text if isinstance(source, SparkSource) else str(source)
+        text = source.text if isinstance(source, SparkSource) else str(source.absolute())
         return SparkTable(
             frame=within("[table]", read_source, session, text, table.query),
             count=table.count,

@@ -22,6 +22,7 @@ from hedgerow.tables.sources.database import (
     Query,
     open_database,
     private_folder,
+    sql_text,
     translate_duckdb_errors,
 )
 from hedgerow.tables.sources.source import (
@@ -52,6 +53,31 @@ def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = 
         f"SELECT *, row_number() OVER (PARTITION BY unit, {names}) AS copy FROM records"
         f")) WHERE place <= {contributions}"
     )
+
+
+REWRITTEN = (
+    "^[+-]?[0-9]+[.,]0*$",
+    "^[+-]?[0-9]+([.,][0-9]*[eE][+-]?|[eE][+-])[0-9]+$",
+    r"^[\s\p{Z}\p{C}]|[\s\p{Z}\p{C}]$",
+)
+"""Ids as a program rewrites them unasked: ``17.0`` and ``1.7E+1`` for 17, and blanks around one."""
+ONE_WRITING = (
+    "holds an id that programs write in several ways; write 17, not 17.0 or 1.7E+1, without blanks "
+    "around it, and accents composed (Unicode NFC), so that nobody is two units"
+)
+
+
+def rewritten_sql(unit: str) -> str:
+    """Return the SQL of whether an id, as text, is one that a program has rewritten.
+
+    Ids are compared letter by letter, so a person with two writings of one id would be two units,
+    and would have twice the records that the bound promises. To read both as one would be wrong the
+    other way: two persons would push out each other's records. Each id is looked at by itself:
+    were ids compared with each other, whoever adds a record ``17.0`` could learn from the refusal
+    whether 17 is in the table.
+    """
+    patterns = " OR ".join(f"regexp_matches({unit}, {sql_text(each)})" for each in REWRITTEN)
+    return f"({patterns} OR nfc_normalize({unit}) <> {unit})"
 
 
 __all__ = ["Query", "read_areas", "read_leaves"]
@@ -188,6 +214,9 @@ def _records(
         if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
             rule = "lacks a value for some record; each record needs its unit"
             raise outside_limits(subject, rule, column=unit)
+        rewritten = f"SELECT unit FROM records WHERE {rewritten_sql('unit')} LIMIT 1"
+        if found := db.execute(rewritten).fetchall():
+            raise outside_limits(subject, ONE_WRITING, repr(found[0][0]), column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

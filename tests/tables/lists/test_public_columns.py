@@ -3,7 +3,6 @@
 import polars as pl
 import pytest
 
-import hedgerow as hr
 from hedgerow.errors import PlanError, TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
@@ -188,12 +187,11 @@ def test_a_release_file_reads_such_a_prior(more, tmp_path):
 
 
 @pytest.mark.parametrize("more", ["", ', columns = {home = ["t10"]}'])
-def test_a_copy_of_the_table_is_no_prior_whatever_its_columns_are_called(more, tmp_path):
+def test_a_copy_of_the_table_is_known_whatever_its_columns_are_called(more, tmp_path):
     spec = made(tmp_path, more)
     pl.DataFrame({"town": TOWNS, "t10": TOWNS, "n": [5, 6, 7]}).write_csv(tmp_path / "earlier.csv")
     tree = spec.tree()
-    with pytest.raises(PlanError, match="outside its declared limits"):
-        spec.allocation.refuse_own_prior(tree, spec.table.counts(tree))
+    assert spec.allocation.is_own_prior(tree, spec.table.counts(tree))
 
 
 def simulated(folder, table):
@@ -217,9 +215,11 @@ def test_a_simulated_table_has_leaf_codes_alone_or_all(table, tmp_path):
     assert simulated(tmp_path, table | {"n": [1, 2, 4]}) == [3, 4]
 
 
-def test_a_copy_of_the_table_is_not_simulated_whatever_its_columns_are_called(tmp_path):
-    with pytest.raises(hr.SpecError, match="does not fit the table of the release file"):
-        simulated(tmp_path, {"town": TOWNS, "n": [5, 6, 7]})
+def test_a_simulated_copy_of_the_table_is_known_whatever_its_columns_are_called(tmp_path):
+    for counts in ([5, 6, 7], [5, 6, 8]):
+        simulated(tmp_path, {"town": TOWNS, "n": counts})
+        spec = SimulateSpec(tmp_path / "simulate.toml")
+        assert spec.is_own_table(spec.tree()) == (counts == [5, 6, 7])
 
 
 def test_a_simulated_table_without_codes_is_told_what_it_needs(tmp_path):

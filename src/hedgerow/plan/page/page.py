@@ -15,7 +15,7 @@ from hedgerow.pages.markup import attribute, shown, table
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
-from hedgerow.plan.page.protected import has_list_of_table, protected, restriction
+from hedgerow.plan.page.protected import fixed, has_list_of_table, protected, restriction
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -84,7 +84,9 @@ def planning_page(
         heading=shown(title),
         overview=_overview(plan, say),
         budget=say(f"planning.budget.{_kind(plan)}"),
-        promise=" ".join(shown(told) for told in (protected(plan), restriction(plan)) if told),
+        promise=" ".join(
+            shown(told) for told in (protected(plan), restriction(plan), fixed(plan)) if told
+        ),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=say(f"planning.division.{facts['solver']['kind']}"),
         hills=say("planning.hills") if plan.prior else "",

@@ -1,6 +1,7 @@
 """Who a plan protects, between which tables, in the language of its pages."""
 
 from hedgerow.pages.catalogue import catalogue
+from hedgerow.plan.fixed import MOST_NAMED
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.neighbours import AddRemove
 
@@ -31,6 +32,17 @@ def restriction(plan: Plan) -> str:
     last = say("list.last")
     each = [say(f"release.promise.{key}", names=last.join(n)) for key, n in named.items() if n]
     return " ".join(each)
+
+
+def fixed(plan: Plan) -> str:
+    """Return which counts public files fix, and what that means, in a sentence: text."""
+    say, named = catalogue(plan.description.language), []
+    for levels, (counts, cells) in list(plan.fixed.items())[:MOST_NAMED]:
+        name = plan.label_of(levels)
+        named.append(say("release.promise.fixed_of", fixed=counts, cells=cells, name=name))
+    if more := len(plan.fixed) - len(named):
+        named.append(say("release.more", number=more))
+    return say("release.promise.fixed", counts=say.joined(named)) if named else ""
 
 
 def has_list_of_table(plan: Plan) -> bool:

@@ -34,7 +34,7 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
 )
 from hedgerow.plan.known import facts_in_words
-from hedgerow.plan.page.protected import protected, restriction
+from hedgerow.plan.page.protected import fixed, protected, restriction
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.stored import OnDisk
@@ -292,7 +292,9 @@ def stated(plan: Plan) -> str:
             else say("release.promise.epsilon", cost=_rounded_up(say, epsilon), delta=shown_delta)
         )
     cost = say("release.promise.satisfies", costs=say("list.last").join(costs))
-    return " ".join(part for part in (protected(plan), cost, restriction(plan)) if part)
+    return " ".join(
+        part for part in (protected(plan), cost, restriction(plan), fixed(plan)) if part
+    )
 
 
 def _rounded_up(say: Catalogue, value: Fraction | float) -> str:
@@ -352,8 +354,8 @@ def _plans_own(say: Catalogue, text: str) -> str:
 
 
 def _not_hidden(plan: Plan) -> str:
-    restricted = restriction(plan)
-    restricted_to = f"{shown(restricted)} " if restricted else ""
+    told = " ".join(part for part in (restriction(plan), fixed(plan)) if part)
+    restricted_to = f"{shown(told)} " if told else ""
     return restricted_to + words_of(plan)("release.promise.true_of_many")
 
 

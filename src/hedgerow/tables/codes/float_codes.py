@@ -9,7 +9,10 @@ import polars as pl
 WHOLE = "-?(?:0|[1-9][0-9]*)"
 POINTED = f"^{WHOLE}[.,]0$"
 EXACT = {"FLOAT": 1 << 24, "DOUBLE": 1 << 53}
-"""Up to which size each whole number has a float of its own, by DuckDB's types."""
+"""Below which size each whole number has a float of its own, by DuckDB's types.
+
+At the limit itself floats round: 2⁵³ is the float of 2⁵³ + 1 too.
+"""
 
 FRACTIONS = "fractions, or numbers too long for a float"
 
@@ -39,7 +42,7 @@ def fraction_sql(number: str, kind: str) -> str:
     """Return the SQL of whether a float is no whole number that floats hold exactly."""
     return (
         f"NOT isnan({number}) AND NOT "
-        f"(isfinite({number}) AND {number} = trunc({number}) AND abs({number}) <= {EXACT[kind]})"
+        f"(isfinite({number}) AND {number} = trunc({number}) AND abs({number}) < {EXACT[kind]})"
     )
 
 
@@ -52,7 +55,7 @@ def has_fraction(numbers: pl.Series) -> bool:
     """Return whether a float is no whole number that floats hold exactly."""
     given = numbers.drop_nulls().drop_nans()
     largest = EXACT["DOUBLE" if numbers.dtype == pl.Float64 else "FLOAT"]
-    return not bool(((given == given.round()) & (given.abs() <= largest)).all())
+    return not bool(((given == given.round()) & (given.abs() < largest)).all())
 
 
 def whole_codes(numbers: pl.Series) -> pl.Series:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import duckdb
 
@@ -191,13 +192,53 @@ def share_files(one: Path, other: Path) -> bool:
         return False
 
 
+LOCAL = re.compile(
+    r"(?:jdbc:)?(?:(?:file|sqlite|duckdb):)+(?://[^/]*(?=/))?(.+)", re.IGNORECASE | re.DOTALL
+)
+"""How URIs begin that name files of this machine: Spark's, and those of databases in one file."""
+
+
+def local_places(text: str) -> list[Path]:
+    """Return where on this machine a URI may point; nowhere for one of a server or a cluster.
+
+    Programs do not agree on whether ``%20`` is a blank, where parameters begin and what ``{a,b}``
+    is, so each reading is a place; what is not there is no file.
+    """
+    found = LOCAL.fullmatch(text)
+    if found is None:
+        return []
+    paths = {
+        each for path in (found[1], re.split("[?;]", found[1])[0]) for each in (path, unquote(path))
+    }
+    return [Path(each) for path in sorted(paths) for each in (path, *_alternatives(path))]
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yield the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
+    found = re.search(r"\{([^{}]*)\}", pattern)
+    if found is None:
+        yield pattern.replace("[^", "[!")
+        return
+    for each in found[1].split(","):
+        yield from _alternatives(pattern[: found.start()] + each + pattern[found.end() :])
+
+
 def _files_of(source: Path) -> list[Path]:
-    """Return the files of a file, folder or glob that exist."""
-    if source.is_dir():
-        return [path for path in source.rglob("*") if path.is_file()]
-    if source.is_file():
-        return [source]
-    return [path for path in _matches(source) if path.is_file()]
+    """Return the files of a file, folder or glob that exist, in folders behind links too."""
+    every = [source] if os.path.lexists(source) else [*_matches(source)]
+    below = (_files_below(each) if each.is_dir() else [each] for each in every)
+    return [path for paths in below for path in paths if path.is_file()]
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    seen = set[tuple[int, int]]()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        status = Path(place).stat()
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        yield from (Path(place, name) for name in names)
 
 
 def _matches(pattern: Path) -> Iterator[Path]:
