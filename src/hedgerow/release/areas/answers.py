@@ -24,6 +24,7 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
+    ERROR_OF_ESTIMATE,
     ESTIMATE,
     HIGH,
     LOW,
@@ -150,13 +151,13 @@ def area_forecast(sums: AreaSums, on_fraction: Callable[[float], None] = _quiet)
     """Return the standard errors that the sums' estimates will have, from public facts.
 
     Returns:
-        One row an area and combination: the area, the codes beside it, ``standard_error``
-        (records).
+        One row an area and combination: the area, the codes beside it, and
+        ``standard_error_of_estimate`` (records).
 
     Raises:
         ReleaseError: they cannot be had.
     """
-    error = pl.Series(STANDARD_ERROR, np.sqrt(variances(sums, on_fraction)).ravel())
+    error = pl.Series(ERROR_OF_ESTIMATE, np.sqrt(variances(sums, on_fraction)).ravel())
     return pl.DataFrame([*sums.labels(), error])
 
 
