@@ -47,8 +47,8 @@ from hedgerow.text import visible
 
 FIRST_ROWS = 20
 OF_WHICH = (
-    "standard_error is that of estimate, and low and high are around it. count was moved from there "
-    "to be whole, 0 or more, and to add up."
+    "standard_error is that of estimate, and low and high are around it. count was moved from "
+    "there to be whole, 0 or more, and to add up."
 )
 UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
@@ -174,9 +174,10 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
 
-    Columns: the codes; count; the unbiased estimate and its standard_error, not the count's; low and high, the 95 %
-    interval of the true count; and contradicted: whether the count lies outside the intervals that
-    hold for all counts of the table at once, which chance does not explain; there use the estimate.
+    Columns: the codes; count; the unbiased estimate and its standard_error, which is not that of
+    count; low and high, the 95 % interval of the true count; and contradicted: whether the count
+    lies outside the intervals that hold for all counts of the table at once, which chance does not
+    explain; there use the estimate.
     Combinations that are not listed have a count of 0. With --areas one row an area of your own,
     with exact standard errors, also by levels and columns of other axes (--by). With --noisy
     instead the noisy_count of each measured cell and its variance: unbiased, and often below 0.

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import prod
+from math import floor, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,9 +194,7 @@ class PlannedSpine(Joint):
         order = np.lexsort(codes[::-1])
         return tuple(code[order] for code in codes), place[order]
 
-    def is_open(
-        self, level: int, numbers: NDArray[np.integer], node: Int64, sums: Int64
-    ) -> Flags:
+    def is_open(self, level: int, numbers: NDArray[np.integer], node: Int64, sums: Int64) -> Flags:
         """Return of sums of detail cells at nodes whether public facts let anybody be there.
 
         Args:
@@ -209,7 +207,9 @@ class PlannedSpine(Joint):
             bool (pairs).
         """
         support = self.model.support
-        reaches = self._reaches(numbers, int(max(numbers.max(initial=-1), sums.max(initial=-1))) + 1)
+        reaches = self._reaches(
+            numbers, int(max(numbers.max(initial=-1), sums.max(initial=-1))) + 1
+        )
         start, found = support.start[level], np.zeros(len(node), dtype=np.bool_)
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
         for group in np.flatnonzero(support.widths):
@@ -332,7 +332,10 @@ class PlannedSpine(Joint):
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
-        errors = "exact" if self.is_exact else "at most those stated"
+        errors = "exact"
+        if isinstance(self.model, Nested) and not self.is_exact:
+            least = 100 * float(self.model.ratios.min() / self.model.excess) ** 0.5
+            errors = f"at most those stated, and at least {floor(least)} % of them"
         return f"Cuboids are estimated together along the spine, and their errors are {errors}."
 
     @property

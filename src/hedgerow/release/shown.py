@@ -99,7 +99,9 @@ class ShownCounts:
                 _range(low, high),
                 _reliability(count, low, high, estimate if flag else None),
             )
-            for words, (count, low, high, flag, estimate) in zip(self._labels()[1], figures, strict=True)
+            for words, (count, low, high, flag, estimate) in zip(
+                self._labels()[1], figures, strict=True
+            )
         ]
 
     def _picture(self) -> str:

@@ -32,7 +32,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import Content, noise_variances
 
-MOST_NOISY, MOST_READ = 1 << 24, 1 << 29
+MOST_NOISY, MOST_READ = 1 << 25, 1 << 29
 """Noisy counts that errors of sums need, at most: along a chain, and of other workloads."""
 MOST_WORK = 1 << 33
 """Sums times what each runs through, at most: the axes' nodes, or all cells where it iterates."""
