@@ -71,10 +71,10 @@ def test_the_plan_forecasts_the_errors_of_areas_by_columns_that_the_table_states
     assert run("table", made / "out", *options, "--names", "--output", file)[0] == 0
     found = pl.read_parquet(file)
     labels = ["WARD22CD", "WARD22CD_name", *(each.removeprefix("person=") for each in by)]
-    assert planned.columns == [*labels, "standard_error"]
+    assert planned.columns == [*labels, "standard_error_of_estimate"]
     assert found.columns[: len(labels)] == labels
     assert found.select(labels).equals(planned.select(labels))
-    assert (found["standard_error"] / planned["standard_error"] - 1).abs().max() < 1e-9
+    assert (found["standard_error"] / planned["standard_error_of_estimate"] - 1).abs().max() < 1e-9
     assert len(found) == 2 * {(): 1, ("race",): 3, ("sex", "race"): 6, ("person=sex",): 2}[by]
 
 

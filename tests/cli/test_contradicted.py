@@ -28,7 +28,8 @@ def groups(tmp_path_factory):
 def table_of(said):
     """The rows of what `table` shows, by their headings."""
     first, *rows = said.split("\n\n")[0].splitlines()
-    return [dict(zip(first.split(), row.split(), strict=False)) for row in rows]
+    return [dict(zip(first.split(), row.split(maxsplit=len(first.split()) - 1), strict=False))
+            for row in rows]  # fmt: skip
 
 
 def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
@@ -38,7 +39,12 @@ def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
     for row, known in zip(rows, wanted.to_dicts(), strict=True):
         assert row["count"] == f"{known['count']:,}"
         assert row["estimate"] == f"{known['estimate']:,.1f}"
-        assert row.get("contradicted") == ("yes" if known["contradicted"] else None)
+        apart = (known["count"] - known["estimate"]) / known["standard_error"]
+        way = "above" if apart > 0 else "below"
+        why = f"yes: {abs(apart):,.1f} standard errors {way}"
+        assert row.get("contradicted") == (why if known["contradicted"] else None)
+        assert [row["low"], row["high"]] == [f"{known['low']:,}", f"{known['high']:,}"]
+    assert "standard_error is that of estimate, and low and high are around it." in said
     number = wanted["contradicted"].sum()
     assert number >= 1
     outside = wanted.filter((pl.col("count") < pl.col("low")) | (pl.col("count") > pl.col("high")))

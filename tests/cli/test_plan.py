@@ -360,7 +360,7 @@ def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_sta
     assert run("table", census.parent / "out", *options, "--output", file)[0] == 0
     made = pl.read_parquet(file)
     assert made["seat"].equals(expected["seat"])
-    assert (made["standard_error"] / expected["standard_error"] - 1).abs().max() < 1e-9
+    assert (made["standard_error"] / expected["standard_error_of_estimate"] - 1).abs().max() < 1e-9
     assert len(made) == 31
     code, _, err = run("plan", census, "--area-column", "seat")
     assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)

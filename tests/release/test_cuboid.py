@@ -1,5 +1,6 @@
 """Sums of released leaves by a cuboid off the tree, and how sure they are."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -223,6 +224,15 @@ def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_
     monkeypatch.setattr(cuboid, "MOST_CELLS", 20)
     with pytest.raises(hr.ReleaseError, match="up to 20"):
         cuboid_errors(made(counts).content, ORIGIN, Confidence())
+
+
+def test_sums_off_a_tree_of_18_million_leaves_have_errors(counts, monkeypatch):
+    """And so has a third of a billion not: 40 seconds and 2.3 gigabytes are fine, 40 are not."""
+    content = made(counts).content
+    for many, refused in ((18_576_420, False), (300_000_000, True)):
+        monkeypatch.setattr(type(content), "noisy_cells", many)
+        with pytest.raises(hr.ReleaseError) if refused else nullcontext():
+            cuboid_errors(content, ORIGIN, Confidence())
 
 
 def test_where_nodes_are_measured_errors_follow_from_the_noisy_counts_alone(counts):

@@ -245,7 +245,10 @@ def by_labels(made, levels):
 
 def check_doubt(cell, row):
     told = [one.text for one in cell.all("small")]
-    wanted = f"≠ contradicted; unbiased estimate {round(row['estimate']):,}"
+    wanted = (
+        f"≠ contradicted; unbiased estimate {round(row['estimate']):,}; "
+        "moved by keeping counts from 0 on and adding up"
+    )
     assert told == ([wanted] if row["contradicted"] else [])
 
 
@@ -436,6 +439,12 @@ def test_no_name_of_a_cube_leaves_its_place(cubes):
 
 
 def test_every_table_of_a_cubes_page_is_held_by_a_test(cubes):
-    known = ("Counts by", PAIRS, LEVELS, "Standard error of released counts", "ε at several δ")
+    known = (
+        "Counts by",
+        PAIRS,
+        LEVELS,
+        "Standard error of the unbiased estimates",
+        "ε at several δ",
+    )
     for made in cubes.values():
         assert all(caption.startswith(known) for caption in tables(made.seen))

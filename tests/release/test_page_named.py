@@ -283,7 +283,7 @@ def test_upper_bounds_are_not_called_exact(named, monkeypatch):
     bounded = replace(made.plan.joint.solver, is_exact=False)
     monkeypatch.setitem(vars(made.plan.joint), "solver", bounded)
     bounds = read(page_of(made)).text
-    assert "standard errors are upper bounds." in bounds
+    assert "standard errors are upper bounds" in bounds
     assert "their errors are exact." not in bounds
     assert "their errors are exact." in made.seen.text
 

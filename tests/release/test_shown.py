@@ -85,8 +85,9 @@ def test_the_words_say_how_far_the_truth_may_be_from_the_count(release):
     ],
 )  # fmt: skip
 def test_the_farther_end_of_the_interval_decides_on_the_word(count, low, high, word):
-    assert _reliability(count, low, high, flag=False) == word
-    assert _reliability(count, low, high, flag=True) == (word and f"{word}, contradicted")
+    assert _reliability(count, low, high) == word
+    told = _reliability(count, low, high, 1234.4)
+    assert told == (word and f"{word}, contradicted: estimate 1,234")
 
 
 def test_counts_that_are_public_are_exact(release):

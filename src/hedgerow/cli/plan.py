@@ -50,7 +50,7 @@ from hedgerow.privacy.budget import weakness
 from hedgerow.release.areas.answers import area_forecast
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.directory.measurements import STANDARD_ERROR
+from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
 from hedgerow.release.preflight import check_combines, check_estimable
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -271,7 +271,7 @@ def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
 
 def _show_areas(errors: pl.DataFrame) -> None:
     """Print the standard errors of some areas, the largest first."""
-    worst = errors.sort(STANDARD_ERROR, descending=True, maintain_order=True).head(MOST_AREAS)
+    worst = errors.sort(ERROR_OF_ESTIMATE, descending=True, maintain_order=True).head(MOST_AREAS)
     rows = [
         (*(visible(str(label or "")) for label in labels), f"{error:,.4g}")
         for *labels, error in worst.iter_rows()
@@ -280,7 +280,7 @@ def _show_areas(errors: pl.DataFrame) -> None:
         f"Estimates of {len(errors):,} sums over areas, in records; the least certain "
         f"{len(worst):,} of them (all with --json):\n"
     )
-    headings = (*(visible(name) for name in errors.columns[:-1]), "standard error")
+    headings = (*(visible(name) for name in errors.columns[:-1]), "standard error of the estimate")
     stdout.print(escape(aligned([headings, *rows], left=set(range(len(headings) - 1)))) + "\n")
 
 

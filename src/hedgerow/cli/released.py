@@ -99,7 +99,7 @@ def report(
 
 
 ESTIMATE_HEADINGS = (
-    "cuboid", "rows", "total", "mean standard error", "differs from the release by",
+    "cuboid", "rows", "total", "mean standard error of estimates", "differs from the release by",
 )  # fmt: skip
 
 

@@ -46,6 +46,10 @@ from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import visible
 
 FIRST_ROWS = 20
+OF_WHICH = (
+    "standard_error is that of estimate, and low and high are around it. count was moved from "
+    "there to be whole, 0 or more, and to add up."
+)
 UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
 
@@ -170,9 +174,10 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
 
-    Columns: the codes; count; the unbiased estimate and its standard_error; low and high, the 95 %
-    interval of the true count; and contradicted: whether the count lies outside the intervals that
-    hold for all counts of the table at once, which chance does not explain; there use the estimate.
+    Columns: the codes; count; the unbiased estimate and its standard_error, which is not that of
+    count; low and high, the 95 % interval of the true count; and contradicted: whether the count
+    lies outside the intervals that hold for all counts of the table at once, which chance does not
+    explain; there use the estimate.
     Combinations that are not listed have a count of 0. With --areas one row an area of your own,
     with exact standard errors, also by levels and columns of other axes (--by). With --noisy
     instead the noisy_count of each measured cell and its variance: unbiased, and often below 0.
@@ -295,6 +300,8 @@ def _put(
         _show(frame, labels)
         stdout.print("")
         show_columns(plan, frame.columns)
+        if ESTIMATE in frame.columns and frame[ESTIMATE].count():
+            stdout.print(f"{OF_WHICH}\n")
         stdout.print(
             f"{min(len(frame), FIRST_ROWS):,} of {len(frame):,} rows; {note}. "
             "--output FILE.csv writes all rows."
@@ -308,15 +315,26 @@ def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
     """Print the first rows: codes to the left, numbers to the right."""
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
+    if CONTRADICTED in head.columns:
+        columns[head.columns.index(CONTRADICTED)] = _reasons(head)
     rows = [head.columns, *zip(*columns, strict=True)]
     stdout.print(
         escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
     )
 
 
+def _reasons(head: pl.DataFrame) -> list[str]:
+    """Return of each count how far from its estimate it was moved, if its measurements deny it."""
+    apart = ((pl.col(COUNT) - pl.col(ESTIMATE)) / pl.col(STANDARD_ERROR)).alias("apart")
+    return [
+        f"yes: {abs(apart or 0):,.1f} standard errors {'above' if (apart or 0) > 0 else 'below'}"
+        if flag
+        else ""
+        for flag, apart in head.select(CONTRADICTED, apart).iter_rows()
+    ]
+
+
 def _word(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else ""
     if isinstance(value, float):
         return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
     if value is None:

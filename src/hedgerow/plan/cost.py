@@ -150,7 +150,7 @@ def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
         if source != levels:
             cells[levels], alive[levels] = 0, alive[source]
             continue
-        laid_out = possible_cells(plan, levels)
+        laid_out = plan.joint.possible_cells(plan.joint.shape.given(levels))
         if not plan.is_whole(levels):
             laid_out = min(laid_out, _below_margins(plan, levels, alive))
         alive[levels] = min(laid_out, records)
@@ -170,7 +170,7 @@ def possible_cells(plan: Plan, levels: Levels) -> int:
     """Return how many cells of a cuboid there are that public facts do not rule out."""
     joint = None if plan.is_chain else plan.joint
     if isinstance(joint, PlannedSpine):
-        return joint.possible_cells(joint.shape.given(levels))
+        return joint.open_cells(joint.shape.given(levels))
     return plan.tree.cells(levels)
 
 

@@ -104,8 +104,12 @@ class Joint(ABC):
         return ()
 
     def possible_cells(self, cuboid: Cuboid) -> int:
-        """Return how many cells of a cuboid may hold records: all that no public fact rules out."""
+        """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
+
+    def open_cells(self, cuboid: Cuboid) -> int:
+        """Return how many cells of a cuboid may hold records: all that no public fact rules out."""
+        return self.possible_cells(cuboid)
 
     def is_public(self, cuboid: Cuboid) -> bool:
         """Return whether the counts of a cuboid are public."""

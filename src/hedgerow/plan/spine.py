@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import prod
+from math import floor, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
@@ -31,6 +32,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
 from hedgerow.plan.joint import Joint, Variances
+from hedgerow.plan.placed import Flags
 from hedgerow.tables.tree import Codes, Levels
 
 MOST_HELD = 1 << 26
@@ -50,12 +52,14 @@ class PlannedSpine(Joint):
     Attributes:
         model: what estimates and settles a part of the spine.
         leaves: int32 (detail cells): of each the attribute leaf, all attributes row by row.
+        is_free: bool (detail cells): whether no public rule says that nobody is there.
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
     model: Model
     leaves: Int32
+    is_free: Flags
     own_levels: Mapping[Cuboid, Levels]
     excess: float
 
@@ -161,8 +165,18 @@ class PlannedSpine(Joint):
         return {}
 
     def possible_cells(self, cuboid: Cuboid) -> int:
-        """Return how many cells of a cuboid public facts do not rule out."""
+        """Return how many cells of a cuboid are measured: all that stand in `Cells`.
+
+        Not measured are those of groups that a node does not have. A rule that couples attributes
+        empties some of the others, which are measured as marginals need them (`is_open`).
+        """
         return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
+
+    def open_cells(self, cuboid: Cuboid) -> int:
+        """Return how many cells of a cuboid may hold records."""
+        _, numbers = self.attribute_cells(cuboid)
+        reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
+        return self.model.support.count_pairs(cuboid[0], reaches)
 
     def codes_of(self, cuboid: Cuboid) -> tuple[Codes, Int64]:
         """Return the cells of a cuboid that public facts do not rule out, row by row.
@@ -173,26 +187,50 @@ class PlannedSpine(Joint):
         """
         cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
         node, number = cells.located(np.arange(cells.count(nodes)), nodes)
-        beside, _ = self.attribute_cells(cuboid)
+        beside, numbers = self.attribute_cells(cuboid)
+        place = np.flatnonzero(self.is_open(cuboid[0], numbers, node, number))
+        node, number = node[place], number[place]
         codes = (node.astype(np.int32), *(code[number] for code in beside))
         order = np.lexsort(codes[::-1])
-        return tuple(code[order] for code in codes), order
+        return tuple(code[order] for code in codes), place[order]
+
+    def is_open(self, level: int, numbers: NDArray[np.integer], node: Int64, sums: Int64) -> Flags:
+        """Return of sums of detail cells at nodes whether public facts let anybody be there.
+
+        Args:
+            level: of the spine.
+            numbers: integers (detail cells): the sum that each belongs to, -1 for none.
+            node: int64 (pairs): the node of each sum.
+            sums: int64 (pairs): its number.
+
+        Returns:
+            bool (pairs).
+        """
+        support = self.model.support
+        reaches = self._reaches(
+            numbers, int(max(numbers.max(initial=-1), sums.max(initial=-1))) + 1
+        )
+        start, found = support.start[level], np.zeros(len(node), dtype=np.bool_)
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        for group in np.flatnonzero(support.widths):
+            has = np.zeros(len(start) - 1, dtype=np.bool_)
+            has[owner[support.group[level] == group]] = True
+            found |= has[node] & reaches[sums, group]
+        return found
+
+    def _reaches(self, numbers: NDArray[np.integer], many: int) -> Flags:
+        """Return in which groups each sum has a cell that may hold records: (sums, groups)."""
+        support, taken = self.model.support, self.is_free & (numbers >= 0)
+        group = np.repeat(np.arange(support.groups), support.widths)
+        found = np.zeros((many, support.groups), dtype=np.bool_)
+        found[numbers[taken], group[taken]] = True
+        return found
 
     def is_row_by_row(self, cuboid: Cuboid) -> bool:
         """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""
         codes, _ = self.attribute_cells(cuboid)
         sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], cuboid[1:], strict=True)]
         return bool((np.diff(np.ravel_multi_index(codes, sizes)) > 0).all())
-
-    def row_by_row(self, cuboid: Cuboid, values: Int64) -> Int64:
-        """Return values of a cuboid's cells, given in the order of `Cells`, row by row.
-
-        Raises:
-            EstimateError: more or fewer values than cells.
-        """
-        if len(values) != (cells := self.possible_cells(cuboid)):
-            raise EstimateError(f"a cuboid of {cells:,} cells has {len(values):,} values")
-        return values if self.is_row_by_row(cuboid) else values[self.codes_of(cuboid)[1]]
 
     @cached_property
     def _numbered(self) -> dict[Cuboid, tuple[Codes, Int32]]:
@@ -294,7 +332,10 @@ class PlannedSpine(Joint):
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
-        errors = "exact" if self.is_exact else "at most those stated"
+        errors = "exact"
+        if isinstance(self.model, Nested) and not self.is_exact:
+            least = 100 * float(self.model.ratios.min() / self.model.excess) ** 0.5
+            errors = f"at most those stated, and at least {floor(least)} % of them"
         return f"Cuboids are estimated together along the spine, and their errors are {errors}."
 
     @property

@@ -73,7 +73,9 @@ def planned_spine(
     wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
     leaves = _detail_leaves(shape, model, _group_axis(shape, known))
-    found = PlannedSpine(shape, noise, exact, frozenset(own), model, leaves, own, excess)
+    found = PlannedSpine(
+        shape, noise, exact, frozenset(own), model, leaves, ~known.zeros[leaves], own, excess
+    )
     if (cells := found.held[-1]) > MOST_CELLS:
         raise PlanError(
             f"this plan would measure {cells:,} cells at the finest level of the spine, more than "

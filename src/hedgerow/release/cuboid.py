@@ -69,7 +69,8 @@ from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
 RUNS = 60
-MOST_CELLS = 1 << 24
+MOST_CELLS = 1 << 25
+"""Noisy counts that least squares of sums off a chain hold at once, at most: 4 gigabytes."""
 MOST_SIMULATED_CELLS = 300_000_000
 
 

@@ -75,8 +75,9 @@ def _cells(content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64
         return _below_survivors(content, levels, noisy), noisy
     joint = plan.joint
     if isinstance(joint, PlannedSpine):
-        codes, order = joint.codes_of(joint.shape.given(levels))
-        _check_number(plan, levels, len(order), noisy)
+        cuboid = joint.shape.given(levels)
+        _check_number(plan, levels, joint.possible_cells(cuboid), noisy)
+        codes, order = joint.codes_of(cuboid)
         return codes, noisy[order]
     if not plan.is_whole(levels):
         return _survivors(content, joint, levels, noisy)

@@ -20,7 +20,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import counts_of, title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.shown import promise_html
-from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, HIGH, LOW
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.tables.tree import Levels
 from hedgerow.text import visible
 
@@ -91,15 +91,17 @@ class ShownCounts:
         return (*self._labels()[0], unit_of(self.plan), "from … to", "")
 
     def _rows(self) -> list[tuple[str, ...]]:
-        figures = self.frame.select(COUNT, LOW, HIGH, CONTRADICTED).iter_rows()
+        figures = self.frame.select(COUNT, LOW, HIGH, CONTRADICTED, ESTIMATE).iter_rows()
         return [
             (
                 *words,
                 f"{count:,}",
                 _range(low, high),
-                _reliability(count, low, high, flag=bool(flag)),
+                _reliability(count, low, high, estimate if flag else None),
             )
-            for words, (count, low, high, flag) in zip(self._labels()[1], figures, strict=True)
+            for words, (count, low, high, flag, estimate) in zip(
+                self._labels()[1], figures, strict=True
+            )
         ]
 
     def _picture(self) -> str:
@@ -143,11 +145,16 @@ def _range(low: int | None, high: int | None) -> str:
     return f"at most {high:,}" if low == 0 else f"{low:,} to {high:,}"
 
 
-def _reliability(count: int, low: int | None, high: int | None, *, flag: bool) -> str:
-    """Return how far a count may be from the truth, in a word: by its interval's farther end."""
+def _reliability(
+    count: int, low: int | None, high: int | None, denied_by: float | None = None
+) -> str:
+    """Return how far a count may be from the truth, in a word: by its interval's farther end.
+
+    Where its own measurements deny the count, also the estimate that they give instead.
+    """
     if low is None or high is None:
         return ""
     reach = max(high - count, count - low)
     words = [word for word, share in RELIABLE.items() if reach <= share * count]
     word = words[0] if words else "mostly noise"
-    return f"{word}, contradicted" if flag else word
+    return word if denied_by is None else f"{word}, contradicted: estimate {denied_by:,.0f}"

@@ -237,3 +237,29 @@ def test_a_total_outside_the_bounds_is_refused():
 def test_labels_are_one_a_detail_cell():
     with pytest.raises(EstimateError, match="6 detail cells need a label each, got 5"):
         small_model().variances(np.zeros(5, dtype=np.int32))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_sums_of_the_root_are_not_moved_by_cells_that_hold_nobody(known):
+    """The best fit of all cells at once takes 10 records from the group that fills its cells."""
+    shape = CubeShape((flat_axis(2), flat_axis(2), flat_axis(40)))
+    noise = {(0, 1, 0): 100.0, (0, 1, 1): 20.0, shape.finest: 20.0}
+    model = Marginals.of(shape, 0, 1, None, (), None, noise, total_known=known)
+    true = {1: np.zeros((2, 2, 40))}
+    true[1][:, 0, :30], true[1][:, 1, 0] = 200, 300
+    true[0] = true[1].sum(axis=0)
+    rng, runs, part = np.random.default_rng(1), 200, Part.top(1)
+    errors = np.empty((runs, 2))
+    for run in range(runs):
+        tables = {}
+        for key, variance in noise.items():
+            table = true[key[0]] if key[2] else true[key[0]].sum(axis=1)
+            tables[key] = (table + rng.normal(0, variance**0.5, table.shape)).ravel()
+        total = int(true[0].sum()) if known else None
+        counts = model.settle(part, model.up(part, tables), None, total)
+        errors[run] = counts[0].reshape(2, 40).sum(axis=1) - true[0].sum(axis=1)
+    groups = np.repeat(np.arange(2, dtype=np.int32), 40)
+    error = model.variances(groups).at(0, np.zeros(2, np.int64), np.arange(2)) ** 0.5
+    # five standard errors of the mean of nearly normal errors: α = 6e-7 a group
+    assert (np.abs(errors.mean(axis=0)) < 5 * error / runs**0.5).all()
+    assert (errors.std(axis=0) < 1.3 * error).all()

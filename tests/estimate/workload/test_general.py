@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hedgerow.estimate.cube.shape import CubeShape, meet
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general
-from hedgerow.estimate.workload.bounds import bounds
+from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.spine import SpineSolver
@@ -89,6 +91,45 @@ def test_gradients_give_the_same_estimates_and_bounds_hold(kind, seed):
         assert solver.largest(cuboid) == cells.max()
         codes = [rng.integers(0, n, 7) for n in cells.shape]
         np.testing.assert_array_equal(solver.at(cuboid, codes), cells[tuple(codes)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=SEEDS)
+@many
+def test_mean_variances_are_at_least_what_is_said(kind, seed):
+    _, observed = drawn_workload(seed, kind)
+    oracle = DenseWorkload(observed)
+    for cuboid in answerable(observed):
+        if not observed.is_public(cuboid):
+            mean = oracle.variances(cuboid).mean()
+            assert least_mean(observed, cuboid) <= mean * (1 + 1e-9) + rounding(oracle)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_nothing_is_lost_from_below_where_all_nodes_of_a_level_have_as_many_children(is_known):
+    """Margins of two axes and pairs at two levels, of which none refines another."""
+    axis = [np.array([0, 3]), np.array([0, 2, 4, 6])]
+    shape = CubeShape.of([axis, axis[:1], axis])
+    noise = {(1, 0, 0): 2.0, (2, 1, 0): 0.7, (0, 1, 2): 5.0, (1, 0, 2): 0.3, (2, 1, 2): 9.0}
+    observed = Observed(shape, noise, shape.total if is_known else None)
+    oracle = DenseWorkload(observed)
+    for cuboid in answerable(observed):
+        if not observed.is_public(cuboid):
+            mean = oracle.variances(cuboid).mean()
+            assert least_mean(observed, cuboid) == pytest.approx(mean, rel=1e-9)
+
+
+def test_a_solver_by_gradients_says_how_far_its_bounds_are_above_the_exact_errors(monkeypatch):
+    monkeypatch.setattr(general, "MOST_DENSE", -1)
+    drawn = (drawn_workload(seed, KINDS[0])[1] for seed in range(50))
+    observed = max(drawn, key=lambda each: GeneralSolver.of(each).dual.size)
+    solver, oracle = GeneralSolver.of(observed), DenseWorkload(observed)
+    said = re.search(
+        r"root mean square is at most ([\d.,]+) % above that of the exact", solver.words
+    )
+    exact = {cuboid: oracle.variances(cuboid).mean() for cuboid in observed.variances}
+    above = max((solver.mean(cuboid) / exact[cuboid]) ** 0.5 - 1 for cuboid in exact)
+    assert 100 * above <= float(said[1].replace(",", "")) * 1.01
 
 
 def test_bounds_of_mean_variances_are_within_2_6_times_them_for_99_percent_of_cuboids(monkeypatch):

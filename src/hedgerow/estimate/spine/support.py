@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32
 from hedgerow.errors import EstimateError
@@ -145,6 +146,16 @@ class Support:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
         return self.below(max(part.root, 0), part.nodes, level)
 
+    def count_pairs(self, level: int, has: NDArray[np.bool_]) -> int:
+        """Return how many pairs of a node of a level and a sum have a cell.
+
+        Args:
+            level: of the spine.
+            has: bool (sums, groups): whether a sum has a cell in a group.
+        """
+        kinds, times = np.unique(has, axis=0, return_counts=True)
+        return int(_count_pairs(self.start[level], self.group[level], kinds, times))
+
     @property
     def pairs(self) -> int:
         """Pairs of groups that a node has, of all nodes: the size of a matrix for each."""
@@ -258,3 +269,16 @@ def _sum_up(parent: Ints, below: Ints, above: Ints) -> None:
     """Add what is below to the rows above; sums stop at `UNBOUNDED`."""
     for row in range(len(parent)):
         above[parent[row]] = min(above[parent[row]] + below[row], UNBOUNDED)
+
+
+@kernel
+def _count_pairs(start: Ints, group: Int32, kinds: NDArray[np.bool_], times: Ints) -> int:
+    """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
+    found = np.int64(0)
+    for n in range(len(start) - 1):
+        for s in range(len(kinds)):
+            for row in range(start[n], start[n + 1]):
+                if kinds[s, group[row]]:
+                    found += times[s]
+                    break
+    return int(found)

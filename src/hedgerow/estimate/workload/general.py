@@ -18,7 +18,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import Cuboid, Floats
 from hedgerow.estimate.cube.sums import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
-from hedgerow.estimate.workload.bounds import bounds
+from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
@@ -104,8 +104,23 @@ class GeneralSolver:
             return f"estimated exactly, {beside}"
         return (
             f"estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, {beside}; "
-            "standard errors are upper bounds"
+            f"standard errors are upper bounds{self._how_wide}"
         )
+
+    @property
+    def _how_wide(self) -> str:
+        """By how much at most they are above the exact ones, in a clause that follows."""
+        least = {c: least_mean(self.observed, c) for c in self.observed.variances}
+        above = [(self.mean(c) / low) ** 0.5 - 1 for c, low in least.items() if low > 0]
+        if not above:
+            return ", how far above the exact ones is not known"
+        whole = len(above) == len(least)
+        which = "each" if whole else f"{len(above):,} of {len(least):,}"
+        percent = f"{100 * max(above):.2g}" if max(above) < 1 else f"{100 * max(above):,.0f}"
+        return (
+            f", and over {which} of the measured cuboids their root mean square is at most "
+            f"{percent} % above that of the exact ones"
+        ).replace("each of the measured cuboids", "each measured cuboid")
 
     def rehearse(self) -> None:
         """Raise an EstimateError unless estimates can be had, whatever the counts.

@@ -24,6 +24,7 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,
+    ERROR_OF_ESTIMATE,
     ESTIMATE,
     HIGH,
     LOW,
@@ -31,7 +32,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import Content, noise_variances
 
-MOST_NOISY, MOST_READ = 1 << 24, 1 << 29
+MOST_NOISY, MOST_READ = 1 << 25, 1 << 29
 """Noisy counts that errors of sums need, at most: along a chain, and of other workloads."""
 MOST_WORK = 1 << 33
 """Sums times what each runs through, at most: the axes' nodes, or all cells where it iterates."""
@@ -150,13 +151,13 @@ def area_forecast(sums: AreaSums, on_fraction: Callable[[float], None] = _quiet)
     """Return the standard errors that the sums' estimates will have, from public facts.
 
     Returns:
-        One row an area and combination: the area, the codes beside it, ``standard_error``
-        (records).
+        One row an area and combination: the area, the codes beside it, and
+        ``standard_error_of_estimate`` (records).
 
     Raises:
         ReleaseError: they cannot be had.
     """
-    error = pl.Series(STANDARD_ERROR, np.sqrt(variances(sums, on_fraction)).ravel())
+    error = pl.Series(ERROR_OF_ESTIMATE, np.sqrt(variances(sums, on_fraction)).ravel())
     return pl.DataFrame([*sums.labels(), error])
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.plan.placed import Flags
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.source import Stored
@@ -59,30 +60,52 @@ class SpineSums:
         at_levels = [axis.ancestors(level)[code] for axis, level, code in each]
         return self.sums.split([np.zeros(len(self.joint.leaves), dtype=np.int64), *at_levels])
 
-    def estimates(self, stored: Stored) -> Float64:
-        """Return the estimates: float64 (areas, cells beside)."""
+    @cached_property
+    def listed(self) -> tuple[Int64, Int64, Int64]:
+        """The sum of each detail cell at a node, and the nodes and sums that areas are made of."""
         own, beside = self.of_cell
-        axis = self.sums.plan.tree.axes[self.sums.lookup.axis]
-        kinds = 1 if self.is_of_spine else axis.size(self.sums.lookup.level)
         wanted = np.arange(self.nodes)
         if self.is_of_spine:
             wanted = np.unique(self.sums.lookup.nodes)
-        width = kinds * self.many
+        width = self.kinds * self.many
         node, number = np.repeat(wanted, width), np.tile(np.arange(width), len(wanted))
-        labels = own * self.many + beside
-        every = (self.sums.plan, stored, self.level, labels, node, number)
-        found = np.zeros((self.nodes, width))
-        found[wanted] = estimates_of_sums(*every).reshape(-1, width)
+        return own * self.many + beside, node, number
+
+    @property
+    def kinds(self) -> int:
+        """How many nodes of an attribute the areas are made of: 1 where they are of the spine's."""
+        axis = self.sums.plan.tree.axes[self.sums.lookup.axis]
+        return 1 if self.is_of_spine else axis.size(self.sums.lookup.level)
+
+    def estimates(self, stored: Stored) -> Float64:
+        """Return the estimates: float64 (areas, cells beside); 0 where nobody can be."""
+        every = estimates_of_sums(self.sums.plan, stored, self.level, *self.listed)
+        return self._of_areas(every) * self.is_open
+
+    @cached_property
+    def is_open(self) -> Flags:
+        """Whether public facts let anybody be there: bool (areas, cells beside)."""
+        flags = self.joint.is_open(self.level, *self.listed)
+        return self._of_areas(flags.astype(np.float64)) > 0
+
+    def _of_areas(self, values: Float64) -> Float64:
+        """Return the sums over areas of values of `listed`: float64 (areas, cells beside)."""
+        _, node, number = self.listed
+        found = np.zeros((self.nodes, self.kinds * self.many))
+        found[node, number] = values
         if self.is_of_spine:
             return np.asarray(self.sums.lookup.sums(found))
-        by_kind = np.moveaxis(found.reshape(self.nodes, kinds, self.many), 1, 0)
-        return np.asarray(self.sums.lookup.sums(by_kind.reshape(kinds, -1)))
+        by_kind = np.moveaxis(found.reshape(self.nodes, self.kinds, self.many), 1, 0)
+        return np.asarray(self.sums.lookup.sums(by_kind.reshape(self.kinds, -1)))
 
     def variances(self, on_fraction: Callable[[float], None]) -> Float64:
         """Return the variances: float64 (areas, cells beside); on_fraction is told how far it is.
 
-        They are exact, or bounds, as those of all estimates of the plan are.
+        They are exact, or bounds, as those of all estimates of the plan are; 0 where nobody can be.
         """
+        return self._variances(on_fraction) * self.is_open
+
+    def _variances(self, on_fraction: Callable[[float], None]) -> Float64:
         lookup, found = self.sums.lookup, np.zeros((len(self.sums.lookup), self.sums.cells))
         if self.is_of_spine:
             forms = self.joint.model.variances(self.of_cell[1].astype(np.int32))

@@ -48,6 +48,8 @@ Part = TypeVar("Part")
 ROWS_A_GROUP = 1 << 20
 COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
+ERROR_OF_ESTIMATE = "standard_error_of_estimate"
+"""What `STANDARD_ERROR` is called where no `ESTIMATE` stands before it."""
 CONTRADICTED = "contradicted"
 NOISY_COUNT, VARIANCE = "noisy_count", "variance"
 FACTS: dict[str, Kind] = {

@@ -2,12 +2,12 @@
 
 `settle_families` fits and rounds every family of a level of a part, on all cores; `settle_root`
 does the same for the root, whose cells may have any counts that keep its bounds and, where it is
-public, the number of all records.
+public, the number of all records: first the sums of its rows, then the cells below them.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from math import nan
+from math import nan, sqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -28,6 +28,8 @@ from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02
 """Records: how near the fit comes before it is rounded; a tenth of it changes no mean error."""
+SUM_TOLERANCE = 0.002
+"""Records: the same of sums that cells are fitted below."""
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
@@ -113,12 +115,36 @@ def settle_root(
     rows = np.array([0, len(low)]), np.arange(len(low))
     fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
     known = False, nan if total is None else float(total)
-    limits = free.astype(np.float64), low.astype(np.float64), high.astype(np.float64)
-    stop = TOLERANCE, MOST_ROUNDS
-    fit_family((extents, runs), rows, (said, covariance), (*limits, known), stop, fit)
+    sums = _root_sums(rows, (said, covariance), (low, high, known))
+    bounds = free.astype(np.float64), sums, sums, known
+    fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
     here = np.ascontiguousarray(near[np.ix_(support.group[0], support.group[0])])
     round_root((place, here), (free, low, high), -1 if total is None else total, fit, out)
     return out
+
+
+def _root_sums(
+    rows: tuple[Ints, Ints],
+    given: tuple[Floats, Floats],
+    limits: tuple[Int64, Int64, tuple[bool, float]],
+) -> Floats:
+    """Return the sums of the root's rows that fit best before any cell does: float64 (rows).
+
+    Of a cell that holds nobody half of all estimates are below 0, where no count can be. Of
+    thousands of cells this adds up, and what it adds to the sums of some rows it takes from others:
+    the best fit of all cells at once moves sums by many of their standard errors. Sums are far
+    from 0. They are the same fit with one cell a row, and the cells are fitted below them. Deeper
+    down sums are those of the parent, and there cells tell more of them than they move.
+    """
+    (said, covariance), (low, high, known) = given, limits
+    width, found = said.shape[1], np.zeros((len(said), 1))
+    one = np.zeros(0, dtype=np.int64), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
+    sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
+    bounds = np.ones_like(found), low.astype(np.float64), high.astype(np.float64), known
+    fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), found)
+    if known[1] > 0:  # to the last digit: cells keep both these sums and the total
+        found *= known[1] / found.sum()
+    return found.ravel()
 
 
 def _cells(support: Support, residuals: Residuals) -> Cells:

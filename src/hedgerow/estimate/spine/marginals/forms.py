@@ -107,8 +107,7 @@ class MarginalForms:
         found, first = np.zeros(len(every)), np.zeros(len(every), dtype=np.int64)
         for residual, each in enumerate(self.squares):
             _add_traces(every, first, self._layout(each, level), whole[residual], found)
-        kinds, times = np.unique(self.has, axis=0, return_counts=True)
-        pairs = _count_pairs(self.support.start[level], self.support.group[level], kinds, times)
+        pairs = self.support.count_pairs(level, self.has)
         return max(float(found.sum()), 0.0) / pairs if pairs else 0.0
 
     def largest(self, level: int) -> float:
@@ -172,16 +171,3 @@ def _add_traces(
         for p in range(m):
             for q in range(m):
                 found[i] += final[at + p * m + q] * form[group[first + p], group[first + q]]
-
-
-@kernel
-def _count_pairs(start: Ints, group: Int32, kinds: NDArray[np.bool_], times: Ints) -> int:
-    """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
-    found = np.int64(0)
-    for n in range(len(start) - 1):
-        for s in range(len(kinds)):
-            for row in range(start[n], start[n + 1]):
-                if kinds[s, group[row]]:
-                    found += times[s]
-                    break
-    return int(found)
