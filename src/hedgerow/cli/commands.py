@@ -46,7 +46,7 @@ from hedgerow.errors import (
     ReleaseError,
     SpecError,
     did_you_mean,
-    truncate_message,
+    presentable,
 )
 from hedgerow.evaluate.by_size import coverage, errors_by_size, size_rows
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -208,12 +208,13 @@ def release(
 def _released_here(
     spec: ReleaseSpec, made: Plan, options: dict[str, Any], limit: int | None
 ) -> Release:
-    with stage("reading the table"):
+    # One line in a log, and the notes behind it: where it ends, and so why, is confidential.
+    with bar("reading the table, measuring and estimating") as progress:
         counts = spec.table.counts(made.tree, limit)
         spec.allocation.refuse_own_prior(made.tree, counts)
+        released = make_release(counts, made, progress=progress, **options)
     report_reading(counts)
-    with bar("measuring and estimating") as progress:
-        return make_release(counts, made, progress=progress, **options)
+    return released
 
 
 def _released_on_spark(
@@ -334,7 +335,7 @@ def _plain_usage_error(message: str) -> str:
 
 
 def _print_error(sentence: str, confidential: str | None = None) -> None:
-    stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
+    stderr.print(f"[red]Error:[/red] {escape(one_line(presentable(sentence)))}")
     if confidential and sys.stderr.isatty():
         stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import OUTSIDE, PlanError, check_type, of_public_table, shorten
+from hedgerow.errors import PlanError, check_type, of_public_table, outside_limits, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
@@ -144,15 +144,15 @@ def check_prior(prior: object) -> None:
 
 
 def refuse_own_table(prior: Prior, counts: Counts) -> None:
-    """Raise a PlanError if the prior has the leaf counts of the confidential table.
+    """Raise a TableError if the prior has the leaf counts of the confidential table.
 
     Then it is the table itself, perhaps under other labels. The comparison leaves no trace.
     """
     if len(counts.values) and _digest(counts) == prior.digest:
-        raise PlanError(
-            f"the table {OUTSIDE}",
-            confidential="the table is its own prior; an allocation made from the confidential "
-            "counts reveals some of them: name an earlier table that is public, or none",
+        raise outside_limits(
+            "the table",
+            "is its own prior; an allocation made from the confidential counts reveals some of "
+            "them: name an earlier table that is public, or none",
         )
 
 

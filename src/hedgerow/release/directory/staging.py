@@ -272,10 +272,10 @@ def _kept(folder: Path) -> Iterator[None]:
     except HedgerowError as error:
         if not folder.exists():
             raise
-        raise type(error)(
-            f"{error}; what was begun is kept in {str(folder)!r}: finish it with --resume (same "
-            f"noise, nothing charged again), or throw it away with --discard (a charge stays)",
-            confidential=error.confidential,
+        raise error.within(
+            "",
+            f"; what was begun is kept in {str(folder)!r}: finish it with --resume (same noise, "
+            f"nothing charged again), or throw it away with --discard (a charge stays)",
         ) from error
 
 
