@@ -24,7 +24,8 @@ OUTSIDE = (
     "terminal alone (in Python it is the error's attribute confidential)"
 )
 
-_DATABASES = r"jdbc|odbc|postgres(?:ql)?|mysql|mariadb|mssql|sqlserver|oracle|db2|redshift|snowflake"
+_SCHEMES = "jdbc odbc postgresql postgres mysql mariadb mssql sqlserver oracle db2 snowflake"
+_DATABASES = _SCHEMES.replace(" ", "|")
 _LOGIN = re.compile(
     rf"(?P<scheme>\b(?:{_DATABASES})\b:?/*).*@"  # whatever stands in between, gaps too
     r"|(?P<other>[A-Za-z][\w+.-]*:/+)?(?<![^\s/'\"=,(])[^\s/:@'\"=,(]+:\S*@",

@@ -1,6 +1,7 @@
 """The application with all commands, and how it ends: exit codes and error sentences."""
 
 import codecs
+import errno
 import io
 import re
 import signal
@@ -69,7 +70,7 @@ from hedgerow.release.release import Release, read_release
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import one_line
+from hedgerow.text import check_utf8, one_line
 
 app = typer.Typer(
     name="hedgerow",
@@ -81,6 +82,10 @@ app = typer.Typer(
 )
 
 STOPPED = 130
+MISNAMED = {
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG,
+}  # fmt: skip
+"""Failures of the system that are of the path that a user named, and so bad input."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 ENDED = {128 + number for number in SIGNALS}
 KEPT = "stopped; an unfinished release is kept beside its output directory: finish it with --resume"
@@ -132,6 +137,7 @@ def example(
         raise SpecError(
             f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
         )
+    check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
     task = f"writing the {size} {kind} example"
     if kind == "redistricting":
@@ -320,6 +326,7 @@ def _explain(error: BaseException) -> int:
         _print_error("out of memory")
     elif isinstance(error, OSError):
         _print_error(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
+        return HedgerowError.exit_code if error.errno in MISNAMED else MachineError.exit_code
     elif hasattr(error, "format_message"):  # usage errors of click and typer
         _print_error(_plain_usage_error(error.format_message()))
         return int(getattr(error, "exit_code", 2))

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.directory.keys import KEY_FILE, sync
+from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, sync
 from hedgerow.release.directory.manifest import check_outside
 
 LONGEST_NAME = 200
@@ -63,6 +63,12 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
         )
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise ReleaseError(f"{str(folder)!r} is in the way; move it")
+    if unfinished is not Unfinished.DISCARD and has_appeared(folder):
+        raise ReleaseError(
+            f"{str(folder)!r} is left of a release that was complete, and is in {str(output)!r} no "
+            f"more; there is nothing to resume: begin another with --discard (which a ledger is "
+            f"charged for again)"
+        )
     if folder.exists() and unfinished is Unfinished.REFUSE:
         raise ReleaseError(
             f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
@@ -79,6 +85,12 @@ def is_left_over(folder: Path, output: Path) -> bool:
     """Return whether the release has appeared, and its run was killed before it had tidied up."""
     gone = not (folder / KEY_FILE).exists() and not (folder / CONTENT).exists()
     return folder.is_dir() and output.is_dir() and gone
+
+
+def has_appeared(folder: Path) -> bool:
+    """Return whether a release has left its staging folder, wherever it is now."""
+    left = (folder / name for name in (KEY_FILE, CONTENT))
+    return (folder / STATE_FILE).exists() and not any(path.exists() for path in left)
 
 
 def make_folder(folder: Path) -> None:

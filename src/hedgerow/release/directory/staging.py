@@ -182,7 +182,7 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
         is_begun = resumed and has_begun(folder)
         with machine_errors(f"cannot write to {str(folder)!r}"):
             key = _usable_key(folder, bound) if is_begun else _new_key(folder, bound)
-        with _kept(folder):
+        with _kept(folder, output):
             if key is None:
                 _publish_complete(folder, output, bound)
                 yield None
@@ -265,18 +265,23 @@ def _check_appeared(output: Path, plan: Plan) -> None:
 
 
 @contextmanager
-def _kept(folder: Path) -> Iterator[None]:
+def _kept(folder: Path, output: Path) -> Iterator[None]:
     """Add to what fails once a release has begun that it is still there, and what to do with it."""
     try:
         yield
     except HedgerowError as error:
         if not folder.exists():
             raise
-        raise error.within(
-            "",
-            f"; what was begun is kept in {str(folder)!r}: finish it with --resume (same noise, "
-            f"nothing charged again), or throw it away with --discard (a charge stays)",
-        ) from error
+        if is_left_over(folder, output):
+            advice = f"; the release in {str(output)!r} is complete, and --resume tidies up"
+        else:
+            taken = f"move {str(output)!r} away, then " if os.path.lexists(output) else ""
+            advice = (
+                f"; what was begun is kept in {str(folder)!r}: {taken}finish it with --resume "
+                f"(same noise, nothing charged again), or throw it away with --discard (a charge "
+                f"stays)"
+            )
+        raise error.within("", advice) from error
 
 
 def _clear(folder: Path) -> None:
