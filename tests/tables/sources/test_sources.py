@@ -244,7 +244,8 @@ def test_a_database_that_is_none_is_refused_and_not_made(tmp_path):
     assert not (tmp_path / "no.db").exists()
 
 
-def test_a_damaged_database_is_a_damaged_table(sqlite, tmp_path):
+@pytest.mark.usefixtures("sqlite")
+def test_a_damaged_database_is_a_damaged_table(tmp_path):
     whole = (tmp_path / "t.db").read_bytes()
     for data in (b"no database" * 99, whole[:3000], whole[: len(whole) // 2], whole[:-4096]):
         (tmp_path / "bad.db").write_bytes(data)
