@@ -2,14 +2,18 @@
 
 What a sentence says of a confidential table stands in `HedgerowError.confidential`, and which of
 its rules a table breaks is a fact about the table: `outside_limits` is the refusal that says no
-more than that it breaks one.
+more than that it breaks one, and `reads_table` the door that nothing else leaves by. No sentence
+has a password in it.
 """
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 LONGEST_WORD, LONGEST_SENTENCE = 200, 2_000
 """Letters without a space, and letters, that a message has at most: users' input is echoed in it,
@@ -18,6 +22,19 @@ and a path has to be there whole."""
 OUTSIDE = (
     "is damaged or outside its declared limits; what is wrong is confidential: it is shown on a "
     "terminal alone (in Python it is the error's attribute confidential)"
+)
+
+_SCHEMES = "jdbc odbc postgresql postgres mysql mariadb mssql sqlserver oracle db2 snowflake"
+_DATABASES = _SCHEMES.replace(" ", "|")
+_LOGIN = re.compile(
+    rf"(?P<scheme>\b(?:{_DATABASES})\b:?/*).*@"  # whatever stands in between, gaps too
+    r"|(?P<other>[A-Za-z][\w+.-]*:/+)?(?<![^\s/'\"=,(])[^\s/:@'\"=,(]+:\S*@",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    r"(\w*(?:pwd|password|passwd|passphrase|secret|token|(?:access|account|api|private)[ _-]?key))"
+    r"\s*=\s*(?:\{(?:[^}]|\}\})*\}|[^;&\n]*)",
+    re.IGNORECASE,
 )
 
 
@@ -58,8 +75,22 @@ def as_list(subject: str, given: Any, fitting: str, error: "type[HedgerowError]"
     raise error(f"{subject} must be {fitting}, got {kind_of(given)}")
 
 
-def truncate_message(message: str) -> str:
-    """Return a message of bounded length: the start and the end of what is too long."""
+def without_passwords(text: str) -> str:
+    """Return a text without what is, or may be, a password in an address, well-formed or not.
+
+    Rather too much is cut than too little: up to the last @ of what begins as an address, and of an
+    option such as ``PWD=`` up to the next semicolon.
+    """
+
+    def cut(match: re.Match[str]) -> str:
+        return f"{match['scheme'] or match['other'] or ''}…@"
+
+    return _OPTION.sub(r"\1=…", _LOGIN.sub(cut, text))
+
+
+def presentable(message: str) -> str:
+    """Return a message without passwords, and the start and the end of what is too long."""
+    message = without_passwords(message)
     half = LONGEST_WORD // 2
 
     def cut(match: re.Match[str]) -> str:
@@ -100,13 +131,17 @@ class HedgerowError(Exception):
         confidential: str | None = None,
         breaks: tuple[str, str | None] | None = None,
     ) -> None:
-        super().__init__(truncate_message(message))
-        self.confidential = None if confidential is None else truncate_message(confidential)
+        super().__init__(presentable(message))
+        self.confidential = None if confidential is None else presentable(confidential)
         self.breaks = breaks
 
-    def within(self, where: str) -> Self:
-        """Return the same error, with the place at which it arose before its sentence."""
-        return type(self)(f"{where} {self}", confidential=self.confidential, breaks=self.breaks)
+    def within(self, where: str, advice: str = "") -> Self:
+        """Return the same error, with what stands before its sentence and behind it.
+
+        A refusal by `outside_limits` stays as it is: where it arose would tell what is wrong.
+        """
+        sentence = str(self) if self.breaks else f"{where}{self}{advice}"
+        return type(self)(sentence, confidential=self.confidential, breaks=self.breaks)
 
 
 class TableError(HedgerowError, ValueError):
@@ -124,10 +159,44 @@ class TableError(HedgerowError, ValueError):
 def outside_limits(
     subject: str, rule: str, values: str | None = None, *, column: str | None = None
 ) -> TableError:
-    """Return the error for a confidential table, which says only that it breaks some rule."""
+    """Return the error for a confidential table, which says only that it breaks some rule.
+
+    Its sentence is the same whatever is wrong, and wherever: not even the table's name is in it.
+    """
     sentence = f"{subject} {rule}" if column is None else f"{subject}: column {column!r} {rule}"
     detail = sentence if values is None else f"{sentence} ({values})"
-    return TableError(f"{subject} {OUTSIDE}", confidential=detail, breaks=(sentence, values))
+    return TableError(f"the table {OUTSIDE}", confidential=detail, breaks=(sentence, values))
+
+
+def reads_table(read: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that reads a confidential table, as a door that only sentences leave by.
+
+    Libraries quote what they read: in their messages, in the error that one arose from, in the
+    variables of the frames that it passed. So an error leaves as a new one, raised where no other
+    is being handled; and one that nobody foresaw is the refusal of `outside_limits`.
+    """
+
+    @wraps(read)
+    def door(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return read(*given, **named)
+        except HedgerowError as error:
+            failure: HedgerowError = error.within("")
+        except MemoryError:
+            failure = MachineError("the table cannot be read: out of memory")
+        except Exception as error:  # noqa: BLE001 - whatever an unforeseen one says may quote it
+            reason = getattr(error, "strerror", None)  # the system's words, which quote nothing
+            if reason:
+                failure = MachineError(f"the table cannot be read: {reason}")
+            else:
+                said = f"{type(error).__name__}: {error}"
+                failure = outside_limits("the table", "cannot be read to its end", said)
+        try:
+            raise failure
+        finally:
+            del failure  # which holds this frame
+
+    return door
 
 
 @contextmanager

@@ -61,6 +61,16 @@ def check_name(name: object, subject: str, longest: int, error: type[HedgerowErr
         )
 
 
+def check_utf8(path: object, subject: str, error: type[HedgerowError]) -> None:
+    """Raise unless a path is UTF-8, as files, libraries and databases that hold one need it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise error(
+            f"{subject} has a name that is not UTF-8 text: {visible(str(path))!r}; rename it"
+        ) from None
+
+
 # Exact numbers: what a user typed, as a `Fraction`, with no binary rounding in between.
 
 Exact = int | str | Fraction | Decimal

@@ -10,6 +10,8 @@ import sys
 from types import FrameType
 
 STOPPED = 130
+LEAST_ADDRESSES = 4_000_000_000
+"""Bytes of virtual memory to begin with; with less the libraries end without a word of ours."""
 
 
 def main() -> None:
@@ -21,6 +23,7 @@ def main() -> None:
         from hedgerow_command import overview  # noqa: PLC0415 - the commands need none of it
 
         overview.show()
+    _check_addresses()
     gc.disable()  # nothing that importing makes is garbage, and looking for it takes long
     from hedgerow import cli  # noqa: PLC0415 - this is what takes a second
 
@@ -29,6 +32,23 @@ def main() -> None:
     if catches:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()
+
+
+def _check_addresses() -> None:
+    """End the process where the shell allows it too little virtual memory (``ulimit -v``)."""
+    try:
+        import resource  # noqa: PLC0415 - POSIX alone has it
+    except ImportError:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
+        os.write(
+            2,
+            f"Error: the limit of virtual memory (ulimit -v) is {limit / 1e9:.1f} GB, and Hedgerow "
+            f"needs {LEAST_ADDRESSES / 1e9:.0f} GB of it to begin, most of which it never fills; "
+            f"raise it, and limit memory by a control group or with --memory\n".encode(),
+        )
+        os._exit(1)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -7,9 +7,13 @@ import re
 import sqlite3
 import subprocess
 import sys
+import traceback
 import zlib
 from contextlib import closing
+from pathlib import Path
 
+import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,10 +22,14 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import OUTSIDE, HedgerowError
+from hedgerow.release import execution
+from hedgerow.tables import read
+from hedgerow.tables.read import read_areas
 from tests.hostile.commands import ran, write
 from tests.hostile.mutations import csv, toml
 
 MARK = "Zq7W"
+REFUSED = f"Error: the table {OUTSIDE}"
 SECRET, NUMBER = f"{MARK}-secret", 987_650_123
 ROWS = 90
 PLACES = {"town": ["t1", "t2"]}
@@ -162,24 +170,156 @@ def test_a_refusal_in_a_log_says_no_more_than_that_it_is_one(tmp_path, name, com
     code, out, err = ran(command, tmp_path / "release.toml")
     assert (code, out) == (2, "")
     (sentence,) = [line for line in err.splitlines() if line.startswith("Error: ")]
-    wanted = {f"Error: the table {tmp_path / 'table.csv'} {OUTSIDE}"}
-    wanted |= {f"Error: [table] {line.removeprefix('Error: ')}" for line in wanted}
-    wanted |= {f"Error: the table {OUTSIDE}"}
-    wanted |= {f"Error: {place}range 'age': the column {OUTSIDE}" for place in ("", "[table] ")}
     header = name == "header of a record"
-    assert sentence in wanted or (header and "has no column" in sentence), sentence
+    assert sentence == REFUSED or (header and "has no column" in sentence), sentence
     tells_nothing((out + err).replace(str(tmp_path), ""), files)
 
 
 def test_all_refusals_of_one_table_read_the_same(tmp_path):
-    """So that nobody learns from a log which rule a table breaks."""
-    sentences = set()
-    for name, files in FILES.items():
+    """So that nobody learns from a log which rule a table breaks: all of it, not the sentence."""
+    logs = set()
+    for name, (spec, files) in CASES.items():
         if name != "header of a record":  # a public fact: the column that is not there
             write(tmp_path, {"places.csv": csv(PLACES), **files})
-            write(tmp_path, {"release.toml": toml(SPEC).encode()})
-            sentences.add(ran("release", tmp_path / "release.toml")[2])
-    assert len(sentences) == 1
+            write(tmp_path, {"release.toml": toml(spec).encode()})
+            logs.add(ran("release", tmp_path / "release.toml"))
+    ((code, _, log),) = logs
+    assert code == 2
+    assert REFUSED in log
+
+
+def test_another_table_than_the_one_begun_with_is_refused_in_the_same_words(tmp_path, monkeypatch):
+    write(tmp_path, {"places.csv": csv(PLACES), "table.csv": TABLE})
+    write(tmp_path, {"release.toml": toml(SPEC).encode()})
+    with monkeypatch.context() as killed:
+        killed.setattr(execution, "write_manifest", stopped)
+        assert ran("release", tmp_path / "release.toml")[0] == 130
+    logs = set()
+    for table in (csv(records(ROWS - 1)), cut_gz(), FILES["unknown code"]["table.csv"]):
+        write(tmp_path, {"table.csv": table})
+        logs.add(ran("release", tmp_path / "release.toml", "--resume"))
+    ((code, _, log),) = logs
+    assert code == 2
+    assert REFUSED in log
+    write(tmp_path, {"table.csv": TABLE})
+    assert ran("release", tmp_path / "release.toml", "--resume")[0] == 0
+
+
+def stopped(*_args, **_options):
+    raise KeyboardInterrupt
+
+
+def chain(error, seen=None):
+    """An error, and all that hang on it."""
+    seen = {} if seen is None else seen
+    if error is not None and id(error) not in seen:
+        seen[id(error)] = error
+        chain(error.__cause__, seen)
+        chain(error.__context__, seen)
+    return [*seen.values()]
+
+
+def left_behind(error):
+    """What of an error others may write down: words, what they are of, and variables of frames."""
+    for each in chain(error):
+        yield from (str(each), repr(each.args), repr(getattr(each, "object", "")))
+        for frame, _ in traceback.walk_tb(each.__traceback__):
+            if "hedgerow" in Path(frame.f_code.co_filename).parts:
+                yield from map(repr, frame.f_locals.values())
+
+
+def stored(tmp_path, kind):
+    """A table with a secret that cannot be read, wherever it is stored."""
+    path = tmp_path / "table.csv"
+    if kind in FILES:
+        write(tmp_path, FILES[kind])
+        return path
+    if kind == "sav":
+        path = tmp_path / "t.sav"
+        pyreadstat.write_sav(pl.DataFrame({"town": [SECRET], "n": [1]}), str(path))
+        return path
+    with closing(sqlite3.connect(tmp_path / "t.db")) as db:
+        db.execute("CREATE TABLE t (town VARCHAR(99), n VARCHAR(99))")
+        db.executemany("INSERT INTO t VALUES (?, ?)", [("t1", "1"), ("t1", SECRET)])
+        db.commit()
+    place = f"{tmp_path}/t.db"
+    url = f"odbc://Driver=SQLite3;Database={place}" if "odbc" in kind else f"sqlite:///{place}"
+    # each record goes into a text, which a sum that overflows is made of
+    sql = "SELECT town, abs(-9223372036854775807 - (n <> '1')) AS n FROM t"
+    return hr.Query(url, sql if "breaks" in kind else "SELECT town, n FROM t")
+
+
+@pytest.mark.parametrize(
+    "kind", [*FILES, "sav", "sqlite", "sqlite breaks off", "odbc", "odbc breaks off"]
+)
+def test_nothing_of_a_table_hangs_on_the_error_that_refuses_it(tmp_path, kind):
+    tree = hr.Tree([hr.Axis.from_frame("place", PLACES, ["town"])])
+    readers = [lambda table: hr.Counts.from_frame(tree, table, count="n")]
+    if "odbc" not in kind and "sav" not in kind:
+        readers.append(lambda table: read_areas(table, ["town", "n"], repeated=True))
+    errors, table = [], stored(tmp_path, kind)
+    for reader in readers:
+        try:
+            reader(table)
+        except HedgerowError as error:
+            errors.append(error)
+    assert errors
+    for error in errors:
+        assert f"Error: {error}" == REFUSED or kind == "header of a record"
+        for text in left_behind(error):
+            assert MARK not in text
+            assert str(NUMBER) not in text
+
+
+TABLES = {
+    "a word among numbers": {"town": ["t1", "t1"], "n": [1, SECRET]},
+    "a mapping among words": {"town": ["t1", {SECRET: 1}], "n": [1, 1]},
+    "a letter that is none": {"town": ["t1", f"{MARK}\udcff"], "n": [1, 1]},
+    "a number too large": {"town": ["t1", "t1"], "n": [1, 10**40 + NUMBER]},
+    "a query that breaks off": pl.LazyFrame({"town": ["t1", SECRET], "n": ["1", SECRET]}).select(
+        "town", pl.col("n").cast(pl.Int64)
+    ),
+    "a relation that breaks off": f"SELECT 't1' AS town, CAST('{SECRET}' AS INT) AS n",
+    "a column of objects": pd.DataFrame({"town": ["t1", (SECRET,)], "n": [1, 1]}),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_frame_with_a_record_that_is_none_is_refused_in_the_same_words(kind):
+    tree = hr.Tree([hr.Axis.from_frame("place", PLACES, ["town"])])
+    table = TABLES[kind]
+    with pytest.raises(HedgerowError) as caught:
+        hr.Counts.from_frame(tree, duckdb.sql(table) if isinstance(table, str) else table)
+    assert f"Error: {caught.value}" == REFUSED
+    (alone,) = chain(caught.value)
+    assert alone is caught.value
+
+
+@pytest.mark.parametrize("given", [["7", SECRET], [7, [SECRET]], [7.0, None, float("nan")]])
+def test_a_column_with_a_value_that_is_no_number_is_refused_in_the_same_words(given):
+    column = {"low": 0, "high": 9, "bins": 3, "budget": hr.Rho(1)}
+    for units in (None, [SECRET, 7, None][: len(given)]):
+        with pytest.raises(HedgerowError) as caught:
+            hr.release_distribution(given if units is None else [7.0] * len(units), **column,
+                                    **({} if units is None else {"units": units}))  # fmt: skip
+        assert f"Error: {caught.value}" == REFUSED
+        (alone,) = chain(caught.value)
+        assert alone is caught.value
+
+
+def test_a_library_that_nobody_foresaw_to_fail_is_a_refusal_too(tmp_path, monkeypatch):
+    """Whatever it says, and whether it fails, may depend on the table."""
+    write(tmp_path, {"places.csv": csv(PLACES), "table.csv": TABLE})
+    write(tmp_path, {"release.toml": toml(SPEC).encode()})
+
+    def failing(*_args, **_options):
+        raise ZeroDivisionError(SECRET)
+
+    monkeypatch.setattr(read, "match_axis", failing)
+    code, _, log = ran("release", tmp_path / "release.toml")
+    assert code == 2
+    assert REFUSED in log
+    assert MARK not in log
 
 
 def test_a_python_error_says_what_is_wrong_in_confidence_alone(tmp_path):

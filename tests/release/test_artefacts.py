@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from hedgerow.release.directory import output as places
 from hedgerow.release.directory import staging
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree
+from tests.refused import refused, told
 
 
 @pytest.fixture
@@ -185,7 +187,11 @@ def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tm
         ((counts, other_plan, hr.Euclidean()), "plan"),
         ((counts, plan, hr.Chebyshev()), "estimator"),
     ):
-        with pytest.raises(hr.ReleaseError, match=f"the {what} differs"):
+        with (
+            refused("the table differs")
+            if what == "table"
+            else pytest.raises(hr.ReleaseError, match=f"the {what} differs")
+        ):
             hr.release(
                 *changed[:2],
                 estimator=changed[2],
@@ -214,8 +220,9 @@ def test_a_key_that_was_erased_or_changed_is_never_used(made, tmp_path):
     path = tmp_path / "out.staging" / "release.key"
     for spoiled in (bytes(32), b"", key[:-1], bytes([key[0] ^ 1]) + key[1:]):
         path.write_bytes(spoiled)
-        with pytest.raises(hr.ReleaseError, match=r"no usable release key|the table differs"):
+        with pytest.raises(hr.HedgerowError) as caught:
             hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        assert re.search("no usable release key|the table differs", told(caught.value))
     path.unlink()
     with pytest.raises(hr.ReleaseError, match="no usable release key"):
         hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
@@ -623,7 +630,7 @@ def test_a_complete_release_of_another_table_is_not_passed_off(made, tmp_path, m
         with pytest.raises(KilledError):
             hr.release(counts, plan, directory=tmp_path / "out")
     other = hr.Counts.from_leaves(plan.tree, counts.codes, counts.values + 1)
-    with pytest.raises(hr.ReleaseError, match="the table differs"):
+    with refused("the table differs"):
         hr.release(other, plan, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
 
 

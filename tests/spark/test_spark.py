@@ -47,6 +47,7 @@ from hedgerow.spark.table import SparkTable, read_files, read_source
 from hedgerow.spec.release_spec import ReleaseSpec
 from tests.made import random_counts, random_tree
 from tests.pages import blocks
+from tests.refused import refused
 from tests.release.spine.made_files import write_files
 
 pytestmark = [
@@ -403,7 +404,7 @@ def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkey
             release_on_spark(table, plan, directory=tmp_path / "out")
     kept = tmp_path / "out.staging"
     key = ReleaseKey((kept / "release.key").read_bytes())
-    with pytest.raises(hr.errors.ReleaseError, match="table differs"):
+    with refused("the table differs"):
         release_on_spark(
             table_of(moved(counts, outline.cut_depth(plan))),
             plan,

@@ -1,6 +1,7 @@
 """The application with all commands, and how it ends: exit codes and error sentences."""
 
 import codecs
+import errno
 import io
 import re
 import signal
@@ -47,7 +48,7 @@ from hedgerow.errors import (
     ReleaseError,
     SpecError,
     did_you_mean,
-    truncate_message,
+    presentable,
 )
 from hedgerow.evaluate.by_size import coverage, errors_by_size, size_rows
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -72,7 +73,7 @@ from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
-from hedgerow.text import one_line
+from hedgerow.text import check_utf8, one_line
 
 app = typer.Typer(
     name="hedgerow",
@@ -84,6 +85,10 @@ app = typer.Typer(
 )
 
 STOPPED = 130
+MISNAMED = {
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG,
+}  # fmt: skip
+"""Failures of the system that are of the path that a user named, and so bad input."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 ENDED = {128 + number for number in SIGNALS}
 KEPT = "stopped; an unfinished release is kept beside its output directory: finish it with --resume"
@@ -135,6 +140,7 @@ def example(
         raise SpecError(
             f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
         )
+    check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
     task = f"writing the {size} {kind} example"
     if kind == "redistricting":
@@ -211,12 +217,13 @@ def release(
 def _released_here(
     spec: ReleaseSpec, made: Plan, options: dict[str, Any], limit: int | None
 ) -> Release:
-    with stage("reading the table"):
+    # One line in a log, and the notes behind it: where it ends, and so why, is confidential.
+    with bar("reading the table, measuring and estimating") as progress:
         counts = spec.table.counts(made.tree, limit)
+        released = make_release(counts, made, progress=progress, **options)
     report_reading(counts)
     warn_of_copies(lambda: _copies(spec, made, counts))
-    with bar("measuring and estimating") as progress:
-        return make_release(counts, made, progress=progress, **options)
+    return released
 
 
 def _copies(spec: ReleaseSpec, made: Plan, counts: Counts) -> Iterator[str]:
@@ -329,6 +336,7 @@ def _explain(error: BaseException) -> int:
         _print_error("out of memory")
     elif isinstance(error, OSError):
         _print_error(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
+        return HedgerowError.exit_code if error.errno in MISNAMED else MachineError.exit_code
     elif hasattr(error, "format_message"):  # usage errors of click and typer
         _print_error(_plain_usage_error(error.format_message()))
         return int(getattr(error, "exit_code", 2))
@@ -344,7 +352,7 @@ def _plain_usage_error(message: str) -> str:
 
 
 def _print_error(sentence: str, confidential: str | None = None) -> None:
-    stderr.print(f"[red]Error:[/red] {escape(one_line(truncate_message(sentence)))}")
+    stderr.print(f"[red]Error:[/red] {escape(one_line(presentable(sentence)))}")
     if confidential and sys.stderr.isatty():
         stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.output_file import Directory
+from hedgerow.cli.output_file import Directory, warn_of_formulas
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import SpecError, did_you_mean
 from hedgerow.export.data_package import DataPackage
@@ -80,6 +80,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     given = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
         write_export(directory, output, _form(form, output, given))
+    warn_of_formulas(output)
     stdout.print(f"Export: [bold]{escape(str(output))}[/bold]")
 
 

@@ -39,6 +39,7 @@ from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources.database import open_database
 from hedgerow.tables.sources.files import share_files
 from hedgerow.tables.sources.source import Source, describe_source, open_source
+from hedgerow.text import check_utf8
 
 USUAL_DELTA = "1e-8"
 URL = r"[\w+]+:/"
@@ -98,7 +99,7 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     said = [AxisWords(name, tuple(columns.split(","))) for name, columns in given.items()]
     lists = [_named_list(text, table) for text in public or []]
     for path in (table, *(path for _, path in lists)):
-        _check_name(os.path.relpath(path, file.parent))
+        check_utf8(os.path.relpath(path, file.parent), "a file of the release file", SpecError)
     subject = describe_source(table, "the table")
     taken = [column for column in (count, unit) if column is not None]
     with open_database() as db, open_source(db, table, subject) as source:
@@ -150,17 +151,9 @@ def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None
         raise SpecError("--unit needs a table with one row a record; leave --count out")
     if file.exists() or file.is_symlink():
         raise SpecError(f"{str(file)!r} exists already; name another file")
+    if not file.parent.is_dir():
+        raise SpecError(f"{str(file)!r}: the directory does not exist; create it")
     check_outside(file, "the file")
-
-
-def _check_name(written: str) -> None:
-    """Raise unless a path can be written into a release file, which is UTF-8."""
-    try:
-        written.encode()
-    except UnicodeEncodeError:
-        raise SpecError(
-            f"the name of {written!r} is not UTF-8, so no release file can hold it; rename it"
-        ) from None
 
 
 def _named_list(text: str, table: Path) -> tuple[str | None, Path]:

@@ -205,11 +205,27 @@ def write_parts(
             written = _quoted(part)
             changed += _differing(part, written, headings=not number)
             (written if quote_formulas else part).write_csv(file, include_header=not number)
-    if changed and not quote_formulas:
+    if not quote_formulas:
+        _warn(changed, place, "--quote-formulas puts an apostrophe before them, Parquet keeps them")
+
+
+def warn_of_formulas(place: Path) -> None:
+    """Warn of texts in the CSV files of a folder that a spreadsheet would run."""
+    found = 0
+    for path in sorted(place.rglob("*.csv")):
+        texts = pl.scan_csv(path, infer_schema=False)
+        names = texts.collect_schema().names()
+        found += sum(re.match(FORMULA, name) is not None for name in names)
+        found += texts.select(pl.sum_horizontal(_runs(pl.all()).sum())).collect().item() or 0
+    _warn(found, place, "import them as text, or take hedgerow table with --quote-formulas")
+
+
+def _warn(found: int, place: Path, way_out: str) -> None:
+    if found:
         stderr.print(
-            f"[yellow]Warning:[/yellow] {changed:,} codes or names in {escape(str(place))} begin "
+            f"[yellow]Warning:[/yellow] {found:,} codes or names in {escape(str(place))} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
-            f"the file; --quote-formulas puts an apostrophe before them, Parquet keeps them as text"
+            f"the file; {way_out}"
         )
 
 
@@ -238,14 +254,18 @@ def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) ->
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 """The start of a text that spreadsheets take for a formula."""
 
-NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$"
+NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 """A text that they take for a number, such as the code -9, which runs nothing."""
 
 
 def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with an apostrophe before every text that is a formula, its headings too."""
     text = pl.selectors.string()
-    runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
-    safe = frame.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())
+    safe = frame.with_columns(pl.when(_runs(text)).then("'" + text).otherwise(text).name.keep())
     headings = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
     return safe.rename(headings)
+
+
+def _runs(text: pl.Expr) -> pl.Expr:
+    """Return whether a spreadsheet takes a text for a formula."""
+    return text.str.contains(FORMULA) & ~text.str.contains(NUMBER)

@@ -22,7 +22,7 @@ from hedgerow.cli.output_file import (
 from hedgerow.cli.planning_page import check_page_options, write_page
 from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError, TableError
+from hedgerow.errors import PlanError, SpecError, TableError, kind_of
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -59,6 +59,8 @@ from hedgerow.text import visible
 
 MOST_AREAS = 20
 """Areas that a terminal lists."""
+
+MOST_RECORDS = 10**18
 
 Records = Annotated[
     int | None,
@@ -113,8 +115,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if by and areas is None:
         raise PlanError("--by goes with --areas, whose sums it divides; plan shows all cuboids")
     check_page_options(page, ledger=ledger)
-    if records is not None and records < 0:
-        raise PlanError(f"--records must be 0 or more, got {records}")
+    if records is not None and not 0 <= records <= MOST_RECORDS:
+        raise PlanError(f"--records must be from 0 to 10^18, got {kind_of(records)}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
         is_chain = spec.file.workload.cuboids == Chain.name

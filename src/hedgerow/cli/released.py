@@ -1,6 +1,7 @@
 """The commands on a release directory but `table`: `check`, `report` and `estimate`."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,8 +87,7 @@ def report(
 
     The release is not changed: its own report.html is one of the files listed in the manifest.
     """
-    name = Path(os.path.realpath(directory))
-    place = output or name.with_name(f"{name.name}.{REPORT}")
+    place = output or _beside(directory, lambda name: f"{name.name}.{REPORT}")
     check_place(place)
     with stage("writing the page"), undamaged(directory):
         release = verified_release(directory)
@@ -137,7 +137,7 @@ def estimate(
             method = usual_method(read_release(source).plan.measure)
     given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
     estimator = read_estimator({name: value for name, value in given.items() if value is not None})
-    place = output or _beside(source, method)
+    place = output or _beside(source, lambda name: f"{name.stem}.{method}")
     try:
         check_output(place)
     except ReleaseError as error:
@@ -157,12 +157,12 @@ def estimate(
     stdout.print(f"\nEstimates: {escape(str(place))}")
 
 
-def _beside(source: Path, method: str) -> Path:
-    """Return the default place of estimates."""
+def _beside(source: Path, name: Callable[[Path], str]) -> Path:
+    """Return the default place of what is made from a source."""
     named = Path(os.path.realpath(source)) if source.name in {"", ".."} else source
     if not named.name:
         raise ReleaseError(f"there is no place beside {str(source)!r}; name one with --output")
-    return named.with_name(f"{named.stem}.{method}")
+    return named.with_name(name(named))
 
 
 def _estimate_row(estimates: Estimates, levels: Levels) -> tuple[str, ...]:

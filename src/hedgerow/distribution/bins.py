@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import TableError, outside_limits
+from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
 from hedgerow.tables.sources.source import Source, describe_source, float_sql, load, open_source
@@ -108,6 +108,7 @@ class Binned:
     moved: tuple[tuple[str, int], ...]
 
 
+@reads_table
 def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
     """Return the records with the codes of their bins.
 

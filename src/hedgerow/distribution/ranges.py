@@ -250,7 +250,7 @@ def _check_count(name: str, bins: int) -> None:
 
 
 def _as_numbers(name: str, values: Any) -> Float64:
-    """Return float64 (values), masked ones NaN; no cause is chained: it would quote a value."""
+    """Return float64 (values), masked ones NaN."""
     if isinstance(values, pl.Series):
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
@@ -262,6 +262,8 @@ def _as_numbers(name: str, values: Any) -> Float64:
         numbers = array.astype(np.float64) if whole else None
     except (TypeError, ValueError):
         numbers = None
-    if numbers is None or numbers.ndim != 1:
-        raise TableError(f"range {name!r}: the column must be one list of numbers") from None
+    if numbers is None:
+        raise outside_limits(f"range {name!r}:", "the column must be one list of numbers")
+    if numbers.ndim != 1:
+        raise TableError(f"range {name!r}: the column must be one list of numbers")
     return numbers

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow import errors
-from hedgerow.errors import HedgerowError, MachineError, SpecError
+from hedgerow.errors import HedgerowError, MachineError, SpecError, reads_table
 
 Frame = Any
 """A data frame of PySpark, which is imported only where it is used."""
@@ -118,14 +118,15 @@ def spark_errors(what: str) -> Iterator[None]:
         MachineError: ``what``, and Spark's name for the failure or where a task met it.
     """
     try:
-        yield
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in {"pyspark", "py4j"}:
-            raise
-        failure = MachineError(f"{what}: {_reason(error)}")
-    else:
-        return
-    raise failure  # out here, for an error keeps the one it was raised in
+        try:
+            yield
+        except Exception as error:
+            if type(error).__module__.split(".")[0] not in {"pyspark", "py4j"}:
+                raise
+            raise MachineError(f"{what}: {_reason(error)}") from None
+    except MachineError as error:
+        error.__context__ = None  # Spark's words, which an error keeps that it was raised in
+        raise
 
 
 def _reason(error: Exception) -> str:
@@ -188,6 +189,7 @@ def applied(
     return _quietly(lambda: frame.groupBy(key).applyInArrow(guarded, spark_schema(schema)))
 
 
+@reads_table
 def collected(frame: Frame, what: str) -> pa.Table:
     """Return all rows of a small frame.
 
@@ -200,7 +202,8 @@ def collected(frame: Frame, what: str) -> pa.Table:
     faults = sorted(fault for fault in table["fault"].to_pylist() if fault)
     if faults:
         kind, sentence, rule = faults[0].split("\n")
-        raise getattr(errors, kind)(sentence, confidential=rule or None)
+        breaks = (rule, None) if rule else None
+        raise getattr(errors, kind)(sentence, confidential=rule or None, breaks=breaks)
     return table.drop_columns("fault")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow.distribution.bins import NumericColumn, binned
-from hedgerow.errors import TableError, outside_limits
+from hedgerow.errors import HedgerowError, TableError, outside_limits, reads_table
 from hedgerow.spark.session import (
     FAULT,
     Batches,
@@ -172,6 +172,7 @@ class SparkSource:
         return text.startswith((CATALOGUE, JDBC)) or re.match(FILES, text) is not None
 
 
+@reads_table
 def read_source(session: Any, text: str, query: str | None = None) -> Frame:
     """Return the rows of a source: a path, or what `SparkSource` names.
 
@@ -279,6 +280,6 @@ def table_errors(what: str) -> Iterator[None]:
                 named = condition(error)
                 failure = TableError(f"{what} {reasons.get(named, f'cannot be read: {named}')}")
                 raise failure from None
-    except TableError as error:
+    except HedgerowError as error:
         error.__context__ = None  # Spark's words
         raise

@@ -91,7 +91,7 @@ def within(where: str, make: Callable[..., T], *given: Any) -> T:
     except (TableError, NoiseError, BudgetError, PlanError, EstimateError, SpecError) as error:
         if str(error).startswith("["):
             raise
-        raise error.within(where) from error
+        raise error.within(f"{where} ") from error
 
 
 def check_there(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import TableError, outside_limits
+from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.domain import (
     CONTRADICTION,
@@ -86,6 +86,7 @@ Unlisted = tuple[int | None, ...]
 Leaves = tuple[Codes, Int64, int | None, Unlisted]
 
 
+@reads_table
 def read_leaves(
     tree: Tree,
     table: Any,

@@ -13,7 +13,7 @@ import arrow_odbc
 import pytest
 
 from hedgerow import cli
-from hedgerow.errors import SpecError, TableError
+from hedgerow.errors import MachineError, SpecError, TableError
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
@@ -78,7 +78,7 @@ def test_a_query_is_one_select_however_the_database_reads_it(connection, sql):
 
 
 def test_a_query_stands_in_parentheses_where_nobody_can_write(connection):
-    with pytest.raises(TableError, match="one SELECT that may stand in parentheses"):
+    with refused("broke off the query, or does not understand it"):
         counted(connection, "WITH x AS (SELECT 1) DELETE FROM t")
     assert counted(connection, count="n") == {"01074": 8, "01075": 4}
 
@@ -90,9 +90,12 @@ def test_a_query_stands_in_parentheses_where_nobody_can_write(connection):
 def test_no_message_shows_a_secret(connection, change):
     url = connection.replace(*change)
     query = Query(url, "SELECT nothing FROM t")
-    with pytest.raises(TableError, match="check the connection string") as caught:
+    with pytest.raises(TableError) as caught:
         read_areas(query, ["nothing"])
-    assert "Database=" in str(caught.value)
+    reached = change[0] == WRITTEN
+    words = "broke off the query" if reached else "check the connection string"
+    assert words in told(caught.value)
+    assert "Database=" in told(caught.value)
     for text in (str(caught.value), str(caught.value.confidential), repr(query), query.place):
         assert HIDDEN not in text
         assert WRITTEN not in text
@@ -107,7 +110,7 @@ def test_a_driver_that_quotes_the_connection_is_not_quoted(connection, monkeypat
         return f"no login with {HIDDEN} or {WRITTEN} at {connection.partition('://')[2]}"
 
     monkeypatch.setattr(arrow_odbc.Error, "__str__", quoted)
-    monkeypatch.setattr(arrow_odbc, "read_arrow_batches_from_odbc", failing)
+    monkeypatch.setattr(arrow_odbc, "connect", failing)
     with pytest.raises(TableError) as caught:
         counted(connection)
     assert caught.value.confidential == "no login with … or … at …"
@@ -252,10 +255,25 @@ def test_postgresql_is_read_over_odbc(postgresql):
 def test_no_error_of_postgresql_shows_a_secret(postgresql, change):
     table, parts = postgresql
     sql = f"SELECT nothing FROM {table}"
-    with pytest.raises(TableError, match="check the connection string") as caught:
+    words = "check the connection string|does not understand it"
+    with pytest.raises(TableError, match=words) as caught:
         read_areas(Query(written(parts | change), sql), ["nothing"])
     everything = "".join(format_exception(caught.value)) + str(caught.value.confidential)
     assert not any(word in everything for word in (PASSWORD, "somebody", f'"{table}"'))
+
+
+LOST = "SELECT pg_terminate_backend(pg_backend_pid())::text AS county FROM {}"
+
+
+@pytest.mark.parametrize("over", ["odbc", "adbc"])
+def test_a_connection_that_is_lost_is_no_fault_of_the_table(postgresql, over):
+    table, parts = postgresql
+    url = written(parts) if over == "odbc" else os.environ["HEDGEROW_TEST_POSTGRES"]
+    with pytest.raises(MachineError, match="the connection was lost") as caught:
+        counted(url, LOST.format(table))
+    assert caught.value.exit_code == 1
+    with refused("broke off the query"):  # and what a record does to a query is one
+        counted(url, f"SELECT county, 1 / (n - 3) AS n FROM {table}", count="n")
 
 
 def test_a_release_over_odbc_writes_no_secret_anywhere(postgresql, tmp_path, monkeypatch, capsys):

@@ -197,9 +197,9 @@ def _least_of_joint(
     if goal is not None:
         cells = {k: float(unit.possible_cells(unit.shape.given(k))) for k in problem.cuboids}
         excess.append(sum(weights[k] * cells[k] * means[k] for k in problem.cuboids) / goal)
-    needed = Fraction(_round_up(max(excess) ** (1 / problem.mechanism.price.power)))
+    needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
     _check_size(needed)
-    return planned(needed, shares)
+    return planned(Fraction(needed), shares)
 
 
 def _shares_of_cube(
@@ -239,8 +239,8 @@ def _goal(
     return None if target is None else _positive(target, "the target")
 
 
-def _check_size(needed: Fraction) -> None:
-    """Raise a PlanError for a budget at which nothing is protected."""
+def _check_size(needed: Fraction | Decimal) -> None:
+    """Raise a PlanError for a budget at which nothing is protected, infinite ones too."""
     if needed > LARGEST:
         raise PlanError(
             f"the target needs a budget of {float(needed):,.6g}, more than {LARGEST:,}, where "

@@ -53,7 +53,7 @@ from hedgerow.release.directory.stored import (
     read_stored,
     stated_plan,
 )
-from hedgerow.release.page.report import REPORT, check_report
+from hedgerow.release.page.report import OTHER_PAGE, REPORT, check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
 from hedgerow.tables.tree import Levels, Tree, cell_numbers
 
@@ -123,6 +123,8 @@ def _finding(what: str, verify: Callable[[], object]) -> Finding:
     try:
         verify()
     except MachineError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return Finding(what, str(error))
         return Finding(what, unverified=str(error))
     except HedgerowError as error:
         return Finding(what, str(error))
@@ -182,7 +184,7 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
     what, maker = f"{REPORT} is what the files make", made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
     finding = _finding(what, lambda: check_report(folder, plan, estimator, maker))
-    if finding.passed or maker == version("hedgerow"):
+    if finding.failure != OTHER_PAGE or maker == version("hedgerow"):
         return finding
     because = (
         f"it is not what this version makes, and the manifest says that {maker!r} made it; "

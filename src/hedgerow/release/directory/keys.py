@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import KEY_BYTES
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.ledger import Ledger
@@ -149,7 +149,8 @@ def resumed_key(folder: Path, sealed: bytes) -> bytes:
     """Return the folder's key, if its seal fits these facts.
 
     Raises:
-        ReleaseError: the key is gone or damaged, or was drawn for another table.
+        ReleaseError: the key is gone or damaged.
+        TableError: it was drawn for another table, which its sentence does not tell.
     """
     try:
         key = (folder / KEY_FILE).read_bytes()
@@ -158,7 +159,7 @@ def resumed_key(folder: Path, sealed: bytes) -> bytes:
     if len(key) != KEY_BYTES or not any(key):
         raise ReleaseError(f"{str(folder)!r} holds no usable release key; {ANEW}")
     if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
-        raise ReleaseError(_differs("table", folder))
+        raise outside_limits("", _differs("table", folder))
     return key
 
 

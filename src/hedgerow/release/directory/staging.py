@@ -8,6 +8,7 @@ already erased would be no secret. What was begun may have been charged, so noth
 DISCARD throws it away. One run at a time holds the folder's lock.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from hedgerow.errors import BudgetError, HedgerowError, MachineError, ReleaseError, machine_errors
+from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import SMALLER
@@ -97,8 +98,7 @@ class Staging:
         try:
             charging.charge(plan, self.release_id)
         except BudgetError:
-            with machine_errors(f"cannot remove {str(self.folder)!r}"):
-                remove(self.folder)
+            _tidy(self.folder)
             raise
 
     def publish(self) -> None:
@@ -161,13 +161,13 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
     with held_folder(output, unfinished) as folder:
         if is_left_over(folder, output):
             _check_appeared(output, bound.plan)
-            with _tidying(folder, output):
-                remove(folder)
+            with _kept(folder, output):
+                _tidy(folder)
             yield None
             return
         with machine_errors(f"cannot write to {str(folder)!r}"):
             key = _usable_key(folder, bound) if resumed else _new_key(folder, bound)
-        with _kept(folder):
+        with _kept(folder, output):
             if key is None:
                 _publish_complete(folder, output, bound)
                 yield None
@@ -257,35 +257,32 @@ def _check_appeared(output: Path, plan: Plan) -> None:
 
 
 @contextmanager
-def _kept(folder: Path) -> Iterator[None]:
+def _kept(folder: Path, output: Path) -> Iterator[None]:
     """Add to what fails once a release has begun that it is still there, and what to do with it."""
     try:
         yield
     except HedgerowError as error:
         if not folder.exists():
             raise
-        raise type(error)(
-            f"{error}; what was begun is kept in {str(folder)!r}: finish it with --resume (same "
-            f"noise, nothing charged again), or throw it away with --discard (a charge stays)",
-            confidential=error.confidential,
-        ) from error
+        if is_left_over(folder, output):
+            advice = f"; the release in {str(output)!r} is complete, and --resume tidies up"
+        else:
+            taken = f"move {str(output)!r} away, then " if os.path.lexists(output) else ""
+            advice = (
+                f"; what was begun is kept in {str(folder)!r}: {taken}finish it with --resume "
+                f"(same noise, nothing charged again), or throw it away with --discard (a charge "
+                f"stays)"
+            )
+        raise error.within("", advice) from error
 
 
 def _publish(folder: Path, output: Path) -> None:
     erase(folder / KEY_FILE)
     (folder / CONTENT).rename(output)
     sync(output.parent)
-    with _tidying(folder, output):
+    _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
+    with machine_errors(f"cannot remove {str(folder)!r}"):
         remove(folder)
-
-
-@contextmanager
-def _tidying(folder: Path, output: Path) -> Iterator[None]:
-    """Say of what fails once a release has appeared that it is there."""
-    try:
-        yield
-    except OSError as error:
-        raise MachineError(
-            f"the release is complete in {str(output)!r}, but {str(folder)!r} cannot be removed: "
-            f"{error.strerror}; remove it"
-        ) from error

@@ -21,7 +21,7 @@ from hedgerow.distribution.bins import codes_of_bins
 from hedgerow.distribution.branching import Objective
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Bound, Ranges
-from hedgerow.errors import PlanError, TableError
+from hedgerow.errors import PlanError, TableError, outside_limits, reads_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
@@ -100,6 +100,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     return Distribution(release(counts, plan, estimator=suited(plan), directory=directory))
 
 
+@reads_table
 def column_counts(
     plan: Plan, ranges: Ranges, values: ArrayLike, *, units: Sequence[Any] | None = None
 ) -> Counts:
@@ -139,13 +140,12 @@ def suited(plan: Plan) -> Estimator:
 
 
 def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
-    """Return the units for PyArrow; no cause is chained, as it would quote one of them."""
+    """Return the units for PyArrow."""
     try:
         return pa.array(units)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise TableError(
-            f"range {ranges.name!r}: units must be all text or all whole numbers of 64 bits"
-        ) from None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        rule = "units must be all text or all whole numbers of 64 bits"
+        raise outside_limits(f"range {ranges.name!r}:", rule, str(error)) from None
 
 
 def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distribution:

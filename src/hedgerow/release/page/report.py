@@ -100,6 +100,7 @@ def _first(nodes: Nodes) -> Nodes:
 
 
 REPORT = "report.html"
+OTHER_PAGE = f"{REPORT} is not what the files of the release make"
 MOST_LETTERS = 12
 """Of a fraction at the head of the page."""
 PAGE_ROOM = 1 << 20
@@ -138,7 +139,7 @@ def check_report(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -
     with (folder / REPORT).open("rb") as file:
         given = file.read(most + 1)
     if len(given) > most or not _same_page(made, given.decode("utf-8")):
-        raise ReleaseError(f"{REPORT} is not what the files of the release make")
+        raise ReleaseError(OTHER_PAGE)
 
 
 def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:

@@ -1,10 +1,12 @@
 """The private database: DuckDB in memory, where a confidential table is grouped once."""
 
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -34,14 +36,21 @@ NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF
 def private_folder() -> Iterator[Path]:
     """Make a folder for temporary files that only we can read; remove it afterwards."""
     try:
-        folder = tempfile.TemporaryDirectory(prefix="hedgerow-", ignore_cleanup_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix="hedgerow-"))
     except OSError as error:
         raise MachineError(
             f"cannot make a folder for temporary files in {tempfile.gettempdir()} "
             f"({error.strerror}); name another in the environment variable TMPDIR"
         ) from error
-    with folder as path:
-        yield Path(path)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        raise MachineError(
+            f"cannot remove {str(folder)!r}, which may hold parts of the table; remove it, and "
+            f"name another place for temporary files in the environment variable TMPDIR"
+        )
 
 
 @contextmanager
@@ -126,6 +135,8 @@ READ_ONLY = {
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
 }
 READ_ONLY["postgres"] = READ_ONLY["postgresql"]
+BROKE_OFF = "broke off the query"
+LOST = "the connection was lost while the query ran; try again"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*\Z")
 
 
@@ -201,13 +212,36 @@ def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"
     with closing(connection), closing(connection.cursor()) as cursor:
         one = one_select(query.sql, READINGS[query.scheme])
         select = f"({one}\n) AS selected"  # \n: it may end in a comment
-        with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
+        lost = partial(_is_lost, connection)
+        with _reading(query, subject, lost):
             cursor.execute(READ_ONLY[query.scheme])
             connection.commit()
+            if query.scheme == "sqlite":  # of a damaged file this is what fails
+                cursor.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
+        with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
+            _compile(query, cursor, f"SELECT * FROM {select}")
+        with _reading(query, subject, lost):  # even of no rows a database may sum the table
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema
-        yield RunningQuery(query, subject, cursor, select, schema)
+        yield RunningQuery(query, subject, cursor, select, schema, lost)
+
+
+def _compile(query: Query, cursor: Any, select: str) -> None:
+    """Let the database read a query without running it: what fails then is of no record."""
+    if query.scheme == "sqlite":
+        cursor.execute(f"EXPLAIN {select}")
+    else:
+        cursor.adbc_prepare(select)
+
+
+def _is_lost(connection: Any) -> bool:
+    """Return whether a connection is gone: what a record does to a query leaves it."""
+    try:
+        connection.rollback()
+    except Exception:  # noqa: BLE001 - in whichever words
+        return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -216,6 +250,7 @@ class RunningQuery:
 
     Attributes:
         schema: its columns.
+        lost: tells whether the connection is gone.
     """
 
     query: Query
@@ -223,6 +258,7 @@ class RunningQuery:
     cursor: Any
     select: str
     schema: pa.Schema
+    lost: Callable[[], bool]
 
     @contextmanager
     def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
@@ -233,7 +269,7 @@ class RunningQuery:
         """
         names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
         texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
-        with _no_secrets(self.query, self.subject, "broke off the query"):
+        with _reading(self.query, self.subject, self.lost):
             self.cursor.execute(f"SELECT {texts} FROM {self.select}")
             reader = self.cursor.fetch_record_batch()
             with reader:
@@ -256,7 +292,7 @@ class OdbcQuery:
     @contextmanager
     def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
         """Yield some columns, called c0, c1, …."""
-        with _no_secrets(self.query, self.subject, "broke off the query"):
+        with _reading(self.query, self.subject, lambda: self.select.is_lost):
             yield self.select.reader(fields)
 
 
@@ -268,11 +304,11 @@ def _over_odbc(query: Query, subject: str, driver: ModuleType) -> OdbcQuery:
         return _without_secrets(query, error)
 
     rows = OdbcRows(driver, query.connection, select, clean)
-    sentence = (
-        "cannot be reached, or does not understand the query; check the connection string, the "
-        "server and the login, and that the query is one SELECT that may stand in parentheses"
-    )
+    sentence = "cannot be reached; check the connection string, the server and the login"
     with _no_secrets(query, subject, sentence):
+        driver.connect(query.connection)
+    # Over ODBC nothing tells a query that is wrong from one that broke off at a record.
+    with _reading(query, subject, lambda: rows.is_lost, f"{BROKE_OFF}, or does not understand it"):
         return OdbcQuery(query, subject, rows, rows.schema())
 
 
@@ -300,16 +336,29 @@ def _address(query: Query, subject: str) -> str:
 def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
     """Turn the driver's errors into ours; its words, without the password, stay confidential."""
     try:
-        try:
-            yield
-        except HedgerowError:
-            raise
-        except (pa.ArrowException, OSError, _errors(query)) as error:
-            text = _without_secrets(query, error)
-            raise TableError(f"{subject} {sentence}", confidential=text) from None
-    except TableError as error:
-        error.__context__ = None  # the driver's words
+        yield
+    except HedgerowError:
         raise
+    except (pa.ArrowException, OSError, _errors(query)) as error:
+        text = _without_secrets(query, error)
+        raise TableError(f"{subject} {sentence}", confidential=text) from None
+
+
+@contextmanager
+def _reading(
+    query: Query, subject: str, lost: Callable[[], bool], rule: str = BROKE_OFF
+) -> Iterator[None]:
+    """Turn what fails once a query runs into the refusal of a table, or a connection that is gone.
+
+    A record may be the reason (a division by 0), and no code of a database tells for certain.
+    """
+    try:
+        with _no_secrets(query, subject, rule):
+            yield
+    except TableError as error:
+        if lost():
+            raise MachineError(f"{subject}: {LOST}", confidential=error.confidential) from None
+        raise outside_limits(subject, rule, error.confidential) from None
 
 
 def _without_secrets(query: Query, error: BaseException) -> str:

@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -23,6 +24,7 @@ from hedgerow.tables.sources.database import (
     sql_text,
     translate_duckdb_errors,
 )
+from hedgerow.text import check_utf8
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -62,6 +64,8 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relati
 
 
 def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
+    check_utf8(path, subject, TableError)
+    check_folder(path, subject)
     if path.is_dir():
         return _parquet(db, sorted(map(str, path.rglob("*.parquet"))), subject, folders=True)
     if not os.path.lexists(path):
@@ -85,6 +89,33 @@ def _reach(db: duckdb.DuckDBPyConnection, paths: Sequence[str], subject: str) ->
     allowed = [text for path in paths for text in (sql_text(path), _pattern(path, subject))]
     db.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(allowed))}]")
     db.execute("SET enable_external_access = false")
+
+
+MOST_ENTRIES = 1 << 17
+"""Files and folders that a table's folder, or that of its glob, may hold."""
+
+
+def check_folder(path: Path, subject: str) -> None:
+    """Raise a TableError if what a folder or a glob stands for takes too long to be looked through.
+
+    So that ``/`` in place of a file does not walk the whole disk.
+    """
+    parts = path.parts
+    plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    waiting, left = [], MOST_ENTRIES
+    if path.is_dir() or (plain < len(parts) and "**" in path.parts[plain:]):
+        waiting.append(str(path if path.is_dir() else Path(*parts[:plain])))
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                left -= 1
+                if left < 0:
+                    raise TableError(
+                        f"{subject} is a folder with more than {MOST_ENTRIES:,} files and folders "
+                        f"below it; name the table's own"
+                    )
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def _read_start(path: Path, subject: str) -> bytes:
@@ -182,6 +213,8 @@ def share_files(one: Path, other: Path) -> bool:
     One that cannot be looked at is no source at all; reading it says why.
     """
     try:
+        for source in (one, other):
+            check_folder(source, "what is compared")
         identities = [
             {(status.st_dev, status.st_ino) for status in map(os.stat, _files_of(source))}
             for source in (one, other)

@@ -27,6 +27,10 @@ _BARE = re.compile(
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)(?:;|$)")
 
 
+_LOST = re.compile(r"[^\n]*'SQL\w+':\nState: (08|57P0[123])")
+"""How a driver's words begin where the connection has gone; what it quotes comes later."""
+
+
 def is_connection(text: str) -> bool:
     """Return whether a text that should name a file is a connection string, without odbc://.
 
@@ -72,12 +76,19 @@ class OdbcRows:
         connection: the connection string.
         select: a query in parentheses, which can therefore only read.
         clean: returns an error's text without secrets.
+        failed: what the driver has said of rows that did not come.
     """
 
     library: ModuleType
     connection: str = field(repr=False)
     select: str
     clean: Callable[[BaseException], str]
+    failed: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has gone, as far as the driver's code says."""
+        return any(map(_LOST.match, self.failed))
 
     def schema(self) -> pa.Schema:
         """Return the columns; no row is sent."""
@@ -93,13 +104,17 @@ class OdbcRows:
         return pa.RecordBatchReader.from_batches(schema, self._chosen(batches, fields, schema))
 
     def _read(self, condition: str) -> Any:
-        return self.library.read_arrow_batches_from_odbc(
-            f"SELECT * FROM {self.select} {condition}",
-            self.connection,
-            batch_size=ROWS,
-            max_text_size=LONGEST_TEXT,
-            falliable_allocations=True,
-        )
+        try:
+            return self.library.read_arrow_batches_from_odbc(
+                f"SELECT * FROM {self.select} {condition}",
+                self.connection,
+                batch_size=ROWS,
+                max_text_size=LONGEST_TEXT,
+                falliable_allocations=True,
+            )
+        except self.library.Error as error:
+            self.failed.append(str(error))
+            raise
 
     def _chosen(
         self, batches: Any, fields: list[int], schema: pa.Schema
@@ -109,6 +124,7 @@ class OdbcRows:
                 columns = [batch.column(n) for n in fields]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except self.library.Error as error:
+            self.failed.append(str(error))
             message = self.clean(error)
         else:
             return

@@ -19,6 +19,7 @@ from hedgerow.errors import (
     did_you_mean,
     of_public_table,
     outside_limits,
+    reads_table,
 )
 from hedgerow.machine import usable_memory
 from hedgerow.tables.codes.float_codes import (
@@ -31,6 +32,7 @@ from hedgerow.tables.codes.float_codes import (
     whole_sql,
 )
 from hedgerow.tables.sources.database import (
+    BROKE_OFF,
     OdbcQuery,
     Query,
     RunningQuery,
@@ -70,10 +72,8 @@ def _arrow(frame: Any, subject: str) -> pa.Table:
             return pa.table(frame)
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, duckdb.Error, OverflowError, TypeError, ValueError) as error:
-        raise TableError(
-            f"{subject} is no table: its columns must have one length, and each a type of Arrow's",
-            confidential=str(error),
-        ) from None
+        rule = "is no table: its columns must have one length, and each a type of Arrow's"
+        raise outside_limits(subject, rule, str(error)) from None
 
 
 CODES = "codes must be text or whole numbers (write them as text, so that 01001 keeps its zero)"
@@ -88,8 +88,7 @@ def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
     try:
         return frame.collect()
     except pl.exceptions.PolarsError as error:
-        failure = TableError(f"{subject} cannot be computed", confidential=str(error))
-    raise failure
+        raise outside_limits(subject, "cannot be computed", str(error)) from None
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
@@ -245,7 +244,7 @@ def _load_query(
 ) -> None:
     with (
         query.rows(places) as reader,
-        translate_duckdb_errors(query.subject, "broke off the query"),
+        translate_duckdb_errors(query.subject, BROKE_OFF),
     ):
         db.register("arriving", reader)
         db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
@@ -342,7 +341,7 @@ def read_areas(
         role: what messages call it.
     """
     if repeated:  # of a table that may be confidential
-        return _listed(source, columns, role, repeated=True, numbers=numbers)
+        return reads_table(_listed)(source, columns, role, repeated=True, numbers=numbers)
     with of_public_table():
         return _listed(source, columns, role, repeated=False, numbers=numbers)
 

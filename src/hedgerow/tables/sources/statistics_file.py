@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hedgerow.errors import MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain
+from hedgerow.text import check_utf8
 
 READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -65,6 +66,7 @@ class StatisticsFile:
         if not os.path.lexists(path):
             raise TableError(f"{subject} does not exist; check its path")
         check_plain(path, subject, TableError)
+        check_utf8(path, subject, TableError)
         if not os.access(path, os.R_OK):
             raise MachineError(f"no permission to read {subject}")
         with _read_errors(subject):
