@@ -202,9 +202,16 @@ def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
         f"{len(wide)} the mean width is above {WIDEST} times that of intervals that just hold 95 % "
         f"around the estimates, and in {len(wider)} (true sums above 0) around the counts."
     )
+    kept = sum(row.sums * (1 - row.unlisted) for _, row in rows)
+    lost = sum(row.sums * (1 - row.unlisted) * row.without for _, row in rows)
+    most = max(row.without for _, row in rows if row.least)
+    second = (
+        f"Of the sums that releases list {lost / kept:.1%} have no interval, and at most "
+        f"{most:.1%} of a class of true sums above 0."
+    )
     kinds = (("covered less", short), ("wider, estimates", wide), ("wider, counts", wider))
     more = [f"- {what}: {c.name}, {r.cuboid}, {r.size}" for what, many in kinds for c, r in many]
-    return "\n".join([first, "", *more])
+    return "\n".join([first, "", second, "", *more])
 
 
 def main(folder: Path, runs: int = RUNS) -> None:
@@ -241,9 +248,14 @@ was not measured; of the intervals the share that holds the true sum, with its M
 error (by release); their mean width, divided by that of the intervals x ± w, cut at 0, that would
 just hold 95 % of the true sums of the class, with x the estimates, and with x the released counts.
 
-Small counts are nearer to their truth than unbiased estimates, as they may not be negative; but by
-how much they are too high or too low in a sum is not known from the release, and no interval
-follows from them.
+Small counts are nearer to their truth than estimates, as they may not be negative; but by how much
+they are too high or too low in a sum is not known from the release, so no interval follows from
+them. To leave out wide intervals would not help: which sums look small is noise's doing, too, and
+among those that are left intervals would hold less often.
+
+Before, releases of the release were simulated: of the sums by province or district of origin, at
+ε = 1 by `euclidean`, these intervals held 91 % (Italy, 20 releases; stated error 87, realised 101)
+and 81 % (UK, 8 releases; 211 and 311).
 
 {verdict}
 

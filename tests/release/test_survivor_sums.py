@@ -79,6 +79,17 @@ def test_standard_errors_are_those_of_the_estimates_and_no_bias_is_left():
     assert abs(square - 1) < margin[1] + 0.05
 
 
+def test_what_was_not_measured_is_put_in_its_place_where_most_of_it_belongs():
+    """The largest sums lose most below counts of 0: as measured, 0.37 standard errors too low."""
+    counts, truth = flows()
+    largest, z = np.argsort(truth)[-4:].astype(np.int32), []
+    for seed in range(100):
+        release = made(counts, seed=seed, budget=hr.Rho("1/2000"))
+        sums = survivor_sums(release.content, (2, 0), (largest, np.zeros(4, dtype=np.int32)))
+        z.append(((sums.estimate - truth[largest]) / np.sqrt(sums.variance)).mean())
+    assert abs(np.mean(z)) < 0.2
+
+
 def test_sums_of_which_nothing_was_lost_are_those_of_least_squares():
     """Two depths, all released above 0: by a dense matrix, the total being public."""
     axes = [fixed_axis(n, size, columns=[n]) for n, size in (("o", 3), ("d", 4))]
@@ -191,4 +202,4 @@ def test_sums_listed_because_of_noise_are_covered_too():
         share.append([(empty["low"] == 0).sum(), len(empty)])
     held, many = np.sum(share, axis=0)
     assert many > 100
-    assert held / many > 0.95
+    assert held / many > 0.98, "0.956 where their ends are those of any sum"
