@@ -29,6 +29,7 @@ WIDER = {
     "estimators": "estimators",
     "real_tables": "real_tables",
     "released": "released",
+    "survivor_sums": "survivor_sums",
     "workloads": "workload_errors",
 }
 """The studies beside the papers' own figures, and the page of each."""

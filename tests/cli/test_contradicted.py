@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from hedgerow import read_release
-from tests.release.contradictions import counts_of, made, small_group, uneven
+from tests.release.contradictions import counts_of, made, mostly_lost, small_group, uneven
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,14 @@ def test_a_table_without_contradictions_has_no_warning(run, groups, towns):
         assert (code, "Warning" in err) == (0, False)
 
 
-def test_sums_of_survivors_say_that_they_cannot_know(run, tmp_path):
-    from hedgerow import Survivors  # noqa: PLC0415
-
-    made(counts_of(small_group()[:100]), measure=Survivors()).write(tmp_path / "out")
-    code, said, err = run("table", tmp_path / "out", "--by", "group=level1")
+def test_sums_of_survivors_say_how_many_have_no_interval(run, tmp_path):
+    mostly_lost().write(tmp_path / "out")
+    code, said, err = run("table", tmp_path / "out", "--by", "o=level1", "--suppress-wider", "0.5")
     assert code == 0
-    assert "only survivors were measured, so these sums have no unbiased estimate" in err
-    assert "yes" not in said
+    assert "Note: 4 of 4 sums have neither estimate nor interval: too much" in " ".join(err.split())
+    assert "4 of 4 counts are left out" in said
+    code, _, err = run("table", tmp_path / "out", "--by", "d=level1")
+    assert (code, "neither estimate" in err) == (0, False)
 
 
 def test_funds_show_estimates_mark_the_areas_and_warn(run, towns):

@@ -15,6 +15,7 @@ from hedgerow.plan.cost import (
     sums_text,
 )
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page.page import planning_page
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis
 
@@ -174,3 +175,16 @@ def test_a_simulation_of_a_prior_finds_the_sums_that_leave_their_truth():
     words = sums_rows(sums)[0]
     assert len(words) == len(SUMS_HEADINGS)
     assert words[4] == f"{mean[0]:+,.0f}"
+
+
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+def test_a_plan_says_beforehand_that_survivors_may_leave_sums_without_an_interval(measure):
+    plan = plan_of(tree_of(40, 3), measure)
+    text = sums_text(sums_off_the_chain(plan), everything=measure == hr.All())
+    words, page = "neither where too much of a sum may lie there", planning_page(plan, "1")
+    is_told = measure == hr.Survivors()
+    assert (words in text) == is_told
+    assert ("named beside the chain" in text) == is_told
+    assert ("cannot where too much of them may lie below counts of 0" in page) == is_told
+    one = planning_page(plan_of(hr.Tree([fixed_axis("geo", 4, 5)]), measure), "1")
+    assert "below counts of 0" not in one, "a tree of one axis has no such sums"

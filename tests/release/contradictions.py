@@ -1,4 +1,4 @@
-"""Releases with counts that their own measurements contradict."""
+"""Releases with counts that their own measurements contradict, or tell little of."""
 
 import numpy as np
 
@@ -46,3 +46,13 @@ def uneven():
     codes = (np.arange(12, dtype=np.int32),)
     counts = hr.Counts.from_leaves(tree, codes, np.arange(200, 1400, 100))
     return counts, in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))
+
+
+def mostly_lost():
+    """Survivors of flows to 60 places: two have many, and most others are released as 0."""
+    axes = [fixed_axis(n, size, columns=[n]) for n, size in (("o", 4), ("d", 60))]
+    flows = np.full((4, 60), 2)
+    flows[:, :2] = 5000
+    codes = np.indices(flows.shape).reshape(2, -1).astype(np.int32)
+    counts = hr.Counts.from_leaves(hr.Tree(axes, ["d", "o"]), tuple(codes), flows.ravel())
+    return made(counts, seed=1, budget=hr.Rho("1/200"), measure=hr.Survivors())

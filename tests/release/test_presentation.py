@@ -33,6 +33,13 @@ def test_counts_with_an_interval_wider_than_their_share_are_left_out():
     assert shown.select("low", "high").equals(COUNTS.select("low", "high"))
 
 
+def test_counts_without_an_interval_are_left_out():
+    unknown = COUNTS.with_columns(pl.lit(None, pl.Int64).alias(end) for end in ("low", "high"))
+    shown = Presentation(suppress_wider=0.5).applied(unknown)
+    assert shown["suppressed"].all()
+    assert shown["count"].null_count() == len(COUNTS)
+
+
 def test_what_is_left_out_is_decided_before_counts_are_rounded():
     one = pl.DataFrame({"count": [12], "low": [9], "high": [15]})
     shown = Presentation(10, 0.5).applied(one)

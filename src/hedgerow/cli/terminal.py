@@ -177,13 +177,12 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         flags: the column ``contradicted`` of `hedgerow.release.release.Release.level`.
         astray: how many counts lie outside their own interval.
     """
-    if flags.null_count():
+    if many := flags.null_count():
         stderr.print(
-            "Note: only survivors were measured, so these sums have no unbiased estimate, and "
-            "those that clipping at zero made too high cannot be flagged; measure with "
-            'measure = "all" to flag them'
+            f"Note: {many:,} of {len(flags):,} sums have neither estimate nor interval: too much "
+            "of them may lie below counts released as 0, where survivors alone were measured. "
+            'A plan that names these sums in [workload], or measure = "all", measures them.'
         )
-        return
     if not flags.any():
         return
     own = (

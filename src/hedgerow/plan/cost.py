@@ -329,7 +329,12 @@ def sums_text(sums: pl.DataFrame, *, everything: bool) -> str:
     way_out = (
         "A release shows an unbiased estimate beside each sum and flags what it contradicts."
         if everything
-        else 'Such sums have an unbiased estimate with measure = "all", and none with "survivors".'
+        else (
+            'Nothing below a count released as 0 is measured with measure = "survivors": a release '
+            "shows an estimate beside each sum, whose interval is approximate, and neither where "
+            "too much of a sum may lie there; no plan can say beforehand where. They have exact "
+            'intervals with measure = "all", with cuboids = "cube", or named beside the chain.'
+        )
     )
     return (
         "Sums that are not a depth of the tree add up counts that are each clipped at 0: they are "

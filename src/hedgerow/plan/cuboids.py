@@ -113,7 +113,8 @@ class Survivors:
 
     Along a chain these are the children of positive nodes, depth by depth. In a cube every cuboid
     but the largest ones is measured whole, and of those the cells all of whose margins are
-    positive. What survives depends on noise, so sums of survivors are biased.
+    positive. What survives depends on noise, so sums of survivors are biased, and what was not
+    measured of a sum is estimated by a model (`hedgerow.release.survivor_sums`).
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])

@@ -18,22 +18,21 @@ unbiased: each is kept from falling below 0, which adds up (`hedgerow.plan.cost`
 outside the intervals that hold for all sums at once it is ``contradicted``
 (`hedgerow.release.directory.cuboid_errors`).
 
-*Survivors alone were measured, of the tree's leaves.* Noise decided which leaves of a sum were
-measured, so no unbiased estimate of it exists. Then a parametric bootstrap: the released leaves
-stand for the truth, and the pass runs again on them, RUNS times, with the same plan and estimator:
+*A chain, survivors alone measured.* Noise decided which nodes were measured, yet all noisy counts
+of a depth together are unbiased, so a sum has an estimate whose noise is known; what lies below
+nodes released as 0 was not measured, and a model of it is put in its place
+(`hedgerow.release.survivor_sums`). The interval is wider by half of what the model tells, and
 
-    standard_error = √(mean (simulated - released)²),   low, high = released ∓ quantile,
+    low = 0 unless the estimate is above 0 at a tenth of the chance to miss,
 
-the quantile of |simulated - released|: of R runs the ⌈level (R + 1)⌉-th smallest (for all cells at
-once: of the greatest error in units of its standard error). It reads released counts alone, so it
-costs no privacy. It is an approximation and covers less than it states: ``docs/proofs.md`` says
-why, and by how much.
+as sums are listed because they seem to be above 0. Where half of what the model tells is more than
+half of the noise's half width, a sum has neither estimate nor interval.
+
+Of a table of named cuboids that was measured at survivors there are counts alone.
 """
 
-import hashlib
 from collections.abc import Mapping
-from math import ceil
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -43,14 +42,12 @@ from hedgerow.errors import ReleaseError, did_you_mean
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.estimate.tree.sums import sums_of_leaves
-from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.nodes import Nodes, sums_of_cells
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.nodes import sums_of_cells
+from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors, outside
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -62,16 +59,18 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
-from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.spine.answers import check_noisy, columns_among, estimates_along_spine
-from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.release.survivor_sums import survivor_sums
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Codes, Levels, Tree
 
-RUNS = 60
 MOST_CELLS = 1 << 25
 """Noisy counts that least squares of sums off a chain hold at once, at most: 4 gigabytes."""
-MOST_SIMULATED_CELLS = 300_000_000
+WIDEST = 0.5
+"""Of the noise's half width, what intervals may be wider by for what was not measured."""
+FIRMER = 0.1
+"""The part of the chance to miss at which an estimate must be above 0 for ``low`` to be."""
 
 
 def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
@@ -115,10 +114,11 @@ def cuboid_errors(
 
     Returns:
         One row a combination: its codes axis by axis as the tree has them, ``count``, ``estimate``
-        (least squares; null unless all nodes were measured), ``standard_error``, ``low``, ``high``,
-        ``contradicted`` (null where the estimate is). Where all nodes of a chain were measured,
-        every combination below the public counts has a row, with a count of 0 or not; elsewhere
-        those with a positive count.
+        and the ``standard_error`` of its noise, ``low``, ``high``, ``contradicted``; all of them
+        are null where survivors alone of a chain were measured and too much of a sum may lie
+        below counts of 0. Where all nodes of a chain were measured, every combination below the
+        public counts has a row, with a count of 0 or not; elsewhere those with a positive
+        count.
 
     Raises:
         ReleaseError: the release is too large for this; or no table contains the cuboid, or one
@@ -131,12 +131,12 @@ def cuboid_errors(
         cuboid = meet(wanted, table)  # which has its cells
         if content.plan.joint.is_answerable(content.plan.joint.shape.given(cuboid)):
             return _of_named(content, wanted, table, confidence)
-        _check_bootstrap(content.plan, wanted, table)
-    _check_size(content, confidence)
+        raise ReleaseError(_unknown(content.plan, wanted, table))
+    _check_size(content)
     everything = content.plan.is_chain and isinstance(content.plan.measure, All)
     if everything and len(content.nodes[content.plan.tree.cuboid(0)]):
         return _least_squares(content, wanted, confidence)
-    return _bootstrap(content, wanted, confidence)
+    return _of_survivors(content, wanted, confidence)
 
 
 def sums_of_a_table(content: Content, wanted: Levels) -> pl.DataFrame:
@@ -196,14 +196,13 @@ def _of_named(
     })  # fmt: skip
 
 
-def _check_bootstrap(plan: Plan, wanted: Levels, table: Levels) -> None:
-    """Raise unless releases can be simulated from the released leaves: they are the only table."""
-    if plan.tree.chain[-1] not in plan.by_levels:
-        raise ReleaseError(
-            f"{plan.tree.name_of(wanted)} is a sum of {plan.tree.name_of(table)}, of which "
-            f"survivors alone were measured, so its errors are unknown; ask for counts alone: "
-            f"cuboid(None, ...) or --counts-only"
-        )
+def _unknown(plan: Plan, wanted: Levels, table: Levels) -> str:
+    """Return that a sum of a table that was measured at survivors has no errors."""
+    return (
+        f"{plan.tree.name_of(wanted)} is a sum of {plan.tree.name_of(table)}, of which survivors "
+        f"alone were measured, so its errors are unknown; ask for counts alone: cuboid(None, ...) "
+        f"or --counts-only"
+    )
 
 
 def _least_squares(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
@@ -236,60 +235,30 @@ def _least_squares(content: Content, wanted: Levels, confidence: Confidence) -> 
     )
 
 
-def _bootstrap(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
-    """Return the listed sums, by simulating the release of the released table."""
-    plan = content.plan
-    tree, released = plan.tree, content.nodes[plan.tree.chain[-1]]
-    listed = _sums(tree, wanted, released)
-    labels = listed.drop(COUNT)
-    counts = listed[COUNT].to_numpy()
-    table = Counts.from_leaves(tree, released.codes, released.counts)
-    errors = np.empty((_runs(confidence), len(listed)), dtype=np.int64)
-    digest = _digest(plan, released)
-    for number, run in enumerate(errors):
-        key = ReleaseKey(hashlib.sha256(digest + number.to_bytes(8, "big")).digest())
-        simulation = pass_of(plan, Drawn(table, plan, key), content.estimator)
-        nodes, _ = by_cuboid(simulation.results())
-        simulated = _sums(tree, wanted, nodes[tree.chain[-1]])
-        joined = labels.join(simulated, on=labels.columns, how="left", maintain_order="left")
-        run[:] = np.abs(joined[COUNT].fill_null(0).to_numpy() - counts)
-    deviation = np.sqrt((errors.astype(np.float64) ** 2).mean(axis=0))
-    low, high = interval(counts, _quantile(errors, deviation, confidence), _total(content))
-    return _labelled(tree, wanted, labels).with_columns(
-        listed[COUNT],
-        pl.lit(None, pl.Float64).alias(ESTIMATE),
-        pl.Series(STANDARD_ERROR, deviation),
-        pl.Series(LOW, low),
-        pl.Series(HIGH, high),
-        pl.lit(None, pl.Boolean).alias(CONTRADICTED),
-    )
+def _of_survivors(content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
+    """Return the listed sums, with estimates where little of them was not measured."""
+    plan, total, noise = content.plan, _total(content), _widest(content.plan)
+    codes, counts = _listed(content, wanted, plan.tree.chain[-1])
+    sums = survivor_sums(content, wanted, codes)
 
+    def reach(sure: Confidence) -> Float64:
+        cells = plan.tree.cells(wanted)  # noise decided which of them are listed
+        return np.asarray(sure.half_width(noise, sums.variance, cells, measured=False))
 
-def _digest(plan: Plan, leaves: Nodes) -> bytes:
-    """Return 32 bytes that follow from what everybody can read of a release.
+    def ends(sure: Confidence) -> tuple[Int64, Int64]:
+        low, high = interval(sums.estimate, reach(sure) + sums.allowance, total)
+        firmer = reach(replace(sure, coverage=1 - FIRMER * (1 - sure.coverage)))
+        return np.where(sums.estimate > firmer + sums.allowance, low, 0), high
 
-    They are the key of the simulations, so whoever asks again gets the same interval. None of the
-    release's own noise is drawn, whose key was random.
-    """
-    made = hashlib.sha256(b"hedgerow/cuboid/1/" + plan.hash.encode())
-    for column in (*leaves.codes, leaves.counts):
-        made.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
-    return made.digest()
-
-
-def _quantile(errors: Int64, deviation: Float64, confidence: Confidence) -> Any:
-    """Return the half width of each sum's interval: float64 (sums)."""
-    rank = ceil(confidence.coverage * (len(errors) + 1)) - 1
-    if not confidence.simultaneous:
-        return np.partition(errors, rank, axis=0)[rank].astype(np.float64)
-    unit = np.where(deviation > 0, deviation, 1)  # errors are 0 in every run there
-    greatest = (errors / unit).max(axis=1, initial=0)
-    return np.sort(greatest)[rank] * deviation
-
-
-def _runs(confidence: Confidence) -> int:
-    """Return how many simulations the quantile needs: 60 up to a confidence of 60/61."""
-    return max(RUNS, ceil(confidence.coverage / (1 - confidence.coverage) - 1e-9))
+    low, high = ends(confidence)
+    flags = outside(counts, *ends(replace(confidence, simultaneous=True)))
+    errors = {
+        ESTIMATE: sums.estimate, STANDARD_ERROR: np.sqrt(sums.variance), LOW: low, HIGH: high,
+        CONTRADICTED: flags,
+    }  # fmt: skip
+    known = pl.Series(sums.allowance <= WIDEST * reach(Confidence(confidence.coverage)))
+    found = label_nodes(plan.tree, wanted, codes, **{COUNT: counts}, **errors)
+    return found.with_columns(pl.when(known).then(pl.col(name)).alias(name) for name in errors)
 
 
 def _total(content: Content) -> int | None:
@@ -298,16 +267,13 @@ def _total(content: Content) -> int | None:
     return int(root.counts.sum()) if content.plan.public is not None else None
 
 
-def _check_size(content: Content, confidence: Confidence) -> None:
+def _check_size(content: Content) -> None:
     """Raise if it would take gigabytes or minutes."""
-    cells, most = content.noisy_cells, MOST_CELLS
-    if not isinstance(content.plan.measure, All):
-        most = MOST_SIMULATED_CELLS // _runs(confidence)
-    if cells > most:
+    cells = content.noisy_cells
+    if cells > MOST_CELLS:
         raise ReleaseError(
             f"errors of a cuboid off the tree need all {cells:,} noisy counts, and can be had up "
-            f"to {most:,} at this confidence; ask for counts alone: cuboid(None, ...) or "
-            f"--counts-only"
+            f"to {MOST_CELLS:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
         )
 
 
@@ -323,13 +289,6 @@ def _at_levels(tree: Tree, wanted: Levels, codes: Codes) -> pl.DataFrame:
         f"axis {a}": axis.ancestors(level)[code]
         for a, (axis, level, code) in enumerate(zip(tree.axes, wanted, codes, strict=True))
     })  # fmt: skip
-
-
-def _sums(tree: Tree, wanted: Levels, leaves: Nodes) -> pl.DataFrame:
-    """Return the positive sums of leaves by the cuboid's levels, sorted."""
-    cells = _at_levels(tree, wanted, leaves.codes)
-    frame = cells.with_columns(pl.Series(COUNT, leaves.counts))
-    return frame.group_by(cells.columns).agg(pl.col(COUNT).sum()).sort(cells.columns)
 
 
 def _labelled(tree: Tree, wanted: Levels, cells: pl.DataFrame) -> pl.DataFrame:

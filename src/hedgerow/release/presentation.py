@@ -22,7 +22,8 @@ class Presentation:
 
     Attributes:
         round_to: counts are given as the nearest multiple of this number, halves upwards.
-        suppress_wider: counts whose interval is wider than this share of them are left out.
+        suppress_wider: counts whose interval is wider than this share of them are left out, and
+            those that have none.
 
     Raises:
         ReleaseError: no whole number from 2 up, or no share above 0.
@@ -70,6 +71,7 @@ class Presentation:
         shown, count = counts, pl.col(COUNT)
         if self.suppress_wider is not None:
             wide = (pl.col(HIGH) - pl.col(LOW)) > self.suppress_wider * count
+            wide = wide.fill_null(value=True)
             left_out = [name for name in (COUNT, ESTIMATE) if name in counts.columns]
             shown = shown.with_columns(wide.alias(SUPPRESSED))
             shown = shown.with_columns(

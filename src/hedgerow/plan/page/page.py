@@ -12,7 +12,8 @@ from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.frame import Document, document, part, spoken
 from hedgerow.pages.markup import attribute, shown, table
-from hedgerow.plan.cuboids import Measured, measurable
+from hedgerow.plan.cost import off_the_chain
+from hedgerow.plan.cuboids import Measured, Survivors, measurable
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
 from hedgerow.plan.page.protected import fixed, has_list_of_table, protected, restriction
@@ -88,7 +89,7 @@ def planning_page(
             shown(told) for told in (protected(plan), restriction(plan), fixed(plan)) if told
         ),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
-        division=say(f"planning.division.{facts['solver']['kind']}"),
+        division=" ".join(say(f"planning.division.{key}") for key in _divisions(plan, facts)),
         hills=say("planning.hills") if plan.prior else "",
         simulated="" if simulated is None else _simulated(plan, say, simulated),
         ledger="" if standing is None else _ledger(say, standing),
@@ -98,6 +99,13 @@ def planning_page(
     window = f"{say('planning.before')} {visible(title)}"
     style = part("hedgerow.plan.page", "page.css")
     return document(Document(window, body, style, script, facts, (), made_by), say)
+
+
+def _divisions(plan: Plan, facts: dict[str, Any]) -> list[str]:
+    """Return what is said of the division of the budget, and of sums that have no part in it."""
+    pruned = plan.is_chain and isinstance(plan.measure, Survivors)
+    is_off_chain = pruned and next(off_the_chain(plan.tree), None) is not None
+    return [facts["solver"]["kind"], *(["beside"] if is_off_chain else [])]
 
 
 def _kind(plan: Plan) -> str:
