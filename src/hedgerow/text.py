@@ -113,6 +113,7 @@ def _from_text(text: str, subject: str, error: type[HedgerowError]) -> Fraction:
 # Figures of a promise, as people ask for them and read them: rounded towards more loss.
 
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
+_PERCENT = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
@@ -131,6 +132,13 @@ def format_rounded_up(value: Fraction | float) -> str:
     shown = _SHOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator))
     # A float prints the same six digits, unless it is 0 or infinity for what is neither.
     return f"{float(shown):g}" if abs(shown.adjusted()) < 300 else f"{shown.normalize():g}"
+
+
+def format_percent(part: Fraction | float) -> str:
+    """Return three significant digits of a part of a whole in per cent, rounded up."""
+    percent = 100 * Fraction(part)
+    shown = _PERCENT.divide(Decimal(percent.numerator), Decimal(percent.denominator))
+    return f"{float(shown):.3g}"
 
 
 def format_delta(delta: Exact | float) -> str:

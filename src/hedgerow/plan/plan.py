@@ -350,8 +350,8 @@ class Plan:
     @property
     def promise(self) -> Promise:
         """The privacy promise in full, as `str` prints it."""
-        delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
-        return Promise(self.protection, self.guarantee, delta)
+        asked = self.budget if isinstance(self.budget, EpsilonDelta) else None
+        return Promise(self.protection, self.guarantee, asked)
 
     def __repr__(self) -> str:
         names = ", ".join(self.cuboids)
