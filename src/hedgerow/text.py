@@ -63,7 +63,7 @@ def check_name(name: object, subject: str, longest: int, error: type[HedgerowErr
 
 # Exact numbers: what a user typed, as a `Fraction`, with no binary rounding in between.
 
-Exact = int | str | Fraction | Decimal
+Exact = int | float | str | Fraction | Decimal
 
 # At most this many decimal places either way: "1e-999999999" would fill the memory with zeros.
 PLACES = 1000
@@ -76,14 +76,19 @@ def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -
     """Return the rational number that ``value`` writes down.
 
     Args:
-        value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
+        value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``; a
+            float that equals the decimal it prints as, such as 0.5 and not 0.1.
         subject: the name of the quantity, for the error's sentence.
         error: the kind of error to raise: that of the room that asks.
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
+        printed = repr(float(value))
+        if isfinite(value) and Fraction(value) == Fraction(printed):
+            return Fraction(value)
         raise error(
-            f'{subject} must be exact, and binary floats are not; write it as text: "{value}"'
+            f"{subject} must be exact, and the binary float {printed} is not what it prints; write "
+            f'it as text: "{printed}"'
         )
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
         raise error(

@@ -168,9 +168,9 @@ class Promise:
         unit = self.protection.neighbours.unit
         return self.protection.among(
             f"Whoever looks for a difference of one {unit or 'protected unit'}, and accepts "
-            f"{FALSE_ALARMS:.0%} false alarms, notices it at most "
+            f"{100 * FALSE_ALARMS:.0f} % false alarms, notices it at most "
             f"{format_percent(self.profile.power())} % of the time, whatever they know and "
-            f"compute; by guessing it would be {FALSE_ALARMS:.0%}."
+            f"compute; by guessing it would be {100 * FALSE_ALARMS:.0f} %."
         )
 
     @property
