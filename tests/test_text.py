@@ -2,11 +2,20 @@
 
 import sys
 import unicodedata
+from fractions import Fraction
 
 import pytest
 
 from hedgerow.errors import PlanError
-from hedgerow.text import LONGEST_LINE, check_name, is_visible, one_line, raised, visible
+from hedgerow.text import (
+    LONGEST_LINE,
+    check_name,
+    format_percent,
+    is_visible,
+    one_line,
+    raised,
+    visible,
+)
 
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 SIGNS = {*map(chr, range(0x600, 0x606)), *"\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"}
@@ -52,3 +61,17 @@ def test_names_of_any_script_are_names(name):
 def test_powers_of_ten_are_written_as_people_write_them():
     shown = {"1e-08": "10⁻⁸", "2.5e-10": "2.5 · 10⁻¹⁰", "3e-105": "3 · 10⁻¹⁰⁵", "0.01": "0.01"}
     assert {given: raised(given) for given in shown} == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Fraction("0.0703"), "7.03"),
+        (0.0703, "7.04"),  # the float is a little more
+        (0.070301, "7.04"),
+        (1.0, "100"),
+        (0.5, "50"),
+    ],
+)
+def test_a_percentage_is_rounded_up(part, words):
+    assert format_percent(part) == words

@@ -73,7 +73,7 @@ def check_utf8(path: object, subject: str, error: type[HedgerowError]) -> None:
 
 # Exact numbers: what a user typed, as a `Fraction`, with no binary rounding in between.
 
-Exact = int | str | Fraction | Decimal
+Exact = int | float | str | Fraction | Decimal
 
 # At most this many decimal places either way: "1e-999999999" would fill the memory with zeros.
 PLACES = 1000
@@ -86,14 +86,19 @@ def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -
     """Return the rational number that ``value`` writes down.
 
     Args:
-        value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``.
+        value: an integer, a `Fraction`, a `Decimal`, or text: ``"1/2"``, ``"0.25"``, ``"1e-10"``; a
+            float that equals the decimal it prints as, such as 0.5 and not 0.1.
         subject: the name of the quantity, for the error's sentence.
         error: the kind of error to raise: that of the room that asks.
     """
     if isinstance(value, float):
         # An amount that was rounded before we saw it would be sold as the one that was typed.
+        printed = repr(float(value))
+        if isfinite(value) and Fraction(value) == Fraction(printed):
+            return Fraction(value)
         raise error(
-            f'{subject} must be exact, and binary floats are not; write it as text: "{value}"'
+            f"{subject} must be exact, and the binary float {printed} is not what it prints; write "
+            f'it as text: "{printed}"'
         )
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
         raise error(
@@ -123,6 +128,7 @@ def _from_text(text: str, subject: str, error: type[HedgerowError]) -> Fraction:
 # Figures of a promise, as people ask for them and read them: rounded towards more loss.
 
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
+_PERCENT = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
@@ -141,6 +147,13 @@ def format_rounded_up(value: Fraction | float) -> str:
     shown = _SHOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator))
     # A float prints the same six digits, unless it is 0 or infinity for what is neither.
     return f"{float(shown):g}" if abs(shown.adjusted()) < 300 else f"{shown.normalize():g}"
+
+
+def format_percent(part: Fraction | float) -> str:
+    """Return three significant digits of a part of a whole in per cent, rounded up."""
+    percent = 100 * Fraction(part)
+    shown = _PERCENT.divide(Decimal(percent.numerator), Decimal(percent.denominator))
+    return f"{float(shown):.3g}"
 
 
 def format_delta(delta: Exact | float) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from fractions import Fraction
 from html import unescape
 
 import polars as pl
@@ -13,8 +14,10 @@ from hedgerow.cli.commands import app
 from hedgerow.cli.privacy import ledgers
 from hedgerow.plan.describe import plan_hash
 from hedgerow.privacy.ledger.ledger import Ledger
+from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.release.directory.stored import stated_plan
 from hedgerow.spec.release_spec import ReleaseSpec
+from hedgerow.text import format_percent
 
 RELEASE = """
 [table]
@@ -171,7 +174,135 @@ def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
     head = page.split('<dl class="overview">')[1].split("</dl>")[0]
     assert "ε = 1, δ = 10⁻⁸" in head
     words = " ".join(re.sub("<[^>]*>", " ", head).split())
-    assert "Only between tables that agree on home.region and the list of work" in words
+    assert (
+        "Only between tables that agree on the counts of home.region and the list of work" in words
+    )
+
+
+PROMISING = re.compile(
+    r"looks almost the same|satisfies|notices|noticed at most|misses at least|"
+    r"est presque la même|satisfait|remarque|manque au moins"
+)
+RESTRICTED = re.compile(
+    r"Between tables that agree on the counts of home\.region and the list of (areas of )?work, |"
+    r"Between these, |Entre ceux-ci, |"
+    r"Entre tableaux qui s’accordent sur les effectifs de home\.region et la liste de work, "
+)
+
+
+def promising(text):
+    """The sentences that promise something."""
+    words = " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
+    sentences = re.split(r"(?<=[.%]) (?=[A-Z])", words)
+    return [sentence for sentence in sentences if PROMISING.search(sentence)]
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_every_sentence_that_promises_says_between_which_tables(run, made, language, tmp_path):
+    """On pages, the terminal, in the manifest and a notebook: an invariant, a list of the table."""
+    file = shutil.copytree(made, tmp_path / "trips") / "release.toml"
+    shutil.rmtree(tmp_path / "trips" / "out")
+    described = RELEASE + f'[describe]\nlanguage = "{language}"\n'
+    file.write_text(
+        described.replace('[ledger]\ndatabase = "ledger.sqlite"\ndataset  = "trips"\n', "")
+    )
+    page = tmp_path / "plan.html"
+    code, planned, _ = run("plan", file, "--page", page)
+    assert code == 0
+    assert run("release", file)[0] == 0
+    out = file.parent / "out"
+    plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])
+    report = (out / "report.html").read_text()
+    shown = {
+        "plan": (planned, 3),
+        "account": (run("account", out)[1], 3),
+        "manifest": (json.loads((out / "manifest.json").read_text())["promise"], 2),
+        "str": (str(plan), 2),
+        "notebook": (plan._repr_html_(), 2),
+        "planning page": (re.search(r'id="promise">(.*?)</p>', page.read_text(), re.DOTALL)[1], 1),
+        "learn": (facts["words"]["learn"], 1),
+        "lead": (re.search(r'<p class="lead">(.*?)</p>', report, re.DOTALL)[1], 1),
+        "how well": (re.search(r"<dd[^>]*>([^<]*satisf[^<]*)</dd>", report)[1], 3),
+        "hundred": (re.search(r'<figure class="hundred">.*?<p>(.*?)</p>', report, re.DOTALL)[1], 1),
+        "curve": (re.search(r'aria-label="([^"]*(?:misses|manque) [^"]*)"', report)[1], 1),
+        "cited": (re.search(r"<blockquote[^>]*>(.*?)</blockquote>", report, re.DOTALL)[1], 2),
+    }
+    for name, (text, least) in shown.items():
+        found = promising(text)
+        assert len(found) >= least, (name, found)
+        assert all(RESTRICTED.search(sentence) for sentence in found), (name, found)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "delta"),
+    [
+        ("epsilon = 1\ndelta = 1e-8", "1e-08"),
+        ("epsilon = 0.3\ndelta = 3e-7", "3e-07"),
+        ("rho = 0.1", None),
+        ('epsilon = 2\nmechanism = "discrete-laplace"', None),
+        ("epsilon = 2\ndelta = 1e-8\ncontributions = 3\nexactly = true", "1e-08"),
+    ],
+)
+def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere(
+    run, made, privacy, delta, tmp_path
+):
+    file = shutil.copytree(made, tmp_path / "trips") / "release.toml"
+    out = file.parent / "out"
+    shutil.rmtree(out)
+    text = RELEASE.replace("epsilon    = 1\ndelta      = 1e-8", privacy)
+    file.write_text(text.replace('[ledger]\ndatabase = "ledger.sqlite"\ndataset  = "trips"\n', ""))
+    if "contributions" in privacy:
+        table = pl.read_csv(file.parent / "trips.csv").with_columns(trips=pl.lit(3))
+        table.write_csv(file.parent / "trips.csv")
+    page = tmp_path / "plan.html"
+    planned = run("plan", file, "--page", page)[1]
+    code, _, err = run("release", file)
+    assert code == 0, err
+    plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
+    told = format_percent(plan.guarantee.power())
+    points = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])[
+        "points"
+    ]
+    assert points["divisions"][0]["hashes"][points["own"]] == plan.hash
+    assert points["divisions"][0]["found"][points["own"]] == float(told)
+    account = run("account", out)[1]
+    report = (out / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
+    for shown in (planned, account, report):
+        figures = re.findall(r"(?:notices it|noticed|notices) at most ([\d.]+) %", shown)
+        assert figures, shown
+        assert set(figures) == {told}
+    if delta is not None:
+        asked = f"{float(plan.budget.epsilon):g}"
+        assert plan.guarantee.epsilon(plan.budget.delta) <= plan.budget.epsilon
+        manifest = json.loads((out / "manifest.json").read_text())["promise"]
+        for shown in (planned, account, manifest):
+            assert f"ε = {asked} at δ = {delta}." in shown
+        rows = [
+            row.split() for row in account.splitlines() if row.strip().startswith(("1e-", "3e-"))
+        ]
+        assert rows[0][:2] == [delta, asked], "the δ of the plan comes first"
+        assert [
+            row[:2] for row in (line.split() for line in planned.splitlines()) if row[:1] == [delta]
+        ] == [[delta, asked]]
+    else:
+        assert rows_of(account)[0] == "1e-05"
+
+
+def rows_of(account):
+    """The δ of the table of prices, in its order."""
+    return [row.split()[0] for row in account.splitlines() if re.match(r"\s+\de-\d+ ", row)]
+
+
+def test_an_epsilon_above_the_one_asked_for_is_printed_as_it_is():
+    """At another δ, or where the noise keeps more than was asked, nothing is rounded down."""
+    profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
+    exact = profile.epsilon("1e-6")
+    protection = Protection(hr.AddRemove())
+    for asked, stated in ((exact * 0.999, exact), (exact, Fraction(exact)), (exact * 2, exact * 2)):
+        promise = Promise(protection, profile, hr.EpsilonDelta(Fraction(asked), "1e-6"))
+        assert promise.epsilon("1e-6") == stated
+        assert promise.epsilon("1e-7") == profile.epsilon("1e-7")
 
 
 def test_a_picture_of_a_release_s_price_carries_its_promise(run, made, tmp_path):

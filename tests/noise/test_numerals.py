@@ -43,10 +43,24 @@ def test_decimals_keep_every_digit(number):
     assert exact(number, "rho") == Fraction(number)
 
 
-@pytest.mark.parametrize("value", [0.1, float("nan"), float("inf"), np.float64(1)])
-def test_binary_floats_are_refused_with_the_way_out(value):
-    with pytest.raises(NoiseError, match="delta must be exact, and binary floats are not"):
+@pytest.mark.parametrize("value", [0.1, 1e-8, 1 / 3, float("nan"), float("inf"), np.float64(0.3)])
+def test_floats_that_are_not_what_they_print_are_refused_with_the_way_out(value):
+    said = f'delta must be exact, and .* is not what it prints; write it as text: "{float(value)}"'
+    with pytest.raises(NoiseError, match=said):
         exact(value, "delta")
+
+
+@pytest.mark.parametrize("value", [1.0, 0.5, -0.375, 1e22, 0.0, np.float64(2)])
+def test_floats_that_are_the_decimal_they_print_are_taken_as_it(value):
+    assert exact(value, "epsilon") == Fraction(repr(float(value)))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=1e-6, max_value=1e6))
+def test_no_float_is_taken_for_another_number_than_it_prints(value):
+    try:
+        assert exact(value, "epsilon") == Fraction(repr(value)) == Fraction(value)
+    except NoiseError:
+        assert Fraction(repr(value)) != Fraction(value)
 
 
 @pytest.mark.parametrize("value", [0.1, np.float64(0.1)])

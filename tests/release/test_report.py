@@ -39,7 +39,7 @@ from hedgerow.release.page import levels as facts_module
 from hedgerow.release.page import report as report_module
 from hedgerow.release.page.carried import Carried, Interval, parts_of, varints
 from hedgerow.release.page.map import SCRIPTS as MAP_SCRIPTS
-from hedgerow.release.page.promise import Priced, curves, figure, keeps_budget, least_missed
+from hedgerow.release.page.promise import Priced, curves, keeps_budget, least_missed
 from hedgerow.release.page.report import (
     CHAIN_SCRIPTS,
     CUBE_SCRIPTS,
@@ -492,14 +492,6 @@ def test_a_numeric_release_shows_its_distribution(pages):
     assert not pages["geography"].seen.all("polygon")
 
 
-def test_detection_is_that_of_the_normal_law():
-    """Gaussian noise of large variance: T(α) = Φ(Φ⁻¹(1 - α) - 1/σ), a page not above it by 1e-3."""
-    priced = Priced.of(compose([(DiscreteGaussian(sigma2=10_000), 100)]))
-    for alpha in (0.01, 0.05, 0.3):
-        exact = norm.cdf(norm.ppf(alpha) + 0.1)
-        assert exact - 1e-6 <= priced.detection(alpha) <= exact + 1e-3
-
-
 @pytest.mark.parametrize("kind", ["geography", "flows", "numeric"])
 def test_the_budget_is_seen_to_be_kept(pages, kind):
     plan, said = pages[kind].plan, "it is in budget"
@@ -531,20 +523,6 @@ def test_a_pure_promise_leaves_the_two_lines_of_its_epsilon():
     for alpha in (0.0, 0.2, 1 / 3, 0.7, 1.0):
         wanted = max(0.0, 1 - 2 * alpha, (1 - alpha) / 2)
         assert least_missed([(epsilon, 0.0)], alpha) == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        (Fraction("0.0703"), "7.03 %"),
-        (0.0703, "7.04 %"),  # the float is a little more
-        (0.070301, "7.04 %"),
-        (1.0, "100 %"),
-        (0.5, "50 %"),
-    ],
-)
-def test_a_figure_is_rounded_up(part, words):
-    assert figure(part) == words
 
 
 def test_the_command_leaves_a_release_as_it_is(pages, tmp_path):

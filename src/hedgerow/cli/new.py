@@ -14,7 +14,7 @@ from hedgerow.cli.proposal.proposal import (
     AxisWords,
     Proposer,
     check_no_record,
-    count_among,
+    left_over,
     numbers_among,
     with_product,
 )
@@ -34,6 +34,7 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.column_names import count_among, unit_among
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources.database import open_database
@@ -106,11 +107,13 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         _check_columns(source, taken)
         axes = _propose(source, said, lists, file.parent, taken)
     sizes = [_sizes(one, file.parent, table) for one in axes]
-    hints = numbers_among(source.names, taken, axes)
+    others = left_over(source.names, taken, axes)
+    hints = numbers_among(others)
+    many, who = (None, None) if taken else (count_among(others), unit_among(others))
     head = f"# A release file for {toml(table.name)}."
     text = "\n".join([
         f"{head}\n# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
-        table_section(os.path.relpath(table, file.parent), count, unit),
+        table_section(os.path.relpath(table, file.parent), count, unit, may_be=who),
         *(_section(one) for one in axes or [AxisWords(*UNKNOWN_AXIS)]),
         *map(number_hint, hints),
         *workload_sections(sizes),
@@ -133,8 +136,13 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     for column in hints:
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
-    if found := count_among(source.names, taken):
-        stdout.print(f"  {escape(found)}: a number of records? Add --count {escape(found)}")
+    if many is not None:
+        stdout.print(f"  {escape(many)}: a number of records? Add --count {escape(many)}")
+    if who is not None:
+        stdout.print(
+            f"  {escape(who)}: is each of them protected, with all its rows? Add --unit "
+            f"{escape(who)} --contributions N; as it is, each row is protected by itself"
+        )
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")

@@ -236,10 +236,10 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    stdout.print(f"{escape(str(made.promise))}\n")
+    stdout.print(f"{escape(str(made.promise))}\n\n{escape(made.promise.attacker)}\n")
     if made.facts:
         stdout.print(f"{escape(made.public_facts)}\n")
-    stdout.print(escape(price_table(made.guarantee, made.deltas)))
+    stdout.print(escape(price_table(made.guarantee, made.deltas, made.promise.epsilon)))
     if made.saved is not None:
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")

@@ -1,5 +1,6 @@
 """The commands on the cost of privacy: `account` and `ledger`."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +30,7 @@ from hedgerow.release.directory.stored import verified_release
 from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import format_rounded_up
+from hedgerow.text import format_delta, format_rounded_up
 
 LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
 ledgers = typer.Typer(help=LEDGER_HELP)
@@ -62,14 +63,16 @@ def account(
         check_place(csv, suffixes=(".csv",), option="--csv")
     plan = _plan_of_release(file)
     profile = read_account(file) if plan is None else plan.guarantee
-    deltas = delta or DELTAS
-    stated = (profile if plan is None else plan.promise).statement(deltas[0])
-    parts = [stated + "\n", price_table(profile, deltas)]
+    promise = profile if plan is None else plan.promise
+    deltas = delta or (DELTAS if plan is None else _deltas(plan))
+    stated = promise.statement(deltas[0])
+    attacker = "" if plan is None else f"{plan.promise.attacker}\n"
+    parts = [f"{stated}\n", attacker, price_table(profile, deltas, promise.epsilon)]
     if match is not None:
         parts.append(_match(profile, match, deltas[0]))
     if plan is not None:
         parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
-    for text in parts:
+    for text in filter(None, parts):
         stdout.print(escape(text))
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
@@ -155,6 +158,13 @@ def _plan_of_release(file: Path) -> Plan | None:
             f"account takes a release directory, or the {MANIFEST} in it, got {file.name!r}"
         )
     return None
+
+
+def _deltas(plan: Plan) -> list[str]:
+    """Return the δ at which the price is shown, that of the plan's own budget first."""
+    asked = plan.promise.asked
+    own = [] if asked is None else [format_delta(asked.delta)]
+    return [*own, *(delta for delta in DELTAS if asked is None or Fraction(delta) != asked.delta)]
 
 
 def _match(profile: Profile, match: str, delta: str) -> str:

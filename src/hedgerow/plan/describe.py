@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
@@ -67,11 +68,13 @@ def describe_cuboid(
     return described
 
 
-def price_table(profile: Profile, deltas: Sequence[Exact]) -> str:
-    """Return ε at several δ as aligned text: exact, and by the two conversions from ρ."""
+def price_table(
+    profile: Profile, deltas: Sequence[Exact], stated: Callable[[Exact], Fraction | float]
+) -> str:
+    """Return ε at several δ as aligned text: as it is stated, and by the conversions from ρ."""
     rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
     for delta in deltas:
-        conversions = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        conversions = (stated, profile.zcdp_epsilon, profile.bureau_epsilon)
         figures = (format_rounded_up(epsilon(delta)) for epsilon in conversions)
         rows.append(("", format_delta(delta), *figures))
     return aligned(rows)

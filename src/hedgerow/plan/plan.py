@@ -360,9 +360,9 @@ class Plan:
     @property
     def promise(self) -> Promise:
         """The privacy promise in full, as `str` prints it."""
-        delta = self.budget.delta if isinstance(self.budget, EpsilonDelta) else None
+        asked = self.budget if isinstance(self.budget, EpsilonDelta) else None
         fixed = fixed_in_words(self.tree, self.fixed)
-        return Promise(self.protection, self.guarantee, delta, fixed)
+        return Promise(self.protection, self.guarantee, asked, fixed)
 
     def __repr__(self) -> str:
         names = ", ".join(self.cuboids)

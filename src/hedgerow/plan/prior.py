@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import PlanError, check_type, of_public_table, shorten
+from hedgerow.errors import OUTSIDE, PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.lists.column_names import count_among
 from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources.source import describe_source
@@ -86,7 +87,8 @@ class Prior:
 
         Raises:
             PlanError: it is not declared public, or ``columns`` name no axis.
-            TableError: a column or a code that does not fit.
+            TableError: a column or a code that does not fit; no ``count``, and a column that looks
+                like one.
         """
         _check_public(public)
         check_type("the tree of a prior", tree, Tree, "Tree([axis, …])", PlanError)
@@ -97,6 +99,8 @@ class Prior:
             called = as_called(tree.axes, names, subject, given=columns, hint=HINT)
             own = tree.with_axes([_axis_of(axis, source) for axis in called])
             counts = Counts.from_frame(own, source, count=count)
+            if count is None:
+                _refuse_counts(own, source, names, counts)
         return cls(counts, public=True)
 
     def check_fits(self, tree: Tree) -> None:
@@ -207,3 +211,30 @@ def _check_public(public: object) -> None:
             "a prior must be public, as the plan made from it will be: declare public = true if "
             "anyone may see it, or plan without a prior"
         )
+
+
+def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts) -> None:
+    """Raise a TableError if a row seems to be no record, but a cell with its count.
+
+    That is where a column is called like counts; or where no cell has two rows, and a column holds
+    whole numbers that sum to more than there are rows.
+    """
+    used = {column for axis in tree.axes for column in axis.columns}
+    left = [name for name in names if name not in used]
+    found = count_among(left)
+    if found is None and len(counts.values) > 1 and counts.values.max() == 1:
+        found = next((name for name in left if _holds_counts(tree, source, name)), None)
+    if found is not None:
+        raise TableError(
+            f"no count is given, so each row would be one record, but the column {found!r} looks "
+            f'like numbers of records: give count = "{found}", or leave that column out of the '
+            f"file if each row is a record"
+        )
+
+
+def _holds_counts(tree: Tree, source: Any, column: str) -> bool:
+    try:
+        counts = Counts.from_frame(tree, source, count=column)
+    except TableError:
+        return False
+    return bool(counts.values.sum() > len(counts.values))

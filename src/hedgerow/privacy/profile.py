@@ -14,6 +14,7 @@ floats that leave this module are rounded towards more reported loss.
 import math
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -35,6 +36,9 @@ from hedgerow.privacy.budget import (
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.text import Exact, exact_or_smaller, format_delta, format_rounded_up
+
+FALSE_ALARMS = 0.05
+"""How often an attacker may be wrong, in what is said of attackers (`Profile.power`)."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +185,65 @@ class Profile:
     def tradeoff(self, alpha: float) -> float:
         """Return T(α): the least type II error of any test, at type I error α, of one unit's data.
 
-        A lower bound: the promise, on the safe side.
+        A lower bound: the promise, on the safe side. Where the exact curve is out of reach
+        (`TooFineError`), that of ρ and a pure ε, which is lower.
 
         Args:
             alpha: in [0, 1].
         """
         if self.is_worst:
-            return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
+            with suppress(accountant.TooFineError):
+                return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
+            return accountant.highest_line(self._loose_delta, alpha)
         return accountant.highest_line(self._delta_above, alpha)
+
+    def power(self, alpha: float = FALSE_ALARMS) -> float:
+        """Return how often an attacker finds one unit's change at most: 1 - T(α), rounded up.
+
+        This is what Hedgerow says of an attacker, wherever it says it. Whoever tests, by whatever
+        they know and compute, which of two neighbouring tables a release was made from, and takes
+        the first for the second with probability α at most, recognises the second with this
+        probability at most, and without exception (Neyman & Pearson; Dong, Roth & Su 2022,
+        Definition 2.1 and Proposition 2.12). Guessing gives α.
+
+        Args:
+            alpha: the rate of false alarms, in [0, 1].
+
+        Example:
+            >>> f"{hr.compose([(hr.DiscreteGaussian('100'), 4)]).power():.3f}"
+            '0.074'
+        """
+        return min(1.0, math.nextafter(1 - self.tradeoff(alpha), math.inf))
+
+    def loss_bound(self, delta: Exact | float) -> float:
+        """Return x that the privacy loss exceeds with probability δ at most, rounded up.
+
+        The loss L = ln(P[o | y] / P[o | y']) of what comes out, o, of the true table y beside a
+        neighbour y', is what the odds of y against y' grow by, whatever else is known. The ε of
+        (ε, δ) does not bound it so: P[L > ε] can be many times δ(ε). As
+        δ(ε) = E[(1 - e^(ε - L))₊] >= (1 - e^(ε - x)) P[L > x], every ε with δ(ε) < δ gives the
+        bound x = ε - ln(1 - δ(ε)/δ), and the least is returned, or that of ρ-zCDP,
+        ρ + 2√(ρ ln(1/δ)) (Bun & Steinke 2016, proof of Proposition 1.3), or a pure ε.
+
+        Args:
+            delta: in (0, 1); as in `epsilon`.
+
+        Raises:
+            BudgetError: δ outside (0, 1), or no number.
+
+        Example:
+            >>> profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
+            >>> profile.epsilon("1e-6") < profile.loss_bound("1e-6") < profile.bureau_epsilon("1e-6")
+            True
+        """
+        chance = probability(exact_or_smaller(delta, "delta"))
+        pure = self.pure_epsilon
+        enough = min(self.bureau_epsilon(chance), math.inf if pure is None else float_above(pure))
+        if chance < accountant.SMALLEST_DELTA:
+            return enough
+        with suppress(accountant.TooFineError):
+            return min(enough, accountant.loss_above(self._delta_above, chance, enough))
+        return enough
 
     def tradeoff_curve(self, alphas: Iterable[float], lines: int = 121) -> list[float]:
         """Return T(α) from below at many α: the highest of the lines 1 - δ(ε) - e^ε α over many ε.
@@ -204,9 +259,15 @@ class Profile:
         ]
 
     def statement(
-        self, delta: Exact | float | None = None, *, who: str = "Used together, they satisfy"
+        self,
+        delta: Exact | float | None = None,
+        *,
+        who: str = "Used together, they satisfy",
+        epsilon: Fraction | float | None = None,
     ) -> str:
         """Return the cost as a sentence; with ``delta``, also as (ε, δ). Figures are rounded up.
+
+        The ε is the exact one, unless an ``epsilon`` is given that is no smaller.
 
         It says nothing of who is protected: the whole promise of a release is a
         `hedgerow.privacy.promise.Promise`.
@@ -218,7 +279,7 @@ class Profile:
         elif rho is not None:
             parts.append(f"ρ = {format_rounded_up(rho)} zero-concentrated differential privacy")
         if delta is not None:
-            epsilon = self.epsilon(delta)
+            epsilon = self.epsilon(delta) if epsilon is None else epsilon
             figure = "no ε" if math.isinf(epsilon) else f"ε = {format_rounded_up(epsilon)}"
             parts.append(f"{figure} at δ = {format_delta(delta)}")
         if not parts:
@@ -246,11 +307,14 @@ class Profile:
     def _delta_above(self, epsilon: float) -> float:
         if self.is_worst:
             return max(accountant.delta_bounds(one, epsilon)[1] for one in self.losses)
+        return min(self._loose_delta(epsilon), self.domination.delta(epsilon))
+
+    def _loose_delta(self, epsilon: float) -> float:
+        """Return what ρ and a pure ε alone promise, rounded up."""
         pure, rho = self.pure_epsilon, self.rho
         if pure is not None and epsilon >= pure:
             return 0.0
-        loose = 1.0 if rho is None else float_above(optimal_delta(rho, Fraction(epsilon)))
-        return min(loose, self.domination.delta(epsilon))
+        return 1.0 if rho is None else float_above(optimal_delta(rho, Fraction(epsilon)))
 
 
 MechanismUse = tuple[Guarantee, int] | tuple[Guarantee, int, int]

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
-from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile import FALSE_ALARMS, Profile
 from hedgerow.privacy.use import Use
-from hedgerow.text import Exact
+from hedgerow.text import Exact, exact_or_smaller, format_percent
 
 DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
@@ -75,6 +76,22 @@ class Protection:
             parts.append("total public")
         return "; ".join([", ".join(parts), *map(str, self.restrictions)])
 
+    def among(self, sentence: str, *, again: bool = False) -> str:
+        """Return a sentence that promises with the tables between which it holds, if not all.
+
+        Args:
+            sentence: with a capital letter first.
+            again: whether a sentence before it has named them.
+        """
+        exact = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
+        lists = [r.axis for r in self.restrictions if r.level is None]
+        agreed = [f"the counts of {_joined(exact)}"] if exact else []
+        agreed += [f"the list of areas of {_joined(lists)}"] if lists else []
+        if not agreed:
+            return sentence
+        between = "these" if again else f"tables that agree on {_joined(agreed)}"
+        return f"Between {between}, {sentence[0].lower()}{sentence[1:]}"
+
     @property
     def restriction(self) -> str | None:
         """What is not hidden, where something is public by declaration, in sentences."""
@@ -96,7 +113,7 @@ class Protection:
 
     def describe(self, subject: str = "The release") -> str:
         """Return who is protected from what, and from what not, in sentences about ``subject``."""
-        parts = [self.neighbours.describe(subject), self.restriction]
+        parts = [self.among(self.neighbours.describe(subject)), self.restriction]
         return " ".join(part for part in parts if part)
 
     def lacks(self, other: "Protection") -> str | None:
@@ -118,25 +135,46 @@ class Promise:
     Attributes:
         protection: who, and between which tables.
         profile: what all noise together costs those.
-        delta: at which `str` states ε; None for ρ or pure ε alone.
+        asked: the budget that was asked for, at whose δ `str` states ε; None for ρ or pure ε alone.
         fixed: a sentence on counts that public files fix, if they do; it restricts nothing.
     """
 
     protection: Protection
     profile: Profile
-    delta: Fraction | None = None
+    asked: EpsilonDelta | None = None
     fixed: str | None = None
+
+    def epsilon(self, delta: Exact | float) -> Fraction | float:
+        """Return ε at δ as it is stated: as it was asked for, where the exact one is no larger."""
+        exact = self.profile.epsilon(delta)
+        asked = self.asked
+        if asked and exact_or_smaller(delta, "delta") == asked.delta and exact <= asked.epsilon:
+            return asked.epsilon
+        return exact
 
     def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
-        at = self.delta if delta is None else delta
+        at = self.asked.delta if delta is None and self.asked else delta
+        epsilon = None if at is None else self.epsilon(at)
+        cost = self.profile.statement(at, who=f"{subject} satisfies", epsilon=epsilon)
         parts = [
-            self.protection.neighbours.describe(subject),
-            self.profile.statement(at, who=f"{subject} satisfies"),
+            self.protection.among(self.protection.neighbours.describe(subject)),
+            self.protection.among(cost, again=True),
             self.protection.restriction,
             self.fixed,
         ]
         return " ".join(part for part in parts if part)
+
+    @property
+    def attacker(self) -> str:
+        """What an attacker can find out at most, in a sentence (`Profile.power`)."""
+        unit = self.protection.neighbours.unit
+        return self.protection.among(
+            f"Whoever looks for a difference of one {unit or 'protected unit'}, and accepts "
+            f"{100 * FALSE_ALARMS:.0f} % false alarms, notices it at most "
+            f"{format_percent(self.profile.power())} % of the time, whatever they know and "
+            f"compute; by guessing it would be {100 * FALSE_ALARMS:.0f} %."
+        )
 
     @property
     def label(self) -> str:

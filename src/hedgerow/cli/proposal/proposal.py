@@ -27,8 +27,6 @@ FEW_AREAS = 10
 """Areas up to which an axis is no spine."""
 _NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
 """What columns of numbers are often called."""
-_COUNTS = {"n", "count", "counts", "obs_value", "observation", "people", "persons", "records"}
-"""What columns of numbers of records are often called."""
 
 Bounds = tuple[Decimal, Decimal, int | None]
 _NUMBER = r"-?\d+(?:\.\d+)?"
@@ -301,10 +299,10 @@ def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
                 )
 
 
-def numbers_among(
+def left_over(
     names: Sequence[str], taken: Sequence[str], axes: Sequence[ProposedAxis | AxisWords]
 ) -> list[str]:
-    """Return the columns that are called like a number and belong to no axis."""
+    """Return the columns that belong to no axis, and are neither counts nor the unit."""
     used = {*taken, *(axis.name for axis in axes)}
     for axis in axes:
         if isinstance(axis, AxisWords):
@@ -312,10 +310,9 @@ def numbers_among(
         else:
             for key in ("levels", "columns", "product"):
                 used.update(axis.keys.get(key, ()))
-    return [name for name in names if name not in used and name.casefold() in _NUMBERS]
+    return [name for name in names if name not in used]
 
 
-def count_among(names: Sequence[str], taken: Sequence[str]) -> str | None:
-    """Return the only column that is called like a number of records, where none is given."""
-    fitting = [name for name in names if name.casefold() in _COUNTS]
-    return fitting[0] if not taken and len(fitting) == 1 else None
+def numbers_among(names: Sequence[str]) -> list[str]:
+    """Return the columns that are called like a number."""
+    return [name for name in names if name.casefold() in _NUMBERS]

@@ -13,8 +13,17 @@ MOST_WHOLE_CELLS = 1 << 27
 Sizes = Sequence[list[int] | None]
 
 
-def table_section(source: str, count: str | None, unit: str | None) -> str:
-    """Return ``[table]``."""
+def table_section(
+    source: str, count: str | None, unit: str | None, *, may_be: str | None = None
+) -> str:
+    """Return ``[table]``.
+
+    Args:
+        source: the path of the table.
+        count: the column of counts.
+        unit: the column that tells who is protected.
+        may_be: a column that is called like one that does.
+    """
     lines = ["[table]", f"source = {toml(source)}   # confidential"]
     if count is not None:
         lines.append(f"count  = {toml(count)}   # the number of records of a row")
@@ -23,7 +32,8 @@ def table_section(source: str, count: str | None, unit: str | None) -> str:
     else:
         lines += [
             '# count = "<a column>"   # the number of records of a row; default: 1',
-            '# unit  = "<a column>"   # who is protected, if one person may have several records',
+            f"# unit  = {toml(may_be or '<a column>')}   # who is protected, if one person may have "
+            "several records",
         ]
     return "\n".join(lines) + "\n"
 

@@ -67,6 +67,28 @@ function logDelta(uses, epsilon) {
   return base + Math.log(sum * step / Math.PI);
 }
 
+// Profile.power: the least of δ(ε) + e^ε α over all ε, by golden sections. Every ε gives a bound.
+const FALSE_ALARMS = 0.05;
+function powerOf(uses) {
+  const rho = uses.reduce((sum, [s, d]) => sum + d * d / (2 * s), 0);
+  const most = rho + 4 * Math.sqrt(rho), part = (Math.sqrt(5) - 1) / 2;
+  const at = (epsilon) => Math.exp(logDelta(uses, epsilon)) + FALSE_ALARMS * Math.exp(epsilon);
+  let left = -most, right = Math.min(most, 3);
+  let a = right - part * (right - left), b = left + part * (right - left), ofA = at(a), ofB = at(b);
+  for (let i = 0; i < 20; i++) {
+    if (ofA <= ofB) {
+      [right, b, ofB] = [b, a, ofA];
+      a = right - part * (right - left);
+      ofA = at(a);
+    } else {
+      [left, a, ofA] = [a, b, ofB];
+      b = left + part * (right - left);
+      ofB = at(b);
+    }
+  }
+  return Math.min(ofA, ofB);
+}
+
 // Where ln δ(ε) of this is that of δ: by secants in logarithms, from one near it.
 function whereDeltaIs(delta, logDeltaAt, near) {
   const excess = (log) => logDeltaAt(Math.exp(log)) - Math.log(delta);

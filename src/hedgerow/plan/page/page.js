@@ -225,12 +225,11 @@ const CIRCLES = Array.from({ length: FEW }, (_, i) => svg("circle", { cx: 10 + (
 document.querySelector("#attack svg").append(...CIRCLES);
 
 function showBudget(most) {
-  const { value } = state, grown = suspicion(points, most), found = foundOf(points, value, most);
+  const { value } = state, found = foundOf(solver, points, divided(), allocation().shares, value, most);
   byId("value").value = stepOf(value);
   byId("value").style.setProperty("--at", `${100 * logOf(value)}%`);
   byId("shown").textContent = `${symbol} = ${readable(value)}`;
-  const part = grown === null ? "" : say("in_100", { part: significant.format(grown) });
-  const learnt = say(grown === null ? "learn_all" : "learn", { unit: facts.unit, grown: part });
+  const part = percent(found / 100), learnt = say("learn", { unit: facts.unit, found: part });
   emphasized(byId("learn"), learnt, part);
   byId("value").setAttribute("aria-valuetext", `${symbol} = ${readable(value)}. ${learnt}`);
   const delta = powerOfTen(points.delta);
@@ -238,7 +237,7 @@ function showBudget(most) {
     : points.kind === "Rho" ? say("in_rho", { delta, epsilon: ceiled(epsilonAt(solver, points, divided(), allocation().shares, value)) })
       : say("in_epsilon", { delta, rho: ceiled(most) });
   CIRCLES.forEach((circle, i) => circle.setAttribute("class", i < 5 ? "guessed" : i < found ? "found" : ""));
-  byId("attack-words").textContent = say("attack", { found });
+  byId("attack-words").textContent = say("attack", { found: short.format(found) });
 }
 
 function showCurve(variances) {

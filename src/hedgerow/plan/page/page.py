@@ -16,7 +16,7 @@ from hedgerow.plan.cost import off_the_chain
 from hedgerow.plan.cuboids import Measured, Survivors, measurable
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
-from hedgerow.plan.page.protected import fixed, has_list_of_table, protected, restriction
+from hedgerow.plan.page.protected import among, fixed, has_list_of_table, protected, restriction
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -118,13 +118,14 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
     open_rows = [row["place"] for row in rows if row["place"] not in solver["public"]]
+    words = say.script("planning")
     possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
     given = dict(zip(plan.levels, plan.shares, strict=True))
     ticks = {float(text) for text in TICKS} & set(points["values"])
     for division in points["divisions"]:
         division["listed"] = [str(given[levels] or 0) for levels in possible]
     return {
-        "words": say.script("planning"),
+        "words": words | {"learn": among(plan, words["learn"])},
         "solver": solver,
         "points": points,
         "rows": rows,

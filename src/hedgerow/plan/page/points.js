@@ -82,24 +82,13 @@ function epsilonAt(solver, points, division, shares, value) {
   return (1 + FINE) * epsilonOf(usesOf(solver, shares)(value), points.delta_value, near);
 }
 
-// A bound of the privacy loss of whatever comes out, but for a chance δ: pure ε, or under ρ-zCDP
-// ρ + 2√(ρ ln 1/δ) (Bun & Steinke 2016, proof of Proposition 1.3).
-function lossOf(points, most) {
-  if (points.kind === "Epsilon") return most;
-  return most + 2 * Math.sqrt(most * Math.log(1 / points.delta_value));
-}
-
-// What a suspicion of 1 in 100 grows to at most: x in 100, rounded up; null for nearly all.
-function suspicion(points, most) {
-  const part = 100 / (1 + 99 * Math.exp(-lossOf(points, most)));
-  const parts = part < 10 ? 100 : 10;
-  return part > 99.9 ? null : Math.min(99.9, Math.ceil(part * parts) / parts);
-}
-
-// How many of 100 an attacker finds at most who accuses five of 100 wrongly; rounded up.
-function foundOf(points, value, most) {
-  const { wholes, found } = points, place = points.values.indexOf(value);
-  if (place >= 0 && most <= wholes[place]) return Math.ceil(100 * found[place]);
-  if (most > wholes[wholes.length - 1]) return 100;
-  return Math.min(100, Math.ceil(100 * MARGIN * between(wholes, found, most)));
+// How many of 100 differences an attacker notices at most: `hedgerow.privacy.profile`, Profile.power.
+// Certified, or as the page's own accountant has it, or by a line between what holds at two budgets.
+function foundOf(solver, points, division, shares, value, most) {
+  const table = division ? division.found : points.found;
+  const known = table ? table[points.values.indexOf(value)] ?? null : null;
+  if (known !== null) return known;
+  const found = solver.moves ? 100 * (1 + FINE) * powerOf(usesOf(solver, shares)(most))
+    : guarded(points, table, value);
+  return Math.min(100, roundedUp(found));
 }

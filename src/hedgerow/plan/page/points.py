@@ -26,11 +26,13 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
-from hedgerow.plan.page.solver import shares_for
+from hedgerow.plan.page.solver import accounts_itself, shares_for
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, optimal_epsilon
+from hedgerow.privacy.accountant.accountant import highest_line
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, float_above, optimal_delta
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile import FALSE_ALARMS, Profile, compose
+from hedgerow.text import format_percent
 
 MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 CERTIFIED = {"1", "2", "5"}
@@ -45,10 +47,9 @@ MOST_FORECASTS, NEAR = 60, 0.003
 """Of a division whose variances are carried: at how many budgets, and what a line may miss of a
 standard error half-way between two of them before there is another."""
 
-FALSE_ALARMS = 0.05
-"""How often an attacker accuses wrongly, in the picture of what they find out."""
 USUAL_DELTA = Fraction(1, 10**8)
-DELTAS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-12)
+MARGIN = 1 + Fraction(1, 100)
+"""Of a ρ that is not certified, where it is to be no less."""
 APART = 4
 """By what factor the budgets of trials of a prior are apart."""
 RATIO = 2
@@ -129,12 +130,14 @@ class Division:
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
+        budget = with_value(self.plan.budget, value)
+        return self.plan.guarantee if budget == self.plan.budget else self.spending(budget)
+
+    def spending(self, budget: Budget) -> Profile:
+        """Return the promise where this budget is spent in the same shares."""
         plan, own = self.plan, self.plan.guarantee
         shares = [share for share in plan.shares if share is not None]
         changes = [use.changes for use in own.uses]
-        budget = with_value(plan.budget, value)
-        if budget == plan.budget:
-            return own
         return calibrate(plan.mechanism, budget, shares, changes, is_worst=own.is_worst)
 
     def at(self, value: Fraction, promise: Profile | None = None) -> Plan:
@@ -208,8 +211,8 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
         exact; ``certified``: places of those that are computed exactly; ``epsilons``: for each
         value ε at δ, for budgets in ρ;
-        ``wholes``: what each buys at most; ``found``: how many of 1 an attacker then finds who
-        accuses one in twenty wrongly;
+        ``found``: what an attacker finds at most however a ρ or a pure ε is divided, in per cent
+        (`Profile.power`);
         ``divisions``.
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
@@ -220,7 +223,6 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
     ]
     each = [_wholes(plan, budgets, known, sure[0]) for known in sure]
-    most = [max(wholes) / SAFE for wholes in zip(*each, strict=True)]
     return {
         "kind": type(plan.budget).__name__,
         "delta": _exact(delta),
@@ -232,8 +234,9 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "epsilons": [own[0](value).epsilon(delta) for value in values]
         if isinstance(plan.budget, Rho)
         else None,
-        "wholes": most,
-        "found": [_found(plan, whole) for whole in most],
+        "found": None
+        if isinstance(plan.budget, EpsilonDelta) or accounts_itself(plan)
+        else [_in_percent(_power_of_any(with_value(plan.budget, value))) for value in values],
         "divisions": [
             _division(way, budgets, wholes, known, is_fixed=is_fixed)
             for way, wholes, known in zip(ways, each, sure, strict=True)
@@ -295,6 +298,7 @@ def _division(
         if i != own and not way.keeps:  # its shares are written out
             made = replace(made, allocation=Shares.name, prior=None)
         signed[i] = made.hash
+    is_accounted = accounts_itself(way.plan)  # by the page, between
     found: dict[str, Any] = {
         "key": way.key,
         "also": list(way.also),
@@ -305,6 +309,14 @@ def _division(
         "wholes": wholes,
         "sure": sorted(sure),
         "hashes": [signed.get(i) for i in range(len(values))],
+        "found": [
+            _in_percent(sure[i].power())
+            if i in sure
+            else None
+            if is_accounted
+            else _found(way, value, wholes[i])
+            for i, value in enumerate(values)
+        ],
     }
     if is_fixed:
         found["table"] = _carried(way.plan, wholes[0], wholes[-1])
@@ -345,20 +357,24 @@ def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
     }
 
 
-def _found(plan: Plan, whole: float) -> float:
-    """Return the largest power of a test with these false alarms under ρ-zCDP, or pure ε.
+def _found(way: Division, value: Fraction, whole: float) -> float:
+    """Return what an attacker finds at most, in per cent, at a budget that is not certified."""
+    is_bought = isinstance(way.plan.budget, EpsilonDelta)
+    bought = way.spending(Rho(MARGIN * Fraction(whole))) if is_bought else way.profile(value)
+    return _in_percent(bought.power())
 
-    Each pair (ε, δ) that holds leaves 1 - δ - e^ε α and e^-ε (1 - δ - α) undetected (Dong, Roth &
-    Su 2022, Proposition 3).
-    """
-    alpha = FALSE_ALARMS
-    pairs = [(whole, 0.0)]
-    if plan.mechanism.price.norm == 2:
-        rho = Fraction(whole)
-        pairs = [(float(optimal_epsilon(rho, Fraction(d))), d) for d in DELTAS]
-    missed = [max(1 - d - math.exp(min(e, 700)) * alpha, math.exp(-e) * (1 - d - alpha))
-              for e, d in pairs]  # fmt: skip
-    return min(1.0, 1 - max(missed) + 1e-12)
+
+def _power_of_any(budget: Rho | Epsilon) -> float:
+    """Return `Profile.power` of whatever has this ρ, or this pure ε."""
+    if isinstance(budget, Epsilon):
+        return compose([(budget, 1)]).power()
+    rho = budget.rho
+    missed = highest_line(lambda e: float_above(optimal_delta(rho, Fraction(e))), FALSE_ALARMS)
+    return min(1.0, math.nextafter(1 - missed, math.inf))
+
+
+def _in_percent(power: float) -> float:
+    return float(format_percent(power))
 
 
 def _exact(value: Fraction) -> str:

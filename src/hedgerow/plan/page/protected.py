@@ -19,7 +19,30 @@ def protected(plan: Plan) -> str:
     else:
         key = "replace_unit" if unit else "replace"
     unit = unit or say("release.promise.unit")
-    return say(f"release.promise.{key}", m=m, unit=unit)
+    return among(plan, say(f"release.promise.{key}", m=m, unit=unit))
+
+
+def agreed(plan: Plan) -> str:
+    """Return what the tables agree on between which the promise holds: text, empty for any."""
+    say = catalogue(plan.description.language)
+    return say.joined(
+        [
+            say("release.promise.list_of", axis=r.axis)
+            if r.level is None
+            else say("release.promise.counts_of", name=f"{r.axis}.{r.level}")
+            for r in plan.protection.restrictions
+        ]
+    )
+
+
+def among(plan: Plan, sentence: str, *, again: bool = False) -> str:
+    """Return a sentence that promises as `hedgerow.privacy.promise.Protection.among` does: text."""
+    named = agreed(plan)
+    if not named:
+        return sentence
+    say, key = catalogue(plan.description.language), "among_these" if again else "among"
+    sentence = f"{sentence[0].lower()}{sentence[1:]}"
+    return say(f"release.promise.{key}", agreed=named, sentence=sentence)
 
 
 def restriction(plan: Plan) -> str:

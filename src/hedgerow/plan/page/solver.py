@@ -84,6 +84,12 @@ def is_movable(plan: Plan) -> bool:
     return plan.guarantee.is_exact or not isinstance(plan.budget, EpsilonDelta)
 
 
+def accounts_itself(plan: Plan) -> bool:
+    """Return whether the page's own accountant takes what one unit changes."""
+    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
+    return _moves(plan, [plan.neighbours.changes(sum(levels)) for levels in possible]) is not None
+
+
 def _moves(plan: Plan, changes: Sequence[tuple[Change, ...]]) -> list[list[int]] | None:
     """Return what one unit changes in each cuboid, where the page's own accountant takes it."""
     only = [change for cases in changes if len(cases) == 1 for change in cases]

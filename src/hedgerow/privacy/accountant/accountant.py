@@ -27,6 +27,11 @@ SMALLEST_DELTA = 1e-250
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
 
+SECTIONS = 30
+"""Of a search for the best of many bounds: where they are best they are flat."""
+FARTHEST = 60.0
+"""An ε at which a promise is none, in a trade-off curve: e^-60 is 1e-26."""
+
 _FLOOR = 1e-320
 _NARROW = 1e-10
 
@@ -101,6 +106,24 @@ def epsilon_above(
     return next_above(min(solution, high))
 
 
+def loss_above(delta_above: Callable[[float], float], delta: Fraction, sufficient: float) -> float:
+    """Return about the least x with P[L > x] <= δ that a profile proves (`Profile.loss_bound`).
+
+    Every ε proves one, so the search need only come close. Arguments as of `epsilon_above`.
+    """
+    target = -float_above(-delta)
+
+    def proved(epsilon: float) -> float:
+        part = delta_above(epsilon) / target
+        return -math.inf if part >= 1 else math.log1p(-part) - epsilon
+
+    low = epsilon_above(delta_above, delta, sufficient)
+    if math.isinf(low):
+        return math.inf
+    high = sufficient if math.isfinite(sufficient) else 2 * low + 1
+    return -_highest(proved, low, high) * (1 + 1e-12) + 1e-300
+
+
 def next_above(epsilon: float) -> float:
     """Return ε, or a little more: of which the decimal that it prints as is no less than ε.
 
@@ -123,17 +146,43 @@ def tradeoff_below(losses: Losses, alpha: float) -> float:
 def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
     """Return max over ε of 1 - δ(ε) - e^ε α, T(α) from below (Dong, Roth & Su 2022, Prop. 2.12).
 
-    Every ε gives a lower bound, and the height is concave in e^ε, so that a ternary search comes
-    close to the best. Arguments as of `epsilon_above` and `tradeoff_below`.
+    What holds of one table beside its neighbour holds the other way round: for ε >= 0 a line of
+    slope -e^-ε is e^-ε (1 - δ(ε) - α), and no δ is asked that hardly differs from 1. Every ε gives
+    a lower bound, and each height is concave in its slope, so that a search comes close to the
+    best. Arguments as of `epsilon_above` and `tradeoff_below`.
     """
     steepest = -math.log(max(check_alpha(alpha), 1e-290))
-    left, right = -steepest - 60, steepest + 1
-    for _ in range(80):
-        a, b = left + (right - left) / 3, right - (right - left) / 3
-        higher = height(a, delta_above(a), alpha) >= height(b, delta_above(b), alpha)
-        left, right = (left, b) if higher else (a, right)
-    best = (left + right) / 2
-    return max(0.0, height(best, delta_above(best), alpha))
+
+    def steep(epsilon: float) -> float:
+        return height(epsilon, delta_above(epsilon), alpha)
+
+    def flat(epsilon: float) -> float:
+        return math.exp(-epsilon) * (1 - delta_above(epsilon) - alpha - 4e-15)
+
+    best, middle = _highest(steep, 0.0, steepest), steep(0.0)
+    if best > middle:  # else the best line is no steeper than -1
+        return max(0.0, best)
+    farthest = math.log((1 - alpha) / middle) if middle > 0 else FARTHEST  # flatter ones are lower
+    return max(0.0, middle, _highest(flat, 0.0, farthest))
+
+
+def _highest(value: Callable[[float], float], left: float, right: float) -> float:
+    """Return about the highest value between two places, one that is taken, by golden sections."""
+    part = (math.sqrt(5) - 1) / 2
+    a, b = right - part * (right - left), left + part * (right - left)
+    of_a, of_b = value(a), value(b)
+    best = max(of_a, of_b)
+    for _ in range(SECTIONS):
+        if of_a >= of_b:
+            right, b, of_b = b, a, of_a
+            a = right - part * (right - left)
+            of_a = value(a)
+        else:
+            left, a, of_a = a, b, of_b
+            b = left + part * (right - left)
+            of_b = value(b)
+        best = max(best, of_a, of_b)
+    return best
 
 
 def height(epsilon: float, delta: float, alpha: float) -> float:

@@ -14,14 +14,13 @@ def hundred(say: Catalogue, guessed: float, noticed: float, told: str) -> str:
         say: the texts of the page.
         guessed: how many of a hundred are noticed by guessing.
         noticed: how many at most with the release, at least as many.
-        told: that number with its unit, rounded up.
+        told: the same in a sentence: HTML.
     """
     circles = "".join(
         _circle(k, min(max(guessed - k, 0.0), 1.0), min(max(noticed - k, 0.0), 1.0))
         for k in range(100)
     )
     size = _STEP * _SIDE
-    caption = say("release.hundred.caption", noticed=told)
     keys = "".join(
         f'<li><span class="{kind}"></span>{say(f"release.hundred.{kind}")}</li>'
         for kind in ("guessed", "noticed", "hidden")
@@ -29,7 +28,7 @@ def hundred(say: Catalogue, guessed: float, noticed: float, told: str) -> str:
     return (
         f'<figure class="hundred"><svg viewBox="0 0 {size} {size}" '
         f'aria-hidden="true">{circles}</svg>\n'
-        f'<p>{caption}</p><ul class="legend">{keys}</ul></figure>'
+        f'<p>{told}</p><ul class="legend">{keys}</ul></figure>'
     )
 
 

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +20,7 @@ from hedgerow.picture import (
     power_of_ten,
     write_heading,
 )
+from hedgerow.plan.page.protected import among
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -89,7 +88,6 @@ LARGEST_EXPONENT = 700.0
 ALPHAS = [i / 50 for i in range(51)]
 POINTS = 40
 ROUND_OFF = 1e-14  # of a few sums of numbers below 1, each a few operations
-_THREE = Context(prec=3, rounding=ROUND_CEILING)
 
 Pair = tuple[float, float]
 
@@ -137,10 +135,6 @@ class Priced:
         """What ρ and a pure ε alone promise."""
         return self.best + self.pure
 
-    def detection(self, alpha: float) -> float:
-        """Return how often a test with false alarms at rate α detects one unit's change."""
-        return 1 - least_missed(self.tight + self.loose, alpha)
-
 
 def keeps_budget(plan: Plan) -> bool:
     """Return whether the cost of the plan's noise, computed again, is within its budget.
@@ -170,10 +164,11 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 def curves(plan: Plan, priced: Priced) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
     say = words_of(plan)
+    told = among(plan, say("release.price.test_told"))
     note = ("note_exact" if priced.is_exact else "note_bound") if priced.tight else "note_loose"
     return (
         f"<p>{say(f'release.price.{note}')}</p>\n"
-        f'<div class="pair">{_price(say, priced)}{_test(say, priced)}</div>\n'
+        f'<div class="pair">{_price(say, priced)}{_test(say, priced, told)}</div>\n'
         f"{_figures(plan, priced)}"
     )
 
@@ -203,7 +198,7 @@ def _price(say: Catalogue, priced: Priced) -> str:
     )
 
 
-def _test(say: Catalogue, priced: Priced) -> str:
+def _test(say: Catalogue, priced: Priced, told: str) -> str:
     lines = [
         Line("plain", say("release.price.nothing"), [(0, 1), (1, 0)]),
         Line("dashed", say("release.price.loose"), _tested(priced.loose)),
@@ -215,7 +210,7 @@ def _test(say: Catalogue, priced: Priced) -> str:
     y = Scale(say("release.price.missed"), 0, 1, ticks)
     drawn = picture(
         "test",
-        say("release.price.test_told"),
+        told,
         x,
         y,
         lines,
@@ -234,17 +229,10 @@ def _figures(plan: Plan, priced: Priced) -> str:
     say, profile, rows = words_of(plan), plan.guarantee, []
     is_exact = priced.is_exact and priced.tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
-        asked = (profile.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        asked = (plan.promise.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
         figures = [say.numeral(format_rounded_up(ask(delta))) for ask in asked]
         rows.append([raised(say.numeral(format_delta(delta))), *figures])
     caption = say("release.price.table" if is_exact else "release.price.table_bound")
     first = say("release.price.exact" if is_exact else "release.price.bound")
     others = [say("release.price.best_short"), say("release.price.bun_steinke")]
     return table(say, caption, ["δ", first, *others], rows)
-
-
-def figure(value: Fraction | float) -> str:
-    """Return three digits of a part of a whole, as a percentage, rounded up."""
-    percent = 100 * Fraction(value)
-    shown = _THREE.divide(Decimal(percent.numerator), Decimal(percent.denominator))
-    return f"{float(shown):.3g} %"

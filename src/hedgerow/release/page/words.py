@@ -34,17 +34,17 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
 )
 from hedgerow.plan.known import facts_in_words
-from hedgerow.plan.page.protected import fixed, protected, restriction
+from hedgerow.plan.page.protected import agreed, among, fixed, protected, restriction
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cube
+from hedgerow.privacy.profile import FALSE_ALARMS
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
 from hedgerow.release.page.hundred import hundred
-from hedgerow.release.page.promise import Priced, figure
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
-from hedgerow.text import format_delta, format_rounded_up
+from hedgerow.text import format_delta, format_percent, format_rounded_up
 
 # The distribution of a numeric column in a release: its CDF, with the band of its intervals.
 
@@ -125,7 +125,6 @@ def distribution(release: OnDisk) -> str | None:
     )
 
 
-ALPHA = 0.05
 MOST_TABLES = 3
 """In the title of a page."""
 MOST_NAMED = 12
@@ -150,12 +149,11 @@ def title(plan: Plan) -> str:
     return say("release.title.by", what=what, by=by)
 
 
-def lead(plan: Plan, total: int, priced: Priced) -> str:
-    """Return what a release is and what it promises, in two sentences of HTML."""
-    units = shown(unit_of(plan))
-    return words_of(plan)(
-        "release.head.lead", total=total, units=units, noticed=noticed(plan, priced)
-    )
+def lead(plan: Plan, total: int) -> str:
+    """Return what a release is and what it promises, in a few sentences of HTML."""
+    say, units = words_of(plan), shown(unit_of(plan))
+    promise = among(plan, say("release.head.promised", noticed=noticed(plan)))
+    return say("release.head.lead", total=total, units=units, promise=shown(promise))
 
 
 def released(plan: Plan, total: int) -> str:
@@ -224,13 +222,13 @@ def _tables(plan: Plan) -> str:
     return f"\n<p>{told}</p>"
 
 
-def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
+def promised(plan: Plan, estimator: Estimator) -> str:
     """Return the promise, point by point."""
     say = words_of(plan)
     points = {
         "who": _who(plan),
         "from_whom": say("release.promise.from_everyone"),
-        "how_well": _how_well(plan, priced),
+        "how_well": _how_well(plan),
         "public": _public(plan),
         "not_hidden": _not_hidden(plan),
         "made": _made(plan, estimator),
@@ -240,12 +238,8 @@ def promised(plan: Plan, estimator: Estimator, priced: Priced) -> str:
 
 def restricted(plan: Plan) -> list[tuple[str, str]]:
     """Return the restriction of a promise that holds between some tables alone, if it does."""
-    say = words_of(plan)
-    agreed = [
-        say("release.promise.list_of", axis=r.axis) if r.level is None else f"{r.axis}.{r.level}"
-        for r in plan.protection.restrictions
-    ]
-    return [(say("release.promise.agreed"), shown(say.joined(agreed)))] if agreed else []
+    named = agreed(plan)
+    return [(words_of(plan)("release.promise.agreed"), shown(named))] if named else []
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
@@ -278,20 +272,21 @@ _MEASURED: dict[Measure, str] = {
 
 def stated(plan: Plan) -> str:
     """Return the whole promise in sentences, as `hedgerow.privacy.promise.Promise` does: text."""
-    say, profile, delta = words_of(plan), plan.guarantee, plan.promise.delta
+    say, profile, asked = words_of(plan), plan.guarantee, plan.promise.asked
     pure, rho, costs = profile.pure_epsilon, profile.rho, list[str]()
     if pure is not None or rho is not None:
         key, spent = ("pure", pure) if pure is not None else ("rho", rho)
         costs.append(say(f"release.promise.{key}", cost=_rounded_up(say, spent or Fraction(0))))
-    if delta is not None:
-        epsilon = profile.epsilon(delta)
-        shown_delta = say.numeral(format_delta(delta))
+    if asked is not None:
+        epsilon = plan.promise.epsilon(asked.delta)
+        shown_delta = say.numeral(format_delta(asked.delta))
         costs.append(
             say("release.promise.no_epsilon", delta=shown_delta)
             if isinf(epsilon)
             else say("release.promise.epsilon", cost=_rounded_up(say, epsilon), delta=shown_delta)
         )
-    cost = say("release.promise.satisfies", costs=say("list.last").join(costs))
+    costs_said = say("release.promise.satisfies", costs=say("list.last").join(costs))
+    cost = among(plan, costs_said, again=True)
     return " ".join(
         part for part in (protected(plan), cost, restriction(plan), fixed(plan)) if part
     )
@@ -311,20 +306,21 @@ def _who(plan: Plan) -> str:
     return text
 
 
-def noticed(plan: Plan, priced: Priced) -> str:
+def noticed(plan: Plan) -> str:
     """Return how often one unit's change is noticed at most, as a percentage rounded up."""
-    told = words_of(plan).percent(figure(priced.detection(ALPHA)).removesuffix(" %"))
+    told = words_of(plan).percent(format_percent(plan.guarantee.power()))
     return told.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def in_a_hundred(plan: Plan, priced: Priced) -> str:
+def in_a_hundred(plan: Plan) -> str:
     """Return what an attacker notices of a hundred differences, as a figure: HTML."""
-    found = 100 * float(priced.detection(ALPHA))
-    return hundred(words_of(plan), 100 * ALPHA, min(found, 100), noticed(plan, priced))
+    say = words_of(plan)
+    told = shown(among(plan, say("release.hundred.caption", noticed=noticed(plan))))
+    return hundred(say, 100 * FALSE_ALARMS, 100 * plan.guarantee.power(), told)
 
 
-def _how_well(plan: Plan, priced: Priced) -> str:
-    plainly = words_of(plan)("release.promise.plainly", noticed=noticed(plan, priced))
+def _how_well(plan: Plan) -> str:
+    plainly = shown(among(plan, words_of(plan)("release.promise.plainly", noticed=noticed(plan))))
     return f"{shown(stated(plan))} {plainly}"
 
 

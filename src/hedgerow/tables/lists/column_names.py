@@ -1,6 +1,7 @@
 """What the names of columns say: what a column holds, and which columns of two tables are alike."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,45 @@ _SHORT = re.compile(r"(?P<what>[a-z]{2,}?|[a-z]+\d)(?P<year>\d\d)?(?P<kind>cd|nm
 """As Britain's lists have them: lsoa21cd, ladnm, and in Welsh ladnmw."""
 _DATED = re.compile(r"(geoid|geocode|code|name|aland|awater|pop|housing|intptlat|intptlon)\d\d")
 """A word with the two digits of a year: GEOID20, SA2_CODE21, ALAND20."""
+
+_COUNTS = {
+    "n", "count", "counts", "obs_value", "observation", "people", "persons", "records", "population",
+    "residents", "inhabitants", "households", "trips", "flow", "flows", "visits", "cases", "patients",
+}  # fmt: skip
+"""What columns of numbers of records are often called."""
+_UNITS = {
+    "person", "people", "individual", "patient", "resident", "citizen", "member", "employee",
+    "worker", "student", "pupil", "customer", "client", "user", "respondent", "participant",
+    "taxpayer", "household", "subject", "beneficiary", "claimant", "traveller", "passenger",
+}  # fmt: skip
+"""Who may have several records, where a column tells one from another."""
+_NUMBERED = {"number", "no", "nr", "num", "uid", "pid"}
+_PERSONAL = {"pid", "uid", "ssn", "nino"}
+
+
+def count_among(names: Iterable[str]) -> str | None:
+    """Return the only column that is called like a number of records."""
+    fitting = [name for name in names if name.casefold() in _COUNTS]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def unit_among(names: Iterable[str]) -> str | None:
+    """Return the only column that is called like what tells one person or other unit from others.
+
+    Example:
+        >>> from hedgerow.tables.lists.column_names import unit_among
+        >>> unit_among(["ward", "patient_id", "age"])
+        'patient_id'
+    """
+    fitting = [name for name in names if _is_unit(ColumnName.of(name))]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_unit(name: "ColumnName") -> bool:
+    words = set(name.words) - _NUMBERED
+    if name.text.casefold() in _COUNTS or name.kind == "name":
+        return False
+    return name.text.casefold() in _PERSONAL or (len(words) == 1 and words <= _UNITS)
 
 
 @dataclass(frozen=True)

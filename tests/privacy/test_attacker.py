@@ -1,0 +1,131 @@
+"""What an attacker finds out: the power of the best test, and how far odds can move."""
+
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.errors import BudgetError
+from hedgerow.privacy.accountant import accountant
+from hedgerow.privacy.profile import FALSE_ALARMS
+from tests.privacy.test_profile import exact_law, real
+
+MODEL = (Path(__file__).parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+PROFILES = {
+    "one Gaussian": hr.compose([(hr.DiscreteGaussian("3"), 1)]),
+    "two Gaussians": hr.compose([(hr.DiscreteGaussian("40"), 1), (hr.DiscreteGaussian("25"), 1)]),
+    "Laplace": hr.compose([(hr.DiscreteLaplace("2"), 2)]),
+    "both": hr.compose([(hr.DiscreteLaplace("3"), 1), (hr.DiscreteGaussian("9"), 1)]),
+}
+
+
+def best_power(law, alpha):
+    """Neyman and Pearson: accept the largest losses until α is used up, the last one in part."""
+    used = power = mpmath.mpf(0)
+    for loss in sorted(law, reverse=True):
+        false = law[loss] * mpmath.exp(-real(loss))
+        part = min(mpmath.mpf(1), (alpha - used) / false)
+        used, power = used + part * false, power + part * law[loss]
+        if part < 1:
+            break
+    return power
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("alpha", [0.01, FALSE_ALARMS, 0.4])
+def test_the_power_is_that_of_the_best_test_and_never_below(name, alpha):
+    with mpmath.workdps(50):
+        true = best_power(exact_law(PROFILES[name]), mpmath.mpf(alpha))
+        assert true <= PROFILES[name].power(alpha) <= true + mpmath.mpf("1e-6")
+
+
+def test_losses_without_a_common_unit_leave_an_attacker_as_much_as_those_with_one():
+    """Of the same ρ, and nearly of the same law. What is told there once was all or nothing."""
+    alike = hr.compose([(hr.DiscreteGaussian("100"), 3)])
+    apart = hr.compose([(hr.DiscreteGaussian(f"{100 + k}.{10**6 + k}7"), 1) for k in (-1, 0, 1)])
+    assert accountant.lattice.cells(apart.losses[0], 0.0) > accountant.LARGEST_CELLS
+    for alpha in (0.01, FALSE_ALARMS, 0.5):
+        assert apart.power(alpha) == pytest.approx(alike.power(alpha), abs=1e-3)
+
+
+def test_a_strong_attacker_is_told_by_the_flat_lines_of_a_profile():
+    """Where the best line is flatter than -1: T(α) of μ-Gaussian privacy, μ = 4."""
+    profile = hr.compose([(hr.DiscreteGaussian("1/16"), 1)] * 1)
+    wide = hr.compose([(hr.DiscreteGaussian("100"), 1600)])
+    normal = hr.compose([(hr.DiscreteGaussian("100"), 1600), (hr.DiscreteGaussian("1e9"), 1)])
+    truth = 1 - mpmath.ncdf(-mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf("0.05") - 1) - 4)
+    assert wide.power() == pytest.approx(float(truth), abs=2e-4)
+    line = 1 - accountant.highest_line(normal.delta, FALSE_ALARMS)
+    assert line == pytest.approx(float(truth), abs=2e-4)
+    assert profile.power() > 0.9
+
+
+def test_out_of_reach_of_all_accountants_the_power_is_that_of_rho(monkeypatch):
+    profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
+    near = profile.power()
+
+    def too_fine(*_):
+        raise accountant.TooFineError("too fine")
+
+    monkeypatch.setattr(accountant, "tradeoff_below", too_fine)
+    assert near < profile.power() < 2 * near
+
+
+@pytest.fixture(scope="module")
+def documented():
+    """The plan of docs/privacy.md, and the law of its loss in doubles: values and chances."""
+    geography = hr.Axis.from_frame(
+        "place",
+        {"hospital": ["North", "North", "South"], "ward": ["North A", "North B", "South A"]},
+        levels=["hospital", "ward"],
+    )
+    plan = hr.make_plan(hr.Tree([geography]), budget=hr.EpsilonDelta("1", "1e-6"))
+    losses, chances = np.zeros(1), np.ones(1)
+    (sigma2,) = {use.noise.sigma2 for use in plan.guarantee.uses}
+    x = np.arange(-200, 201)
+    mass = np.exp(-(x**2) / (2 * float(sigma2)))
+    for _ in plan.guarantee.uses:
+        chances = np.convolve(chances, mass / mass.sum())
+    top = 200 * len(plan.guarantee.uses)
+    losses = (2 * np.arange(-top, top + 1) + len(plan.guarantee.uses)) / (2 * float(sigma2))
+    return plan, losses, chances
+
+
+def test_the_loss_exceeds_epsilon_as_often_as_the_docs_say_and_not_once_in_delta(documented):
+    plan, losses, chances = documented
+    exceeds = float(chances[losses > 1].sum()) / 1e-6
+    (said,) = re.findall(r"more than e<sup>ε</sup> with a probability of (\d+) δ", MODEL)
+    assert round(exceeds) == int(said) > 20
+    assert float((chances * np.maximum(0, 1 - np.exp(1 - losses))).sum()) <= 1e-6
+    assert plan.guarantee.epsilon("1e-6") <= 1
+
+
+@pytest.mark.parametrize("delta", ["1e-2", "1e-4", "1e-6", "1e-9"])
+def test_the_loss_exceeds_its_bound_with_the_stated_probability_at_most(documented, delta):
+    plan, losses, chances = documented
+    bound = plan.guarantee.loss_bound(delta)
+    assert float(chances[losses > bound].sum()) <= float(delta)
+    least = min(x for x in losses if chances[losses > x].sum() <= float(delta))
+    assert least <= bound <= min(1.2 * least, plan.guarantee.bureau_epsilon(delta))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10**6)])
+def test_no_loss_of_a_composition_exceeds_its_bound_more_often(name, delta):
+    law, bound = exact_law(PROFILES[name]), PROFILES[name].loss_bound(delta)
+    with mpmath.workdps(50):
+        assert sum(p for loss, p in law.items() if real(loss) > bound) <= real(delta)
+
+
+def test_a_loss_is_bounded_by_a_pure_epsilon_and_by_nothing_where_a_promise_may_fail():
+    assert hr.compose([(hr.DiscreteLaplace(1), 5)]).loss_bound("1e-9") == 5
+    fails = hr.compose([(hr.EpsilonDelta(1, "1e-6"), 2)])
+    assert fails.loss_bound("1e-7") == math.inf
+    assert 1 < fails.loss_bound("1e-4") < math.inf
+    with pytest.raises(BudgetError, match="delta must be in"):
+        fails.loss_bound(0)
