@@ -20,6 +20,7 @@ import hedgerow as hr
 from hedgerow.errors import OUTSIDE, HedgerowError
 from tests.hostile.commands import ran, write
 from tests.hostile.mutations import csv, toml
+from tests.parts import ODBC_OF_SQLITE
 
 MARK = "Zq7W"
 SECRET, NUMBER = f"{MARK}-secret", 987_650_123
@@ -194,7 +195,6 @@ def test_a_python_error_says_what_is_wrong_in_confidence_alone(tmp_path):
 
 @pytest.mark.parametrize("rows", ["bad type", "failing"])
 def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
-    pytest.importorskip("adbc_driver_sqlite")
     with closing(sqlite3.connect(tmp_path / "t.db")) as db:
         db.execute("CREATE TABLE t (town TEXT, n)")
         db.executemany("INSERT INTO t VALUES (?, ?)", [("t1", 1)] * ROWS + [(SECRET, SECRET)])
@@ -210,6 +210,7 @@ def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
     tells_nothing((out + err).replace(str(tmp_path), ""), {"table.csv": TABLE})
 
 
+@ODBC_OF_SQLITE.needed
 @pytest.mark.parametrize("rows", ["fine", "bad type"])
 def test_a_table_over_odbc_tells_neither_its_rows_nor_its_password(tmp_path, rows):
     with closing(sqlite3.connect(tmp_path / "t.db")) as db:

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
-from hedgerow.export.released import column_codes, library, one_table
+from hedgerow.export.released import column_codes, one_table
+from hedgerow.machine import library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
