@@ -66,6 +66,7 @@ BROWSER = first_command("chromium", "chromium-browser", "google-chrome")
 DRIVERS_OF_SQLITE = sorted(Path("/usr/lib").glob("*/odbc/libsqlite3odbc.so"))
 DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
 
+MAKE = Part("make", "make", shutil.which("make") is not None)
 CHROMIUM = Part("Chromium", "chromium", BROWSER is not None)
 JAVA = Part("Java 17 or later", "openjdk-17-jre-headless", java_version() >= 17)
 ODBC = Part("the library libodbc.so.2", "unixodbc", loads("libodbc.so.2"))

@@ -39,9 +39,9 @@ class Skips:
 
     @property
     def unexpected(self):
-        return [one for one in self.found if not self._is_allowed(one)]
+        return [one for one in self.found if not self.is_allowed(one)]
 
-    def _is_allowed(self, one):
+    def is_allowed(self, one):
         return any(_matches(one, line) for line in self.allowed)
 
     def pytest_runtest_logreport(self, report):
@@ -61,7 +61,7 @@ class Skips:
             session.exitstatus = FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
-        allowed = Counter(one.reason for one in self.found if self._is_allowed(one))
+        allowed = Counter(one.reason for one in self.found if self.is_allowed(one))
         if allowed:
             terminalreporter.section(f"skipped, as {ALLOWED.name} allows")
             for reason, times in sorted(allowed.items()):
