@@ -5,13 +5,24 @@ BIN    := $(VENV)/bin
 RUN    := $(VENV)/.run
 READY  := $(VENV)/.ready
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
+PYTHONS := 3.11 3.12 3.13
 
 .PHONY: setup demo test quick lint types bench studies docs lock clean
 
 setup: $(READY)
 
-# What a release needs, and no more.
+define SUPPORTED
+import sys
+found = "%d.%d" % sys.version_info[:2]
+if found not in sys.argv[1:]:
+    sys.exit("Hedgerow needs Python %s, and %s is %s: make clean, and make PYTHON=python%s" % (
+        ", ".join(sys.argv[1:]), sys.executable, found, sys.argv[-1]))
+endef
+export SUPPORTED
+
+# What a release needs, and no more: of a Python for which the lock is made.
 $(RUN): requirements-run.lock pyproject.toml
+	@python=$(BIN)/python; test -x $$python || python="$(PYTHON)"; $$python -c "$$SUPPORTED" $(PYTHONS)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements-run.lock
 	$(PIP) --no-deps --no-build-isolation -e .

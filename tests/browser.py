@@ -1,14 +1,20 @@
-"""Debian's Chromium, headless, for tests of pages."""
+"""Debian's Chromium, headless, for tests of pages.
 
-import shutil
+It sees the fonts that matplotlib brings and no other: without any font it crashes, and with others
+lines would break elsewhere.
+"""
+
+import os
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+import matplotlib as mpl
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+from tests.parts import BROWSER
+
 ARGUMENTS = [
     "--headless=new",
     "--no-sandbox",
@@ -20,16 +26,29 @@ ARGUMENTS = [
 ]
 PATIENCE = 180_000  # milliseconds, for a machine that does much else
 
-needs_chromium = pytest.mark.skipif(
-    not Path(CHROMIUM).is_file(), reason="needs Chromium, in Debian the package chromium"
-)
+FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>{fonts}</dir>
+  <cachedir>{cache}</cachedir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>serif</family><prefer><family>DejaVu Serif</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+"""
 
 
 @contextmanager
 def chromium():
     """A browser, closed afterwards."""
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        listed = Path(folder, "fonts.conf")
+        fonts = Path(mpl.get_data_path(), "fonts", "ttf")
+        listed.write_text(FONTS.format(fonts=fonts, cache=folder), encoding="utf-8")
+        opened = driver.chromium.launch(
+            executable_path=BROWSER, args=ARGUMENTS, timeout=PATIENCE,
+            env={**os.environ, "FONTCONFIG_FILE": str(listed)},
+        )  # fmt: skip
         yield opened
         opened.close()
 

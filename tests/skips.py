@@ -1,19 +1,24 @@
-"""A run in which every test must run, but for the skips that are written down.
+"""Which tests may skip: those that `allowed_skips.txt` names, with the reason that they give.
 
-Where HEDGEROW_EVERY_TEST is set, as `.ci/run` does, a test or file that was skipped, or that was
-expected to fail, ends the run with exit code 1 unless a line of `allowed_skips.txt` names it and
-the reason that it gives. Elsewhere a machine without Java or Chromium skips what needs them.
+A machine may lack a part that `make setup` cannot bring: a browser, Java, a database. Tests that
+need it skip, and the run prints which. Any other test or file that was skipped, or that was
+expected to fail, ends the run with exit code 1: a package of the lock that is not there, say. So
+does, where HEDGEROW_EVERY_TEST is set as `.ci/run` does, the lack of a part that it installs.
 """
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 STRICT = "HEDGEROW_EVERY_TEST"
+LIST = "HEDGEROW_ALLOWED_SKIPS"
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+EVERYWHERE = "[everywhere]"
 PASSED, FAILED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), 1
 
 
@@ -34,7 +39,10 @@ class Skips:
 
     @property
     def unexpected(self):
-        return [one for one in self.found if not any(_matches(one, line) for line in self.allowed)]
+        return [one for one in self.found if not self.is_allowed(one)]
+
+    def is_allowed(self, one):
+        return any(_matches(one, line) for line in self.allowed)
 
     def pytest_runtest_logreport(self, report):
         if hasattr(report, "wasxfail"):
@@ -53,6 +61,11 @@ class Skips:
             session.exitstatus = FAILED
 
     def pytest_terminal_summary(self, terminalreporter):
+        allowed = Counter(one.reason for one in self.found if self.is_allowed(one))
+        if allowed:
+            terminalreporter.section(f"skipped, as {ALLOWED.name} allows")
+            for reason, times in sorted(allowed.items()):
+                terminalreporter.line(f"{times:5}  {reason}")
         if self.unexpected:
             terminalreporter.section(f"skipped, and not in {ALLOWED.name}", red=True)
             for one in self.unexpected:
@@ -60,21 +73,24 @@ class Skips:
 
 
 def read_allowed(path):
-    """The lines of a list: the id of a test or file, two spaces, the reason; * is anything."""
-    found = []
+    """The lines of each part of a list: the id of a test or file, two spaces, the reason."""
+    parts = {}
     for line in path.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
+        if line.startswith("["):
+            lines = parts.setdefault(line, [])
+        elif line and not line.startswith("#"):
             place, _, reason = line.partition("  ")
             assert reason.strip(), f"{path.name}: {line!r} says no reason"
-            found.append(Skip(place, reason.strip()))
-    return found
+            lines.append(Skip(place, reason.strip()))
+    return parts
 
 
 def pytest_configure(config):
     """Workers only report; the process that they report to counts."""
-    if os.environ.get(STRICT) and not hasattr(config, "workerinput"):
-        allowed = Path(os.environ.get(f"{STRICT}_BUT", ALLOWED))
-        config.pluginmanager.register(Skips(read_allowed(allowed)), "skips")
+    if not hasattr(config, "workerinput"):
+        parts = read_allowed(Path(os.environ.get(LIST, ALLOWED)))
+        chosen = [parts[EVERYWHERE]] if os.environ.get(STRICT) else parts.values()
+        config.pluginmanager.register(Skips([*chain.from_iterable(chosen)]), "skips")
 
 
 def _reason(report):

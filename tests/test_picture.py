@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -13,10 +14,11 @@ from hedgerow.cli.output_file import check_picture_place
 from hedgerow.errors import BudgetError, PlanError
 from hedgerow.picture import (
     COLOURS,
+    LONGEST_NAME,
     MARKS,
+    NAME,
     WARNING,
     figure_for,
-    heading_height,
     label_rows,
     open_axes,
     panel_name,
@@ -33,7 +35,6 @@ SOURCE = Path(hedgerow.__file__).parent
 
 @pytest.mark.parametrize("suffix", ["png", "SVG", "pdf"])
 def test_a_file_is_there_when_the_block_ends(tmp_path, suffix):
-    pytest.importorskip("matplotlib")
     path = tmp_path / f"a.{suffix}"
     with figure_for(path, (3, 2), PlanError) as figure:
         axes = figure.subplots()
@@ -47,7 +48,6 @@ def test_a_file_is_there_when_the_block_ends(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_picture_drawn_twice_is_the_same_file_without_a_date(tmp_path, suffix):
-    pytest.importorskip("matplotlib")
     drawn = []
     for name in "ab":
         with figure_for(tmp_path / f"{name}.{suffix}", (3, 2), PlanError) as figure:
@@ -60,7 +60,6 @@ def test_a_picture_drawn_twice_is_the_same_file_without_a_date(tmp_path, suffix)
 
 
 def test_names_of_many_axes_stand_beside_their_rows_and_do_not_touch(tmp_path):
-    pytest.importorskip("matplotlib")
     name = "place.hospital × sex.sex × age.band × disease.chapter"
     names = row_names(["total", *(" × ".join(name.split(" × ")[: 1 + t // 3]) for t in range(12))])
     assert names[-1].count("\n") == 3
@@ -84,16 +83,13 @@ def test_names_of_many_axes_stand_beside_their_rows_and_do_not_touch(tmp_path):
     ids=["words", "broad", "capitals", "without spaces", "one word"],
 )  # fmt: skip
 def test_lines_of_a_text_are_no_longer_than_the_picture(tmp_path, text):
-    pytest.importorskip("matplotlib")
-    with figure_for(
-        tmp_path / "a.png", (7, heading_height(7, text, text) + 1), PlanError
-    ) as figure:
+    with figure_for(tmp_path / "a.png", (7, 1), PlanError) as figure:
         write_heading(figure, text, text)
         figure.subplots()
         figure.draw_without_rendering()
         boxes = [line.get_window_extent() for line in figure.texts]
     assert all(box.x1 <= 7 * 100 for box in boxes)
-    assert max(box.x1 for box in boxes) > 0.6 * 7 * 100, "a line that is nearly full"
+    assert max(box.x1 for box in boxes) > 0.75 * 7 * 100, "a line that is nearly full"
     said = [line.get_text() for line in figure.texts]
     assert "".join("".join(said).split()) == 2 * "".join(text.split())
 
@@ -101,7 +97,8 @@ def test_lines_of_a_text_are_no_longer_than_the_picture(tmp_path, text):
 def test_a_very_long_name_of_a_row_is_cut_and_stays_beside_its_row():
     (name,) = row_names([f"{'Very long label ' * 30} × {'x' * 300} × sex"])
     lines = name.split("\n")
-    assert lines[0] == "Very long label Very long label Very long label"
+    assert lines[0].split() == (["Very", "long", "label"] * 9)[: len(lines[0].split())]
+    assert all(0.5 < NAME.width_of(line) / LONGEST_NAME <= 1 for line in lines if len(line) > 6)
     assert lines[2] == lines[5] == "…"
     assert lines[-1] == "× sex"
     assert len(lines) == 7
@@ -111,10 +108,8 @@ def test_a_very_long_name_of_a_row_is_cut_and_stays_beside_its_row():
 
 @pytest.mark.parametrize("words", ["short", "A title that is long " * 9], ids=["short", "long"])
 def test_a_heading_stands_over_the_panels_within_the_picture(tmp_path, words):
-    pytest.importorskip("matplotlib")
     below = "What is drawn, said in a sentence that needs more than a line of this picture. " * 2
-    height = 3 + heading_height(7, words, "CONFIDENTIAL", below)
-    with figure_for(tmp_path / "a.png", (7, height), PlanError) as figure:
+    with figure_for(tmp_path / "a.png", (7, 3), PlanError) as figure:
         write_heading(figure, words, below, warning="CONFIDENTIAL")
         axes = figure.subplots()
         axes.set_title("panel")
@@ -122,7 +117,7 @@ def test_a_heading_stands_over_the_panels_within_the_picture(tmp_path, words):
         boxes = [text.get_window_extent() for text in figure.texts]
     assert all(above.y0 >= below.y1 - 1 for above, below in itertools.pairwise(boxes))
     assert all(box.x0 >= 0 and box.x1 <= 100 * 7 for box in boxes)
-    assert boxes[0].y1 <= 100 * height
+    assert boxes[0].y1 <= 100 * figure.get_size_inches()[1]
     assert boxes[-1].y0 >= axes.get_tightbbox().y1
     reds = [text.get_text() for text in figure.texts if text.get_color() == WARNING]
     assert reds == ["CONFIDENTIAL"]
@@ -132,7 +127,6 @@ def test_a_heading_stands_over_the_panels_within_the_picture(tmp_path, words):
 
 @pytest.mark.parametrize("title", ["$5 to $10", "100 % of \\alpha_2^3 $x", "人口 2021", "<b>&</b>"])
 def test_a_title_is_drawn_letter_by_letter_and_never_as_a_formula(tmp_path, title):
-    pytest.importorskip("matplotlib")
     with figure_for(tmp_path / "a.svg", (6, 3), PlanError) as figure:
         write_heading(figure, title)
         label_rows(figure.subplots(), [title, "b"])
@@ -141,15 +135,13 @@ def test_a_title_is_drawn_letter_by_letter_and_never_as_a_formula(tmp_path, titl
 
 
 def test_drawing_leaves_the_settings_of_a_notebook_as_they_were(tmp_path):
-    matplotlib = pytest.importorskip("matplotlib")
-    before = dict(matplotlib.rcParams)
+    before = dict(mpl.rcParams)
     with figure_for(tmp_path / "a.png", (3, 2), PlanError):
-        assert dict(matplotlib.rcParams) != before
-    assert dict(matplotlib.rcParams) == before
+        assert dict(mpl.rcParams) != before
+    assert dict(mpl.rcParams) == before
 
 
 def test_a_notebook_gets_the_same_picture_without_a_file(monkeypatch):
-    pytest.importorskip("matplotlib")
     drawn = svg_of(lambda figure: figure.subplots().plot([1, 2]), (3, 2), PlanError)
     assert drawn.startswith(b"<?xml")
     assert b"<svg" in drawn
@@ -201,7 +193,6 @@ def test_the_colours_of_series_stand_out_from_paper(colour):
     ids=str,
 )  # fmt: skip
 def test_an_axis_of_errors_has_ticks_around_all_that_is_drawn(tmp_path, values):
-    pytest.importorskip("matplotlib")
     with figure_for(tmp_path / "a.png", (3, 3), PlanError) as figure:
         axes = figure.subplots()
         scale_errors(axes, values)
@@ -229,7 +220,6 @@ def test_a_power_of_ten_is_written_without_a_formula(value, words):
 
 
 def test_a_figure_that_was_not_finished_is_not_written(tmp_path):
-    pytest.importorskip("matplotlib")
     with pytest.raises(ZeroDivisionError), figure_for(tmp_path / "a.png", (3, 2), PlanError):
         1 / 0  # noqa: B018
     assert list(tmp_path.iterdir()) == []
@@ -238,7 +228,6 @@ def test_a_figure_that_was_not_finished_is_not_written(tmp_path):
 @pytest.mark.parametrize("kind", [PlanError, BudgetError], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", ["a.docx", "none/a.png", "folder.png"])
 def test_a_place_that_cannot_be_is_an_error_of_the_room_that_draws(tmp_path, kind, name):
-    pytest.importorskip("matplotlib")
     (tmp_path / "folder.png").mkdir()
     with (
         pytest.raises(kind, match="cannot write the picture"),
@@ -249,7 +238,6 @@ def test_a_place_that_cannot_be_is_an_error_of_the_room_that_draws(tmp_path, kin
 
 @pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf"])
 def test_a_picture_of_its_kind_is_replaced_and_nothing_else_unless_forced(tmp_path, name):
-    pytest.importorskip("matplotlib")
     path = tmp_path / name
     path.write_text("table")
     with (

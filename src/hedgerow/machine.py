@@ -1,11 +1,14 @@
-"""What this machine allows: memory, also where a container or a service has less than all of it."""
+"""What this machine allows and has: memory, also where a container has less, files, libraries."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, MachineError
 
 ROOT = Path("/")
 
@@ -115,3 +118,37 @@ def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowErr
     if len(content) > most:
         raise error(f"{subject} is larger than {most >> 20} MB, which no such file is")
     return content
+
+
+_ABSENT = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
+_PACKAGES = {"libodbc.so.2": "; in Debian the package unixodbc has it"}
+
+
+def library(
+    name: str, extra: str, subject: str = "this export", error: type[HedgerowError] = MachineError
+) -> Any:
+    """Return a module of an optional library.
+
+    Args:
+        name: of the module.
+        extra: of Hedgerow's, which brings the library.
+        subject: what needs it.
+        error: the kind that is raised where it is not installed.
+
+    Raises:
+        HedgerowError: it is not installed; says which extra to install.
+        MachineError: a library of the system that it needs is not here, or is damaged.
+    """
+    package = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except (ImportError, OSError) as failure:
+        absent, missing = _ABSENT.search(str(failure)), isinstance(failure, ImportError)
+    if absent is not None:
+        raise MachineError(
+            f"{subject} needs the system's library {absent[1]}, which is not installed here"
+            f"{_PACKAGES.get(absent[1], '')}"
+        )
+    if missing:
+        raise error(f"{subject} needs {package}: pip install 'hedgerow[{extra}]'")
+    raise MachineError(f"{subject} needs {package}, whose libraries cannot be loaded; reinstall it")

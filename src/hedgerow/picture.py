@@ -10,6 +10,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,14 @@ MARKS = ("o", "s", "D", "^", "v")
 """Colours of series, told apart also by those who confuse red and green; a mark for each."""
 
 _CJK = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "Microsoft YaHei")
-_SANS = ("Source Sans 3", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans", *_CJK)
-_SERIF = ("Source Serif 4", "Charter", "Georgia", "Liberation Serif", "DejaVu Serif", *_CJK)
+"""For letters that DejaVu lacks, which matplotlib brings; no other font of the machine is used."""
 _LOOK: dict[Any, Any] = {
     "axes.axisbelow": True, "axes.edgecolor": GREY, "axes.labelcolor": MUTE, "axes.labelsize": 9,
     "axes.linewidth": 0.8, "axes.titlelocation": "left", "axes.titlepad": 10,
     "axes.titlesize": 9.5, "axes.titleweight": "bold", "grid.color": RULE, "grid.linewidth": 0.7,
     "legend.fontsize": 9, "legend.frameon": False, "legend.handletextpad": 0.5,
-    "svg.hashsalt": "hedgerow", "text.color": INK, "text.parse_math": False,
+    "svg.hashsalt": "hedgerow", "text.color": INK, "text.hinting": "none",
+    "text.parse_math": False,
     "xtick.color": MUTE, "xtick.labelsize": 8.5, "ytick.color": MUTE, "ytick.labelcolor": INK,
     "ytick.labelsize": 9,
 }  # fmt: skip
@@ -117,10 +118,16 @@ def _look(error: type[HedgerowError]) -> Iterator[Any]:
     figure_class = _figure_class(error)
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
 
-    with rc_context(_LOOK | {"font.family": _installed(_SANS)}), warnings.catch_warnings():
-        # A title in letters that no font here has is drawn all the same.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with rc_context(_LOOK | {"font.family": _families("DejaVu Sans")}), _any_letters():
         yield figure_class
+
+
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Let a text in letters that no font here has be drawn and measured all the same."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
 
 
 def _blank(figure_class: Any, size: tuple[float, float]) -> Any:
@@ -129,12 +136,12 @@ def _blank(figure_class: Any, size: tuple[float, float]) -> Any:
     return figure
 
 
-def _installed(families: Sequence[str]) -> list[str]:
-    """Return those fonts that are there; matplotlib brings DejaVu."""
+def _families(own: str) -> list[str]:
+    """Return a font of matplotlib's own, and those for letters that it lacks."""
     from matplotlib.font_manager import fontManager  # noqa: PLC0415 - an optional extra
 
     there = {font.name for font in fontManager.ttflist}
-    return [family for family in families if family in there]
+    return [own, *(family for family in _CJK if family in there)]
 
 
 def _undated(suffix: str) -> dict[str, None]:
@@ -142,112 +149,111 @@ def _undated(suffix: str) -> dict[str, None]:
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix.lower(), {})
 
 
-TITLE, LINE = 15.0, 9.5
-"""Sizes of letters of a heading, points."""
-HEADING_MARGIN = 0.18
-"""Inches around a heading."""
+@dataclass(frozen=True)
+class Letters:
+    """A kind of letters, which the renderer measures.
 
-
-def heading_height(width: float, title: str, *below: str) -> float:
-    """Return how many inches a heading takes."""
-    lines, small = _wrapped(width, title, below)
-    return 2 * HEADING_MARGIN + (1.3 * TITLE * len(lines) + 1.55 * LINE * len(small)) / 72
-
-
-def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> None:
-    """Write a title over a figure, with lines in small letters below it, the first a warning."""
-    width, height = figure.get_size_inches()
-    below = (warning, *below) if warning else below
-    lines, small = _wrapped(width, title, below)
-    taken = heading_height(width, title, *below)
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - taken / height))
-    top, left = height - HEADING_MARGIN, HEADING_MARGIN / width
-    for number, line in enumerate(lines):
-        figure.text(
-            left, (top - 1.3 * TITLE * number / 72) / height, line, fontsize=TITLE, va="top",
-            fontweight="bold", fontfamily=_installed(_SERIF),
-        )  # fmt: skip
-    top -= 1.3 * TITLE * len(lines) / 72 + 0.04
-    warned = len(lines_of(warning, _ems(width, LINE)))
-    for number, line in enumerate(small):
-        figure.text(
-            left, (top - 1.55 * LINE * number / 72) / height, line, fontsize=LINE, va="top",
-            color=WARNING if number < warned else MUTE,
-            fontweight="bold" if number < warned else "normal",
-        )  # fmt: skip
-
-
-def _wrapped(width: float, title: str, below: Iterable[str]) -> tuple[list[str], list[str]]:
-    lines = lines_of(title, _ems(width, TITLE))
-    return lines, [line for text in below for line in lines_of(text, _ems(width, LINE))]
-
-
-def _ems(width: float, size: float) -> float:
-    """Return how many heights of letters of a size are a line of a figure."""
-    return max(10.0, (width - 2 * HEADING_MARGIN) * 72 / size)
-
-
-def lines_of(text: str, ems: float) -> list[str]:
-    """Return a text as lines that are no longer than so many heights of their letters.
-
-    Lines end between words; within a word that is longer than a line, or whose script has no
-    spaces, between any two letters.
+    Attributes:
+        family: a font that matplotlib brings.
+        size: points.
+        weight: normal or bold.
     """
-    lines = [""]
-    for word in text.split():
-        whole = width_of(word) <= ems and not any(map(_is_wide, word))
-        for number, part in enumerate([word] if whole else word):
-            joined = f"{lines[-1]} {part}" if lines[-1] and not number else lines[-1] + part
-            if lines[-1] and width_of(joined) > ems:
-                lines.append(part)
-            else:
-                lines[-1] = joined
-    return [line for line in lines if line]
 
+    family: str
+    size: float
+    weight: str = "normal"
 
-NARROW, BROAD = frozenset(" ijlftrI.,:;'|!()[]{}-/·"), frozenset("mwMW%@—…&")
+    @property
+    def font(self) -> Any:
+        """Return matplotlib's properties of the font."""
+        from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an optional extra
 
+        return FontProperties(family=_families(self.family), size=self.size, weight=self.weight)
 
-def width_of(text: str) -> float:
-    """Return about how wide a text is, in heights of its letters; rather more than less.
+    def width_of(self, text: str) -> float:
+        """Return how wide a text is drawn, inches; 0 without matplotlib, where none is drawn."""
+        try:
+            from matplotlib.textpath import TextToPath  # noqa: PLC0415 - an optional extra
+        except ImportError:
+            return 0.0
+        with _any_letters():
+            width, _, _ = TextToPath().get_text_width_height_descent(text, self.font, ismath=False)
+        return float(width) / 72
 
-    Measured on Liberation and DejaVu; where no font has Chinese letters their boxes are 1.15 wide.
-    """
-    return sum(
-        1.16 if _is_wide(letter)
-        else 0.34 if letter in NARROW
-        else 1.0 if letter in BROAD
-        else 0.74 if letter.isupper()
-        else 0.56
-        for letter in text
-    )  # fmt: skip
+    def lines_of(self, text: str, width: float) -> list[str]:
+        """Return a text as lines that are no longer than so many inches.
+
+        Lines end between words; within a word that is longer than a line, or whose script has no
+        spaces, between any two letters.
+        """
+        lines = [""]
+        for word in text.split():
+            whole = not any(map(_is_wide, word)) and self.width_of(word) <= width
+            for number, part in enumerate([word] if whole else word):
+                joined = f"{lines[-1]} {part}" if lines[-1] and not number else lines[-1] + part
+                if lines[-1] and self.width_of(joined) > width:
+                    lines.append(part)
+                else:
+                    lines[-1] = joined
+        return [line for line in lines if line]
 
 
 def _is_wide(letter: str) -> bool:
     return unicodedata.east_asian_width(letter) in {"W", "F"}
 
 
-LONGEST_NAME, NARROW_PANEL, MOST_LINES = 23, 17, 3
-"""Widths of a name on one line, in heights of letters; lines of each part of a longer one."""
+TITLE = Letters("DejaVu Serif", 15, "bold")
+LINE, WARNED = Letters("DejaVu Sans", 9.5), Letters("DejaVu Sans", 9.5, "bold")
+NAME, PANEL = Letters("DejaVu Sans", 9), Letters("DejaVu Sans", 9.5, "bold")
+HEADING_MARGIN = 0.18
+"""Inches around a heading."""
+
+
+def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> None:
+    """Make room over what a figure holds, and write a title there.
+
+    Below it stand lines in small letters, the first a warning.
+    """
+    width, body = figure.get_size_inches()
+    parts = [
+        (TITLE, 1.3, INK, title), (WARNED, 1.55, WARNING, warning),
+        *((LINE, 1.55, MUTE, text) for text in below),
+    ]  # fmt: skip
+    drawn = [
+        (letters, spacing * letters.size / 72, colour, line)
+        for letters, spacing, colour, text in parts
+        for line in letters.lines_of(text, width - 2 * HEADING_MARGIN)
+    ]
+    height = body + 2 * HEADING_MARGIN + sum(step for _, step, _, _ in drawn)
+    figure.set_size_inches(width, height)
+    figure.get_layout_engine().set(rect=(0, 0, 1, body / height))
+    top, left = height - HEADING_MARGIN, HEADING_MARGIN / width
+    for letters, step, colour, line in drawn:
+        at = top / height if letters is TITLE else (top - 0.04) / height
+        figure.text(left, at, line, va="top", fontproperties=letters.font, color=colour)
+        top -= step
+
+
+LONGEST_NAME, NARROW_PANEL, MOST_LINES = 2.6, 2.0, 3
+"""Inches of a name on one line, beside rows and over panels; lines of each part of a longer one."""
 
 
 def row_names(names: Iterable[str]) -> list[str]:
     """Return names as they stand beside rows: long ones on several lines, very long ones cut."""
-    return [_row_name(name) for name in names]
-
-
-def _row_name(name: str) -> str:
-    return name if width_of(name) <= LONGEST_NAME else _in_parts(name, LONGEST_NAME)
+    return [
+        name if NAME.width_of(name) <= LONGEST_NAME else _in_parts(name, NAME, LONGEST_NAME)
+        for name in names
+    ]
 
 
 def panel_name(name: str) -> str:
     """Return the name of a cuboid as it stands over a narrow panel, a line for each axis."""
-    return _in_parts(name, NARROW_PANEL)
+    return _in_parts(name, PANEL, NARROW_PANEL)
 
 
-def _in_parts(name: str, ems: float) -> str:
+def _in_parts(name: str, letters: Letters, width: float) -> str:
     first, *others = name.split(" × ")
-    parts = [lines_of(part, ems) for part in (first, *(f"× {part}" for part in others))]
+    parts = [letters.lines_of(part, width) for part in (first, *(f"× {part}" for part in others))]
     return "\n".join(
         line
         for lines in parts

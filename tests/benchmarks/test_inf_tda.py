@@ -6,8 +6,6 @@ import pytest
 from benchmarks.inf_tda_peer import counts_of, series_of
 from studies.boninsegna.tables import binary_areas, destination_tree, flows, random_areas
 
-pytest.importorskip("pandas")
-
 
 @pytest.mark.parametrize("areas", [binary_areas(3), random_areas(2, 4)], ids=["binary", "random"])
 def test_a_table_goes_out_and_comes_back(areas):

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from hedgerow import cli
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 from tests.plan.page.test_page_in_browser import moved, opened
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 AXIS = '[[axis]]\nname = "{0}"\nareas = "areas.csv"\nlevels = ["region", "town"]\ncolumns = {1}\n'
 PLACE = AXIS.format("place", '["region", "town"]')

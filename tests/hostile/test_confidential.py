@@ -27,6 +27,7 @@ from hedgerow.tables import read
 from hedgerow.tables.read import read_areas
 from tests.hostile.commands import ran, write
 from tests.hostile.mutations import csv, toml
+from tests.parts import ODBC_OF_SQLITE
 
 MARK = "Zq7W"
 REFUSED = f"Error: the table {OUTSIDE}"
@@ -334,7 +335,6 @@ def test_a_python_error_says_what_is_wrong_in_confidence_alone(tmp_path):
 
 @pytest.mark.parametrize("rows", ["bad type", "failing"])
 def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
-    pytest.importorskip("adbc_driver_sqlite")
     with closing(sqlite3.connect(tmp_path / "t.db")) as db:
         db.execute("CREATE TABLE t (town TEXT, n)")
         db.executemany("INSERT INTO t VALUES (?, ?)", [("t1", 1)] * ROWS + [(SECRET, SECRET)])
@@ -350,6 +350,7 @@ def test_a_query_that_fails_tells_nothing_of_its_rows(tmp_path, rows):
     tells_nothing((out + err).replace(str(tmp_path), ""), {"table.csv": TABLE})
 
 
+@ODBC_OF_SQLITE.needed
 @pytest.mark.parametrize("rows", ["fine", "bad type"])
 def test_a_table_over_odbc_tells_neither_its_rows_nor_its_password(tmp_path, rows):
     with closing(sqlite3.connect(tmp_path / "t.db")) as db:

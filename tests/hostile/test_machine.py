@@ -120,12 +120,36 @@ def started(*arguments, **streams):
     return subprocess.run(command, text=True, check=False, timeout=600, **streams)
 
 
-def test_results_that_nobody_can_write_down_are_a_failure_without_traceback(tmp_path):
+COMMAND = "import sys, hedgerow_command; sys.argv[0] = 'hedgerow'; hedgerow_command.main()"
+
+
+@pytest.mark.parametrize("command", [["-c", COMMAND], ["-m", "hedgerow.cli"]], ids=["console", "m"])
+@pytest.mark.parametrize(
+    ("words", "full", "code", "said"),
+    [
+        (["plan"], "stdout", 1, "No space left on device"),
+        (["--version"], "stdout", 1, "No space left on device"),
+        (["plan", "no.toml"], "stderr", 2, None),
+    ],
+)
+def test_output_that_nobody_can_write_down_ends_in_the_promised_exit_code(
+    tmp_path, words, full, code, said, command
+):
+    """Where its own flush at the end fails, Python exits with 120."""
     write(tmp_path, files_of("trips"))
-    with Path("/dev/full").open("w") as full:
-        done = started("plan", tmp_path / "release.toml", stdout=full, stderr=subprocess.PIPE)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 1, done.stderr
+    words = [*words, "release.toml"] if words == ["plan"] else words
+    surroundings = {**os.environ, "PYTHONUNBUFFERED": ""}  # else nothing is left to flush
+    with Path("/dev/full").open("w") as opened:
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, full: opened}
+        done = subprocess.run(
+            [sys.executable, *command, *words], text=True, check=False, timeout=600, cwd=tmp_path,
+            env=surroundings, **streams,
+        )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    if said is not None:
+        assert done.stderr.rstrip().endswith(said)
+        assert done.stderr.count("Error: ") == 1
+        assert "Traceback" not in done.stderr
 
 
 def test_a_reader_that_leaves_is_no_traceback(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from tests.hostile import disguises
 from tests.hostile.mutations import csv, toml
 from tests.hostile.reaching import MARK
+from tests.parts import require_tracing
 
 ROOT = Path(__file__).parents[2]
 TRACE = ["strace", "-f", "-y", "-s", "4096", "-e", "trace=%file,%network"]
@@ -36,12 +36,6 @@ NETWORK = {
 }  # fmt: skip
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reach")]
-
-
-def may_trace() -> bool:
-    if shutil.which("strace") is None:
-        return False
-    return subprocess.run([*TRACE, "true"], capture_output=True, check=False).returncode == 0
 
 
 def spec(source: str, role: str) -> bytes:
@@ -133,8 +127,7 @@ def declared(traced: Traced, name: str) -> set[str]:
 
 @pytest.fixture(scope="module", params=["shapes", "areas", "public"])
 def traced(request, tmp_path_factory):
-    if not may_trace():
-        pytest.skip("strace is not here, or tracing is not permitted")
+    require_tracing()
     role = request.param
     honest, makers = (
         (disguises.HONEST_MAPS, disguises.MAPS)

@@ -11,7 +11,6 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.picture import picture_of_forecast, some_rows, svg_of_forecast
 from tests.made import fixed_axis
 
-pytest.importorskip("matplotlib")
 TREE = hr.Tree([fixed_axis("geo", 3, 4)])
 SAID = hr.Description(
     title="Residents", unit="people", period="2021", levels={TREE.axes[0].levels[0]: "Province"}

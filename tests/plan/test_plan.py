@@ -207,7 +207,6 @@ def test_a_notebook_shows_the_table_and_the_promise_and_no_name_as_markup():
 
 
 def test_a_notebook_shows_the_picture_of_a_plan_where_one_can_be_drawn(monkeypatch):
-    pytest.importorskip("matplotlib")
     plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1))
     drawn = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', plan._repr_html_())
     assert b"Expected error of a count" in base64.b64decode(drawn[1])

@@ -73,7 +73,6 @@ def test_no_generic_solver_finds_less_error_under_rho(seed):
     )
     found = weighted_error(problem, importance, shares)
     assert found <= generic.fun * (1 + 1e-9)
-    assert found >= generic.fun * (1 - 1e-4)
 
 
 @given(SEEDS)

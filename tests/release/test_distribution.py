@@ -472,7 +472,6 @@ def test_any_allocation_over_a_numeric_axis_makes_a_distribution():
 
 
 def test_the_picture_shows_the_band(tmp_path):
-    pytest.importorskip("matplotlib")
     made = simulated(RANGES, VALUES, 1, budget=Epsilon("0.1"))
     picture_of_distribution(made, tmp_path / "cdf.svg", confidence=Confidence(0.9))
     text = (tmp_path / "cdf.svg").read_text()

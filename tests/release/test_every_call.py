@@ -3,12 +3,9 @@
 `tests.release.strikes.main` strikes them all; here some of each file are.
 """
 
-import shutil
-import subprocess
-import sys
-
 import pytest
 
+from tests.parts import require_tracing
 from tests.release.strikes import SCENARIOS, WAYS, Strikes, sample
 
 MOST = {"release": 8}
@@ -17,11 +14,7 @@ OTHERWISE = 4
 
 @pytest.fixture(scope="module", autouse=True)
 def _tracing():
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not here")
-    nothing = ["strace", "-o", "/dev/null", sys.executable, "-c", ""]
-    if subprocess.run(nothing, capture_output=True, check=False).returncode:
-        pytest.skip("tracing is not permitted here")
+    require_tracing()
 
 
 @pytest.fixture(scope="module", params=SCENARIOS)

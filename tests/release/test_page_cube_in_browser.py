@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from hedgerow.release.page import cube as cube_module
-from tests.browser import needs_chromium, show_all
+from tests.browser import show_all
+from tests.parts import CHROMIUM
 from tests.release.cube_pages import EVIL, counts_of, page_of, released
 from tests.release.drawn_page import between
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 KINDS = ["pairs", "doubtful", "open", "three", "only", "names"]
 

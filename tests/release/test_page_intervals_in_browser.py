@@ -23,10 +23,10 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 from tests.release.drawn_page import between
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 RELIABILITY = ["firm", "rough", "mostly noise"]
 

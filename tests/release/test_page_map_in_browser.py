@@ -28,9 +28,10 @@ from hedgerow.tables.codes.division import Division
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import PATIENCE, barriers, needs_chromium
+from tests.browser import PATIENCE, barriers
+from tests.parts import CHROMIUM
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 SIDE = 4

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from hedgerow.release.page import cube as cube_module
-from tests.browser import needs_chromium, show_all
+from tests.browser import show_all
+from tests.parts import CHROMIUM
 from tests.release.cube_pages import EVIL, counts_of, page_of
 from tests.release.named_pages import KINDS, released
 from tests.release.test_page_cube_in_browser import (
@@ -17,7 +18,7 @@ from tests.release.test_page_cube_in_browser import (
     sure_words,
 )
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

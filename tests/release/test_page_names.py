@@ -5,7 +5,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.page.report import check_report, page
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 from tests.release.drawn_page import read
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
@@ -59,7 +59,7 @@ def test_a_page_with_other_names_is_not_the_one_that_the_files_make(made):
     (out / "report.html").write_text(text, "utf-8")
 
 
-@needs_chromium
+@CHROMIUM.needed
 @pytest.mark.xdist_group("browser")
 def test_names_are_shown_with_their_codes_in_pictures_and_tables_and_never_run(made, opened):
     kind, out, _ = made
@@ -81,7 +81,7 @@ def test_names_are_shown_with_their_codes_in_pictures_and_tables_and_never_run(m
         assert {"Goulburn", "…06"} <= set(tiles)
 
 
-@needs_chromium
+@CHROMIUM.needed
 @pytest.mark.xdist_group("browser")
 def test_a_long_name_leaves_the_counts_in_sight(made, opened):
     kind, out, _ = made

@@ -16,9 +16,9 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 TOWNS = ["Ålborg", "Nice", "Nice-sur-Mer", "=HYPERLINK(1)", "@home", 'A "quoted", town']
 FORMULAS = {"=HYPERLINK(1)", "@home"}

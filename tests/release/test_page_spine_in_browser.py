@@ -2,11 +2,12 @@
 
 import pytest
 
-from tests.browser import needs_chromium, show_all
+from tests.browser import show_all
+from tests.parts import CHROMIUM
 from tests.release.spine_pages import released
 from tests.release.test_page_cube_in_browser import check_matrix, choose, ready
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,11 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import barriers, needs_chromium
+from tests.browser import barriers
+from tests.parts import CHROMIUM
 from tests.release.drawn_page import between, unraised
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 WIDTHS = pytest.mark.parametrize("width", [1280, 390])
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])

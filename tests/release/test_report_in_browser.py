@@ -23,11 +23,11 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 from tests.release.contradictions import uneven
 from tests.release.drawn_page import between
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 

@@ -104,7 +104,6 @@ def test_names_of_areas_stand_for_their_codes_and_are_no_markup(release):
 
 
 def test_the_picture_draws_the_same_counts(release, monkeypatch):
-    pytest.importorskip("matplotlib")
     shown = release.show("town", rows=3)
     figures = []
     draw = type(shown)._draw

@@ -12,7 +12,6 @@ import sys
 import venv
 import warnings
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -47,13 +46,13 @@ from hedgerow.spark.table import SparkTable, read_files, read_source
 from hedgerow.spec.release_spec import ReleaseSpec
 from tests.made import random_counts, random_tree
 from tests.pages import blocks
+from tests.parts import JAVA
 from tests.refused import refused
 from tests.release.spine.made_files import write_files
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one Java machine at a time
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java"),
+    JAVA.needed,
 ]
 SEED, SECRET = 3, "ZZ-SECRET-CODE"
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"

@@ -1,10 +1,8 @@
 """An executor that is killed in the middle changes nothing but the time."""
 
 import os
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,12 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.directory.check import check
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
+from tests.parts import JAVA, PROC
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
-    pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed"),
-    pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java"),
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc"),
+    JAVA.needed,
+    PROC,
 ]
 ROOT = Path(__file__).parents[2]
 

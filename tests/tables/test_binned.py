@@ -36,7 +36,6 @@ def test_floats_decimals_and_text_that_say_one_number_have_one_bin(tmp_path):
 
 
 def test_a_query_is_a_table(tmp_path):
-    pytest.importorskip("adbc_driver_sqlite")
     with sqlite3.connect(tmp_path / "paid.db") as db:
         db.execute("CREATE TABLE paid (amount REAL, who TEXT)")
         db.executemany("INSERT INTO paid VALUES (?, ?)", zip(*VALUES.values(), strict=True))

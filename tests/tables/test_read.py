@@ -1,6 +1,5 @@
 """Records → leaves: every kind of source, the public list, and what does not fit it."""
 
-import os
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -21,6 +20,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.tree import Tree
 from tests.made import random_axis, random_tree
+from tests.parts import SERVER, SERVER_URL
 from tests.refused import refused, told
 
 LEVELS = ["region", "province", "town"]
@@ -110,10 +110,8 @@ def as_sqlite(folder):
 
 def as_postgresql(folder):
     table = f"hedgerow_{sha256(str(folder).encode()).hexdigest()[:12]}"  # tests run side by side
-    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
-    if not url:
-        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
-    with closing(postgresql.connect(url)) as db, closing(db.cursor()) as cursor:
+    SERVER.require()
+    with closing(postgresql.connect(SERVER_URL)) as db, closing(db.cursor()) as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute(
             f"CREATE TABLE {table} (region char(2), province text, town varchar, n numeric(9, 2))"
@@ -121,7 +119,7 @@ def as_postgresql(folder):
         rows = ", ".join(f"('{a}', '{b}', '{c}', {n})" for a, b, c, n in ROWS)
         cursor.execute(f"INSERT INTO {table} VALUES {rows}")
         db.commit()
-    return Query(url, f"WITH x AS (SELECT * FROM {table}) SELECT * FROM x -- all")
+    return Query(SERVER_URL, f"WITH x AS (SELECT * FROM {table}) SELECT * FROM x -- all")
 
 
 SOURCES = {

@@ -317,8 +317,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = STOPPED
     except SystemExit as end:
         if end.code in ENDED:
-            with suppress(OSError):  # the terminal may have gone
-                _print_error(KEPT)
+            _print_error(KEPT)
         raise
     except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
         return _explain(error)
@@ -352,9 +351,10 @@ def _plain_usage_error(message: str) -> str:
 
 
 def _print_error(sentence: str, confidential: str | None = None) -> None:
-    stderr.print(f"[red]Error:[/red] {escape(one_line(presentable(sentence)))}")
-    if confidential and sys.stderr.isatty():
-        stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
+    with suppress(OSError):  # the terminal may have gone, or a log be full
+        stderr.print(f"[red]Error:[/red] {escape(one_line(presentable(sentence)))}")
+        if confidential and sys.stderr.isatty():
+            stderr.print(f"[dim]Confidential: {escape(one_line(confidential))}[/dim]")
 
 
 def _print_bug(error: BaseException) -> None:

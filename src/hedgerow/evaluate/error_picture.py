@@ -21,7 +21,6 @@ from hedgerow.picture import (
     MUTE,
     OCHRE,
     figure_for,
-    heading_height,
     label_rows,
     row_names,
     rows_height,
@@ -78,7 +77,7 @@ def picture_of_errors(
     )
     title = title_of(plan, "A release beside its own table")
     below = f"Errors of the released {counts_of(plan)} beside what the plan forecast.{more}"
-    size = WIDTH, heading_height(WIDTH, title, CONFIDENTIAL, below) + rows_height(names) + 0.35
+    size = WIDTH, rows_height(names) + 0.35
     with figure_for(path, size, ReleaseError) as figure:
         write_heading(figure, title, below, warning=CONFIDENTIAL)
         shares = [covered.get(cuboid) for cuboid in errors["cuboid"]]
@@ -180,7 +179,7 @@ def picture_of_methods(
     """
     check_outside(Path(path), "the picture")
     names = row_names(next(iter(errors.values()))["cuboid"])
-    size = METHODS_WIDTH, heading_height(METHODS_WIDTH, title, about) + rows_height(names) + 0.35
+    size = METHODS_WIDTH, rows_height(names) + 0.35
     with figure_for(path, size, ReleaseError) as figure:
         write_heading(figure, title, about)
         panels = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))

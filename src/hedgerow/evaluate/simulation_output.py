@@ -18,7 +18,6 @@ from hedgerow.picture import (
     GREY,
     MUTE,
     figure_for,
-    heading_height,
     label_rows,
     panel_name,
     write_heading,
@@ -176,8 +175,8 @@ def picture_of_simulation(
     heading = words.title or "Settings compared", f"{about} {DRAWN}".strip()
     width = max(3.2 + 2.0 * len(cuboids), NARROWEST)
     part = 1.25 + 0.19 * len(names)
-    height = heading_height(width, *heading) + len(metrics) * part + 0.5
-    with figure_for(path, (width, height), ReleaseError, force=force) as figure:
+    size = width, len(metrics) * part + 0.5
+    with figure_for(path, size, ReleaseError, force=force) as figure:
         write_heading(figure, *heading)
         grid = figure.subplots(len(metrics), len(cuboids), squeeze=False, sharey=True)
         for metric, row in zip(metrics, grid, strict=True):

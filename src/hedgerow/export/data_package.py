@@ -12,11 +12,11 @@ import polars as pl
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     column_labels,
-    library,
     plain_names,
     statements,
     with_names_labelled,
 )
+from hedgerow.machine import library
 from hedgerow.release.directory.manifest import sha256
 from hedgerow.release.directory.measurements import cuboid_slug
 from hedgerow.release.directory.output import whole_or_not

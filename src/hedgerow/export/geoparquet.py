@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
-from hedgerow.export.released import column_codes, library, one_table
+from hedgerow.export.released import column_codes, one_table
+from hedgerow.machine import library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,

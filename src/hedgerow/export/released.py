@@ -1,13 +1,10 @@
 """What every export has of a release: its tables, labels for their columns, and what they are."""
 
-import importlib
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 
-from hedgerow.errors import MachineError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -30,21 +27,6 @@ FIGURES = {
     HIGH: "Upper end of the 95 % interval of the true count",
     CONTRADICTED: "Whether the count is contradicted by its own measurements",
 }
-
-
-def library(name: str, extra: str) -> Any:
-    """Return a module of an optional library.
-
-    Raises:
-        MachineError: it is not installed; says which extra to install.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise MachineError(
-            f"this export needs {package}: pip install 'hedgerow[{extra}]'"
-        ) from None
 
 
 def one_table(

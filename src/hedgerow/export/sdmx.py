@@ -19,7 +19,8 @@ from typing import Any
 import polars as pl
 
 from hedgerow.errors import ReleaseError
-from hedgerow.export.released import column_labels, library, plain_names, statements
+from hedgerow.export.released import column_labels, plain_names, statements
+from hedgerow.machine import library
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
     COUNT,

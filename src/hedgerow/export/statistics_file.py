@@ -11,12 +11,12 @@ from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.export.released import (
     column_codes,
     column_labels,
-    library,
     one_table,
     plain_names,
     statements,
     with_names_labelled,
 )
+from hedgerow.machine import library
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 

@@ -16,7 +16,6 @@ from hedgerow.picture import (
     OCHRE,
     RULE,
     figure_for,
-    heading_height,
     label_rows,
     row_height,
     row_names,
@@ -117,8 +116,7 @@ class _Forecast:
             f"table was not read.{more} Plan {plan.hash[:12]}…"
         )
         self.heading = title_of(plan, "What to expect of this plan"), below
-        height, self.headed = rows_height(self.names) + 0.35, headed
-        self.size = width, height + (heading_height(width, *self.heading) if headed else 0)
+        self.size, self.headed = (width, rows_height(self.names) + 0.35), headed
 
     def draw(self, figure: Any) -> None:
         """Draw it."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import OUTSIDE, PlanError, TableError, check_type, of_public_table, shorten
+from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts

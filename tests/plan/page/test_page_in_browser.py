@@ -20,10 +20,10 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from tests.browser import needs_chromium
+from tests.parts import CHROMIUM
 from tests.plan.page.test_solver import CHAIN
 
-pytestmark = [needs_chromium, pytest.mark.xdist_group("browser")]
+pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 MOST_NODES = 12 * 20 + 120
 """That a move makes: a dozen for each of 20 cuboids, and those of the curve."""

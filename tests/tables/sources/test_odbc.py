@@ -1,26 +1,34 @@
 """Queries over ODBC to SQLite and PostgreSQL, and secrets that stay where they are."""
 
-import os
+import re
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from traceback import format_exception
 from urllib.parse import urlsplit
 
 import adbc_driver_postgresql.dbapi as adbc
-import arrow_odbc
 import pytest
 
-from hedgerow import cli
+from hedgerow import cli, machine
 from hedgerow.errors import MachineError, SpecError, TableError
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
-from hedgerow.tables.sources import database, odbc
+from hedgerow.tables.sources import odbc
 from hedgerow.tables.sources.odbc import is_connection, secrets_of, shown_connection
 from hedgerow.tables.tree import Tree
+from tests.parts import (
+    DRIVERS_OF_POSTGRESQL,
+    ODBC,
+    ODBC_OF_POSTGRESQL,
+    ODBC_OF_SQLITE,
+    SERVER,
+    SERVER_URL,
+)
 from tests.refused import refused, told
 
 TREE = Tree([Axis.from_frame("place", {"county": ["01074", "01075", "2"]}, ["county"])])
@@ -30,12 +38,20 @@ WRITTEN = "{p}}ss;word}"
 
 @pytest.fixture
 def connection(tmp_path):
+    ODBC_OF_SQLITE.require()
     with closing(sqlite3.connect(tmp_path / "t.db")) as db:
         db.execute("CREATE TABLE t (county VARCHAR(9), n INTEGER, real DOUBLE, note TEXT)")
         rows = [("01074", 3, 2.0, "a"), ("01075", 4, 2.0, None), ("01074", 5, 2.0, "b")]
         db.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
         db.commit()
     return f"odbc://Driver=SQLite3;Database={tmp_path}/t.db;PWD={WRITTEN}"
+
+
+@pytest.fixture
+def arrow_odbc():
+    """The library, which cannot even be imported without that of the system."""
+    ODBC.require()
+    return import_module("arrow_odbc")
 
 
 def counted(url, sql="SELECT * FROM t", **options):
@@ -102,7 +118,7 @@ def test_no_message_shows_a_secret(connection, change):
         assert "someone" not in text
 
 
-def test_a_driver_that_quotes_the_connection_is_not_quoted(connection, monkeypatch):
+def test_a_driver_that_quotes_the_connection_is_not_quoted(connection, arrow_odbc, monkeypatch):
     def failing(*_, **__):
         raise arrow_odbc.Error.__new__(arrow_odbc.Error)
 
@@ -116,7 +132,7 @@ def test_a_driver_that_quotes_the_connection_is_not_quoted(connection, monkeypat
     assert caught.value.confidential == "no login with … or … at …"
 
 
-def test_a_failure_while_rows_arrive_is_told_without_secrets(connection, monkeypatch):
+def test_a_failure_while_rows_arrive_is_told_without_secrets(connection, arrow_odbc, monkeypatch):
     read = arrow_odbc.read_arrow_batches_from_odbc
 
     class Broken:
@@ -163,6 +179,7 @@ def test_a_url_without_a_connection_string_is_refused_without_showing_it(rest):
     assert "secret" not in str(caught.value)
 
 
+@ODBC_OF_SQLITE.needed
 def test_a_longer_text_than_there_is_room_for_is_refused_and_not_cut(tmp_path):
     with closing(sqlite3.connect(tmp_path / "long.db")) as db:
         db.execute("CREATE TABLE t (county TEXT)")
@@ -172,16 +189,39 @@ def test_a_longer_text_than_there_is_room_for_is_refused_and_not_cut(tmp_path):
         counted(f"odbc://Driver=SQLite3;Database={tmp_path}/long.db")
 
 
-def test_a_missing_library_names_the_extra(connection, monkeypatch):
-    def absent(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(database, "import_module", absent)
-    with pytest.raises(TableError, match=r"pip install 'hedgerow\[odbc\]'"):
-        counted(connection)
+ABSENT = "libodbc.so.2: cannot open shared object file: No such file or directory"
 
 
-DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
+@pytest.mark.parametrize(
+    ("failure", "kind", "said"),
+    [
+        (
+            ImportError("no arrow_odbc"),
+            TableError,
+            "needs arrow_odbc: pip install 'hedgerow[odbc]'",
+        ),
+        (
+            OSError(f"cannot load library '/x/libarrow_odbc.so': {ABSENT}.  Additionally, …"),
+            MachineError,
+            "libodbc.so.2, which is not installed here; in Debian the package unixodbc has it",
+        ),
+        (ImportError(ABSENT), MachineError, "needs the system's library libodbc.so.2, which is"),
+        (OSError("file too short"), MachineError, "whose libraries cannot be loaded; reinstall"),
+    ],
+)
+def test_a_library_that_cannot_be_loaded_is_named_with_the_way_to_it(
+    failure, kind, said, monkeypatch
+):
+    def absent(_):
+        raise failure
+
+    monkeypatch.setattr(machine, "import_module", absent)
+    with pytest.raises(kind, match=re.escape(said)) as caught:
+        counted("odbc://Driver=SQLite3;PWD=hidden")
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 PASSWORD = "S3cr3t;w"  # noqa: S105 - of a server for tests
 RELEASE = """
 [table]
@@ -206,14 +246,11 @@ directory = "out"
 @pytest.fixture
 def postgresql(tmp_path):
     """A table on a server, its name, and the parts of a connection string to it by a password."""
-    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
-    if not url:
-        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
-    if not DRIVERS_OF_POSTGRESQL:
-        pytest.skip("PostgreSQL's driver for ODBC is not here")
+    SERVER.require()
+    ODBC_OF_POSTGRESQL.require()
     name = f"odbc_{sha256(str(tmp_path).encode()).hexdigest()[:12]}"
-    place = urlsplit(url)
-    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+    place = urlsplit(SERVER_URL)
+    with closing(adbc.connect(SERVER_URL)) as db, closing(db.cursor()) as cursor:
         cursor.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
         cursor.execute(
             f"CREATE TABLE {name} (county text, padded char(9), whole float8, n numeric(12, 0))"
@@ -227,7 +264,7 @@ def postgresql(tmp_path):
         "Driver": DRIVERS_OF_POSTGRESQL[0], "Server": place.hostname, "Port": place.port,
         "Database": place.path[1:], "UID": name, "PWD": f"{{{PASSWORD}}}",
     }  # fmt: skip
-    with closing(adbc.connect(url)) as db, closing(db.cursor()) as cursor:
+    with closing(adbc.connect(SERVER_URL)) as db, closing(db.cursor()) as cursor:
         cursor.execute(f"DROP TABLE {name}")
         cursor.execute(f"DROP ROLE {name}")
         db.commit()
@@ -268,7 +305,7 @@ LOST = "SELECT pg_terminate_backend(pg_backend_pid())::text AS county FROM {}"
 @pytest.mark.parametrize("over", ["odbc", "adbc"])
 def test_a_connection_that_is_lost_is_no_fault_of_the_table(postgresql, over):
     table, parts = postgresql
-    url = written(parts) if over == "odbc" else os.environ["HEDGEROW_TEST_POSTGRES"]
+    url = written(parts) if over == "odbc" else SERVER_URL
     with pytest.raises(MachineError, match="the connection was lost") as caught:
         counted(url, LOST.format(table))
     assert caught.value.exit_code == 1

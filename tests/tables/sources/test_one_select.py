@@ -1,6 +1,5 @@
 """A query is one SELECT, whichever way its database reads it."""
 
-import os
 import sqlite3
 from contextlib import closing, suppress
 
@@ -11,6 +10,7 @@ from hedgerow.errors import TableError
 from hedgerow.spark.table import jdbc_query
 from hedgerow.tables.sources.database import Query, run_query
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
+from tests.parts import SERVER, SERVER_URL
 
 EVERY = {"sqlite": SQLITE, "postgresql": POSTGRESQL, "any": ANY}
 GOOD = [
@@ -263,7 +263,6 @@ def database(tmp_path):
 
 @pytest.mark.parametrize("sql", [*HOSTILE, *HIDDEN, *DOUBTFUL])
 def test_a_hostile_query_leaves_sqlite_as_it_was(database, tmp_path, sql):
-    pytest.importorskip("adbc_driver_sqlite")
     before = sorted(tmp_path.iterdir()), database.read_bytes()
     sql = sql.replace("new.db", str(tmp_path / "new.db"))
     with (
@@ -277,7 +276,6 @@ def test_a_hostile_query_leaves_sqlite_as_it_was(database, tmp_path, sql):
 
 def test_the_connection_itself_cannot_write(database):
     """Even if a statement came through."""
-    pytest.importorskip("adbc_driver_sqlite")
     with run_query(Query(f"sqlite:///{database}", "SELECT x FROM t"), "it") as query:
         query.cursor.execute(f"ATTACH '{database}2' AS y")
         for sql in ("DELETE FROM t", "CREATE TABLE y.u (x int)"):
@@ -300,11 +298,8 @@ def test_over_jdbc_a_query_may_end_in_a_comment():
 
 @pytest.fixture
 def server():
-    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
-    if not url:
-        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
-    pytest.importorskip("adbc_driver_postgresql")
-    return url
+    SERVER.require()
+    return SERVER_URL
 
 
 WRITING = [

@@ -1,7 +1,6 @@
 """Files, data frames and databases that are no tables, and the machine that fails us."""
 
 import gzip
-import os
 import sqlite3
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from hedgerow import machine
 from hedgerow.errors import MachineError, TableError
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.read import Query, read_areas, read_leaves
@@ -21,6 +21,7 @@ from hedgerow.tables.sources.database import open_database, translate_duckdb_err
 from hedgerow.tables.sources.files import HEADER_BYTES
 from hedgerow.tables.sources.source import as_arrow, open_source
 from hedgerow.tables.tree import Tree
+from tests.parts import SERVER, SERVER_URL
 from tests.refused import refused, told
 
 TREE = Tree([Axis.from_frame("x", {"x": ["a", "b"]}, ["x"])])
@@ -308,7 +309,7 @@ def test_a_driver_that_quotes_the_url_is_not_quoted(monkeypatch):
         def connect(url):
             raise ValueError(f"cannot log in with p@ss-word at {url}, or with {HIDDEN}")
 
-    monkeypatch.setattr(query, "import_module", lambda _: Driver)
+    monkeypatch.setattr(machine, "import_module", lambda _: Driver)
     with pytest.raises(TableError, match="cannot be reached") as caught:
         read(Query(f"postgresql://me:{HIDDEN}@host/db", "SELECT 1"))
     said = "cannot log in with … at postgresql://host/db, or with …"
@@ -336,16 +337,14 @@ def test_a_missing_driver_names_the_extra(sqlite, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(query, "import_module", absent)
+    monkeypatch.setattr(machine, "import_module", absent)
     assert "pip install 'hedgerow[sql]'" in failure(Query(sqlite, "SELECT x, n FROM t"))
 
 
 @pytest.fixture
 def server():
-    url = os.environ.get("HEDGEROW_TEST_POSTGRES")
-    if not url:
-        pytest.skip("HEDGEROW_TEST_POSTGRES is not set to the URL of a PostgreSQL server")
-    return url
+    SERVER.require()
+    return SERVER_URL
 
 
 @pytest.mark.parametrize(

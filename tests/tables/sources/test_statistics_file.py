@@ -4,6 +4,7 @@ import polars as pl
 import pyreadstat
 import pytest
 
+from hedgerow import machine
 from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
@@ -176,7 +177,7 @@ def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
         raise ImportError(name)
 
     path = written(tmp_path, "t.sav")
-    monkeypatch.setattr(statistics_file, "import_module", absent)
+    monkeypatch.setattr(machine, "import_module", absent)
     with pytest.raises(TableError, match=r"pip install 'hedgerow\[stats\]'"):
         counted(path)
 

@@ -16,7 +16,6 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.picture import (
     GREEN,
     figure_for,
-    heading_height,
     open_axes,
     write_heading,
     write_thousands,
@@ -316,7 +315,7 @@ def picture_of_distribution(
     below = f"Released share of {unit} below each value, with its interval."
     name = distribution.ranges.name
     heading = title_of(distribution.plan, f"Distribution of {name}"), below
-    with figure_for(path, (8, 4.4 + heading_height(8, *heading)), ReleaseError) as figure:
+    with figure_for(path, (8, 4.4), ReleaseError) as figure:
         write_heading(figure, *heading)
         axes = figure.subplots()
         kind = "all edges at once" if confidence.simultaneous else "each edge"

@@ -15,7 +15,6 @@ from hedgerow.picture import (
     GREY,
     OCHRE,
     figure_for,
-    heading_height,
     open_axes,
     power_of_ten,
     write_heading,
@@ -50,7 +49,7 @@ def picture_of_profile(
         BudgetError: matplotlib is not installed, or the file cannot be written.
     """
     heading = title, stated
-    with figure_for(path, (11, 4.2 + heading_height(11, *heading)), BudgetError) as figure:
+    with figure_for(path, (11, 4.2), BudgetError) as figure:
         write_heading(figure, *heading)
         curve, trade = figure.subplots(1, 2)
         grid = epsilon_grid(profile)

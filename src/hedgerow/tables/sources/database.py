@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -25,7 +23,7 @@ from hedgerow.errors import (
     shorten,
 )
 from hedgerow.kernels import core_count
-from hedgerow.machine import usable_memory
+from hedgerow.machine import library, usable_memory
 from hedgerow.tables.sources.odbc import SECRET, OdbcRows, secrets_of, shown_connection
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
@@ -296,7 +294,7 @@ class OdbcQuery:
             yield self.select.reader(fields)
 
 
-def _over_odbc(query: Query, subject: str, driver: ModuleType) -> OdbcQuery:
+def _over_odbc(query: Query, subject: str, driver: Any) -> OdbcQuery:
     # in parentheses a query cannot write: neither SELECT … INTO nor WITH … DELETE may stand there
     select = f"({one_select(query.sql, READINGS[ODBC])}\n) selected"  # Oracle has no AS here
 
@@ -312,15 +310,10 @@ def _over_odbc(query: Query, subject: str, driver: ModuleType) -> OdbcQuery:
         return OdbcQuery(query, subject, rows, rows.schema())
 
 
-def _driver(query: Query) -> ModuleType:
+def _driver(query: Query) -> Any:
     extra = "odbc" if query.scheme == ODBC else "sql"
-    try:
-        return import_module(DRIVERS[query.scheme])
-    except ImportError:
-        raise TableError(
-            f"reading from a {query.scheme} database needs the extra packages of "
-            f"hedgerow[{extra}]; install them with: pip install 'hedgerow[{extra}]'"
-        ) from None
+    subject = f"reading a database ({query.scheme})"
+    return library(DRIVERS[query.scheme], extra, subject, TableError)
 
 
 def _address(query: Query, subject: str) -> str:

@@ -4,15 +4,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
 from hedgerow.errors import MachineError, TableError, outside_limits
-from hedgerow.machine import check_plain
+from hedgerow.machine import check_plain, library
 from hedgerow.text import check_utf8
 
 READERS = {
@@ -112,14 +110,8 @@ class StatisticsFile:
 _KINDS = {"string": pa.string(), "float": pa.float32()}
 
 
-def _pyreadstat() -> ModuleType:
-    try:
-        return import_module("pyreadstat")
-    except ImportError:
-        raise TableError(
-            "reading files of SAS, Stata and SPSS needs the extra packages of hedgerow[stats]; "
-            "install them with: pip install 'hedgerow[stats]'"
-        ) from None
+def _pyreadstat() -> Any:
+    return library("pyreadstat", "stats", "reading files of SAS, Stata and SPSS", TableError)
 
 
 def _reader(path: Path) -> Callable[..., Any]:
@@ -130,9 +122,11 @@ def _reader(path: Path) -> Callable[..., Any]:
 @contextmanager
 def _read_errors(subject: str) -> Iterator[None]:
     """Turn pyreadstat's errors into ours; its words may quote the table and stay confidential."""
-    library = _pyreadstat()
+    pyreadstat = _pyreadstat()
     try:
         yield
-    except (library.ReadstatError, library.PyreadstatError, UnicodeError, pa.ArrowException) as bad:
+    except (
+        pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError, pa.ArrowException,
+    ) as bad:  # fmt: skip
         rule = "is no table: a damaged or unfinished file, or not of the kind that its name ends in"
         raise outside_limits(subject, rule, str(bad)) from None
