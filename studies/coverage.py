@@ -344,7 +344,7 @@ no larger width than the intervals of the noisy counts.
 records is listed only because its noise was large. The 95 % refer to everything that was measured,
 not to cells selected because they are listed.
 
-Sums off a chain of which survivors alone were measured have [a page of their own](survivor_sums.md).
+Sums off a chain of which survivors alone were measured have [their own page](survivor_sums.md).
 
 {verdict}
 
