@@ -87,7 +87,9 @@ def test_random_islands_and_lakes_of_a_shapefile_are_those_of_gdal(tmp_path):
     parts = list(map(shapely.get_parts, told))
     assert sum(len(shapely.get_rings(each)) > len(each) > 1 for each in parts) > 10
     for one, other in zip(given, told, strict=True):
+        assert one.is_valid
         assert one.symmetric_difference(other).area < 1e-9 * other.area
+        assert one.area == pytest.approx(other.area)
 
 
 def test_a_row_that_was_deleted_from_a_shapefile_is_not_there(tmp_path):

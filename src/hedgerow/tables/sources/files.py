@@ -85,8 +85,9 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation
 
 
 def _reach(db: duckdb.DuckDBPyConnection, paths: Sequence[str], subject: str) -> None:
-    """Let a database open some files, and from now on nothing else."""
-    allowed = [text for path in paths for text in (sql_text(path), _pattern(path, subject))]
+    """Let a database open some files, and from now on nothing else; a path is UTF-8 to DuckDB."""
+    said = [path for path in paths if path.encode("utf-8", "replace").decode() == path]
+    allowed = [text for path in said for text in (sql_text(path), _pattern(path, subject))]
     db.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(allowed))}]")
     db.execute("SET enable_external_access = false")
 
