@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LONGEST_WORD, LONGEST_SENTENCE = 200, 2_000
 """Letters without a space, and letters, that a message has at most: users' input is echoed in it,

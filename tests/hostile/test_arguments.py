@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_removed_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "rmdir", denied)
     with (
-        pytest.raises(MachineError, match="may hold parts of the table; remove it"),
+        pytest.raises(MachineError, match="may hold parts of the table"),
         open_database(),
     ):
         pass
@@ -131,10 +131,8 @@ def test_a_folder_that_cannot_be_removed_is_named(tmp_path, monkeypatch):
 def test_too_little_virtual_memory_to_begin_with_is_said_in_a_sentence():
     if not sys.platform.startswith("linux"):
         pytest.skip("ulimit -v is Linux's")
-    command = f"ulimit -v 900000; exec {sys.executable} -c " + (
-        '\'import sys; sys.argv = ["hedgerow", "check", "x"]; '
-        "import hedgerow_command; hedgerow_command.main()'"
-    )
+    code = "import hedgerow_command, sys; sys.argv[1:] = ['check', 'x']; hedgerow_command.main()"
+    command = f'ulimit -v 900000; exec {sys.executable} -c "{code}"'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: the limit of virtual memory (ulimit -v) is 0.9 GB")

@@ -279,9 +279,9 @@ def test_nothing_of_a_table_hangs_on_the_error_that_refuses_it(tmp_path, kind):
         except HedgerowError as error:
             errors.append(error)
     assert errors
-    for error in errors:
-        assert f"Error: {error}" == REFUSED or kind == "header of a record"
-        for text in left_behind(error):
+    for refusal in errors:
+        assert f"Error: {refusal}" == REFUSED or kind == "header of a record"
+        for text in left_behind(refusal):
             assert MARK not in text
             assert str(NUMBER) not in text
 

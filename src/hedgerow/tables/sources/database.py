@@ -351,6 +351,8 @@ def _reading(
     except TableError as error:
         if lost():
             raise MachineError(f"{subject}: {LOST}", confidential=error.confidential) from None
+        if error.breaks:
+            raise
         raise outside_limits(subject, rule, error.confidential) from None
 
 
