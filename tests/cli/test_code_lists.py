@@ -225,4 +225,4 @@ def test_compare_tells_genuine_codes_from_unknown_ones_of_each_state(run, releas
     words = "92 of 242 records are counted as '{state}9' (not_stated): 5 have such a code, 87 have"
     assert (code, words in " ".join(out.split())) == (0, True)
     code, _, err = run("release", tmp_path / "release.toml")
-    assert "87" not in err
+    assert "87" not in err.replace(str(tmp_path), "")  # the folder may be the 87th of its kind
