@@ -174,7 +174,9 @@ def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
     head = page.split('<dl class="overview">')[1].split("</dl>")[0]
     assert "ε = 1, δ = 10⁻⁸" in head
     words = " ".join(re.sub("<[^>]*>", " ", head).split())
-    assert "Only between tables that agree on the counts of home.region and the list of work" in words
+    assert (
+        "Only between tables that agree on the counts of home.region and the list of work" in words
+    )
 
 
 PROMISING = re.compile(
@@ -201,7 +203,9 @@ def test_every_sentence_that_promises_says_between_which_tables(run, made, langu
     file = shutil.copytree(made, tmp_path / "trips") / "release.toml"
     shutil.rmtree(tmp_path / "trips" / "out")
     described = RELEASE + f'[describe]\nlanguage = "{language}"\n'
-    file.write_text(described.replace('[ledger]\ndatabase = "ledger.sqlite"\ndataset  = "trips"\n', ""))
+    file.write_text(
+        described.replace('[ledger]\ndatabase = "ledger.sqlite"\ndataset  = "trips"\n', "")
+    )
     page = tmp_path / "plan.html"
     code, planned, _ = run("plan", file, "--page", page)
     assert code == 0
@@ -257,9 +261,9 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
     assert code == 0, err
     plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
     told = format_percent(plan.guarantee.power())
-    points = json.loads(
-        re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1]
-    )["points"]
+    points = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])[
+        "points"
+    ]
     assert points["divisions"][0]["hashes"][points["own"]] == plan.hash
     assert points["divisions"][0]["found"][points["own"]] == float(told)
     account = run("account", out)[1]
@@ -274,9 +278,13 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
         manifest = json.loads((out / "manifest.json").read_text())["promise"]
         for shown in (planned, account, manifest):
             assert f"ε = {asked} at δ = {delta}." in shown
-        rows = [row.split() for row in account.splitlines() if row.strip().startswith(("1e-", "3e-"))]
+        rows = [
+            row.split() for row in account.splitlines() if row.strip().startswith(("1e-", "3e-"))
+        ]
         assert rows[0][:2] == [delta, asked], "the δ of the plan comes first"
-        assert [row[:2] for row in (line.split() for line in planned.splitlines()) if row[:1] == [delta]] == [[delta, asked]]
+        assert [
+            row[:2] for row in (line.split() for line in planned.splitlines()) if row[:1] == [delta]
+        ] == [[delta, asked]]
     else:
         assert rows_of(account)[0] == "1e-05"
 

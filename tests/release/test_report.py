@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from fractions import Fraction
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -13,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from hedgerow.cli.released import report
 from hedgerow.distribution.bins import coded_axis
@@ -22,14 +20,13 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.pages.frame import SCRIPTS, part
 from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.privacy.profile import compose
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.execution import in_memory

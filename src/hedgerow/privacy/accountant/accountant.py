@@ -106,9 +106,7 @@ def epsilon_above(
     return next_above(min(solution, high))
 
 
-def loss_above(
-    delta_above: Callable[[float], float], delta: Fraction, sufficient: float
-) -> float:
+def loss_above(delta_above: Callable[[float], float], delta: Fraction, sufficient: float) -> float:
     """Return about the least x with P[L > x] <= δ that a profile proves (`Profile.loss_bound`).
 
     Every ε proves one, so the search need only come close. Arguments as of `epsilon_above`.

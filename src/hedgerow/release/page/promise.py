@@ -236,4 +236,3 @@ def _figures(plan: Plan, priced: Priced) -> str:
     first = say("release.price.exact" if is_exact else "release.price.bound")
     others = [say("release.price.best_short"), say("release.price.bun_steinke")]
     return table(say, caption, ["δ", first, *others], rows)
-
