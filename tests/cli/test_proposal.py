@@ -357,6 +357,28 @@ def test_a_count_that_was_not_named_is_pointed_out(proposed, here):
     assert "a number of records?" not in out
 
 
+@pytest.mark.parametrize("column", ["patient_id", "PersonID", "person", "household_no", "pid"])
+def test_a_column_that_is_called_like_a_unit_is_asked_about(proposed, here, column):
+    """By its name in the header: no value of the table is read."""
+    write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
+    _, out, _ = proposed(f"town,{column},age", "--list", "places.csv")
+    assert f"{column}: is each of them protected, with all its rows? Add --unit {column}" in out
+    assert f'# unit  = "{column}"   # who is protected' in (here / "release.toml").read_text()
+    (here / "release.toml").unlink()
+    _, out, _ = proposed(
+        f"town,{column},age", "--list", "places.csv", "--unit", column, "--contributions", "2"
+    )
+    assert "is each of them protected" not in out
+
+
+@pytest.mark.parametrize("header", ["town,age", "town,person_name", "town,people", "town,townsman"])
+def test_a_column_that_tells_no_unit_is_not_asked_about(proposed, here, header):
+    write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
+    _, out, _ = proposed(header, "--list", "places.csv")
+    assert "is each of them protected" not in out
+    assert '# unit  = "<a column>"' in (here / "release.toml").read_text()
+
+
 def test_a_proposal_is_released_and_checked_as_it_is(run, here):
     asgs(here)
     codes = [f"{s}{a}{i}" for s in (1, 2) for a in (1, 2) for i in range(3)]

@@ -143,3 +143,40 @@ def test_a_prior_over_a_product_axis_has_its_lists_and_its_attributes():
     renamed = table.rename({"race": "r"})
     with pytest.raises(hr.TableError, match="'person' is a product; its columns are called as in"):
         read(renamed, tree, count=None, columns={"person": ("age", "group", "r")})
+
+
+PLACES = hr.Tree([hr.Axis.from_frame("place", {"town": ["a", "b", "c"]}, ["town"])])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"town": ["a", "b", "c"], "population": [1, 200, 30]},
+        {"town": ["a", "a", "c"], "count": [1, 200, 30]},
+        {"town": ["a", "b", "c"], "usual": [1, 200, 30]},  # one row a town, and whole numbers
+    ],
+)
+def test_a_prior_whose_rows_are_counts_is_not_read_as_records(columns, tmp_path):
+    column = [*columns][1]
+    file = tmp_path / "earlier.csv"
+    pl.DataFrame(columns).write_csv(file)
+    with pytest.raises(
+        hr.HedgerowError, match=f'column {column!r} .*: give count = "{column}", or'
+    ):
+        hr.Prior.read(PLACES, file, public=True)
+    read = hr.Prior.read(PLACES, file, count=column, public=True)
+    assert read.counts.values.sum() == sum(columns[column])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"town": ["a", "a", "b"], "age": [30, 41, 7]},
+        {"town": ["a", "b", "c"], "name": ["x", "y", "z"]},
+        {"town": ["a", "b", "c"], "share": [0.5, 0.25, 0.25]},
+        {"town": ["a", "b", "c"]},
+    ],
+)
+def test_a_prior_of_records_is_read_as_records(columns, tmp_path):
+    pl.DataFrame(columns).write_csv(tmp_path / "earlier.csv")
+    assert hr.Prior.read(PLACES, tmp_path / "earlier.csv", public=True).counts.values.sum() == 3

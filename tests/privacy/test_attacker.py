@@ -45,7 +45,7 @@ def test_the_power_is_that_of_the_best_test_and_never_below(name, alpha):
 
 
 def test_losses_without_a_common_unit_leave_an_attacker_as_much_as_those_with_one():
-    """Of the same ρ, and nearly of the same law. What is told there once was all or nothing."""
+    """Of the same ρ, and nearly of the same law."""
     alike = hr.compose([(hr.DiscreteGaussian("100"), 3)])
     apart = hr.compose([(hr.DiscreteGaussian(f"{100 + k}.{10**6 + k}7"), 1) for k in (-1, 0, 1)])
     assert accountant.lattice.cells(apart.losses[0], 0.0) > accountant.LARGEST_CELLS

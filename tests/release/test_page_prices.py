@@ -237,4 +237,4 @@ def test_the_promise_in_words_has_the_power_of_the_best_test(shown, kind):
     (words,) = re.findall(r"noticed at most (\S+ %) of the time", said)
     missed = exact_missed(kind, made.plan)
     assert 1 - missed(ALPHA) <= number(words) <= 1 - missed(ALPHA) + 0.01
-    assert "If 5 % false alarms are accepted" in said
+    assert "if 5 % false alarms are accepted" in said

@@ -233,7 +233,7 @@ class Profile:
 
         Example:
             >>> profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
-            >>> profile.epsilon("1e-6") < profile.loss_bound("1e-6") < profile.bureau_epsilon("1e-6")
+            >>> profile.epsilon("1e-6") < profile.loss_bound("1e-6")
             True
         """
         chance = probability(exact_or_smaller(delta, "delta"))

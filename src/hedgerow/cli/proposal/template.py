@@ -30,10 +30,10 @@ def table_section(
     elif unit is not None:
         lines.append(f"unit   = {toml(unit)}   # who is protected, with all their records")
     else:
+        column = toml("<a column>" if may_be is None else may_be)
         lines += [
             '# count = "<a column>"   # the number of records of a row; default: 1',
-            f"# unit  = {toml(may_be or '<a column>')}   # who is protected, if one person may have "
-            "several records",
+            f"# unit  = {column}   # who is protected, if one person may have several records",
         ]
     return "\n".join(lines) + "\n"
 

@@ -125,7 +125,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     for division in points["divisions"]:
         division["listed"] = [str(given[levels] or 0) for levels in possible]
     return {
-        "words": words | {"learn": among(plan, words["learn"])},
+        "words": words | {"learn": among(plan, str(words["learn"]))},
         "solver": solver,
         "points": points,
         "rows": rows,

@@ -236,7 +236,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         else None,
         "found": None
         if isinstance(plan.budget, EpsilonDelta) or accounts_itself(plan)
-        else [_in_percent(_power_of_any(with_value(plan.budget, value))) for value in values],
+        else [_in_percent(_power_of_any(plan.budget, value)) for value in values],
         "divisions": [
             _division(way, budgets, wholes, known, is_fixed=is_fixed)
             for way, wholes, known in zip(ways, each, sure, strict=True)
@@ -364,12 +364,11 @@ def _found(way: Division, value: Fraction, whole: float) -> float:
     return _in_percent(bought.power())
 
 
-def _power_of_any(budget: Rho | Epsilon) -> float:
+def _power_of_any(budget: Budget, value: Fraction) -> float:
     """Return `Profile.power` of whatever has this ρ, or this pure ε."""
     if isinstance(budget, Epsilon):
-        return compose([(budget, 1)]).power()
-    rho = budget.rho
-    missed = highest_line(lambda e: float_above(optimal_delta(rho, Fraction(e))), FALSE_ALARMS)
+        return compose([(Epsilon(value), 1)]).power()
+    missed = highest_line(lambda e: float_above(optimal_delta(value, Fraction(e))), FALSE_ALARMS)
     return min(1.0, math.nextafter(1 - missed, math.inf))
 
 

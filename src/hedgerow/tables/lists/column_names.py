@@ -18,8 +18,9 @@ _DATED = re.compile(r"(geoid|geocode|code|name|aland|awater|pop|housing|intptlat
 """A word with the two digits of a year: GEOID20, SA2_CODE21, ALAND20."""
 
 _COUNTS = {
-    "n", "count", "counts", "obs_value", "observation", "people", "persons", "records", "population",
-    "residents", "inhabitants", "households", "trips", "flow", "flows", "visits", "cases", "patients",
+    "n", "count", "counts", "obs_value", "observation", "people", "persons", "records",
+    "population", "residents", "inhabitants", "households", "trips", "flow", "flows", "visits",
+    "cases", "patients",
 }  # fmt: skip
 """What columns of numbers of records are often called."""
 _UNITS = {
