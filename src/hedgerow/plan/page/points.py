@@ -1,8 +1,8 @@
 """What a page knows for certain: budgets, and ways to divide them, computed beforehand.
 
-Between two of these budgets the page draws a line in logarithms. ρ as a function of ε at one δ
-bends so that the line lies below it: less ρ, more noise, as is safe. What an attacker learns gets
-a margin (`points.js`).
+Between these budgets, and for other divisions, the page computes what a budget buys and promises
+(`points.js`), beginning from a line in logarithms. ρ as a function of ε at one δ bends so that the
+line lies below it.
 """
 
 import math
@@ -26,9 +26,9 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
-from hedgerow.plan.page.solver import shares_for
+from hedgerow.plan.page.solver import is_priced, shares_for
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, optimal_epsilon
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile
 
@@ -45,10 +45,7 @@ MOST_FORECASTS, NEAR = 60, 0.003
 """Of a division whose variances are carried: at how many budgets, and what a line may miss of a
 standard error half-way between two of them before there is another."""
 
-FALSE_ALARMS = 0.05
-"""How often an attacker accuses wrongly, in the picture of what they find out."""
 USUAL_DELTA = Fraction(1, 10**8)
-DELTAS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-12)
 APART = 4
 """By what factor the budgets of trials of a prior are apart."""
 RATIO = 2
@@ -206,21 +203,20 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
 
     Returns:
         ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
-        exact; ``certified``: places of those that are computed exactly; ``epsilons``: for each
-        value ε at δ, for budgets in ρ;
-        ``wholes``: what each buys at most; ``found``: how many of 1 an attacker then finds who
-        accuses one in twenty wrongly;
-        ``divisions``.
+        exact; ``certified``: places of those that are computed exactly; ``divisions``.
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
+    everywhere = range(len(budgets.values)) if not is_priced(plan) else ()
     delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else USUAL_DELTA
     values, own = budgets.values, [way.profile for way in ways]
     sure = [
-        {i: profile(values[i]) for i in (budgets.certified if first else (budgets.own,))}
+        {
+            i: profile(values[i])
+            for i in everywhere or (budgets.certified if first else (budgets.own,))
+        }
         for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
     ]
     each = [_wholes(plan, budgets, known, sure[0]) for known in sure]
-    most = [max(wholes) / SAFE for wholes in zip(*each, strict=True)]
     return {
         "kind": type(plan.budget).__name__,
         "delta": _exact(delta),
@@ -229,13 +225,9 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "texts": [_exact(value) for value in values],
         "certified": list(budgets.certified),
         "own": budgets.own,
-        "epsilons": [own[0](value).epsilon(delta) for value in values]
-        if isinstance(plan.budget, Rho)
-        else None,
-        "wholes": most,
-        "found": [_found(plan, whole) for whole in most],
         "divisions": [
             _division(way, budgets, wholes, known, is_fixed=is_fixed)
+            | {"epsilons": _epsilons(plan, budgets, delta, known)}
             for way, wholes, known in zip(ways, each, sure, strict=True)
         ],
     }
@@ -266,6 +258,15 @@ def _wholes(
         float(known[i].rho or 0) if i in known else near[i] * float(ratio) * SAFE
         for i, ratio in enumerate(found)
     ]
+
+
+def _epsilons(
+    plan: Plan, budgets: Budgets, delta: Fraction, known: dict[int, Profile]
+) -> list[float | None]:
+    """Return ε at δ of budgets in ρ, where it is certified."""
+    each = [known.get(i) for i in range(len(budgets.values))]
+    is_asked = isinstance(plan.budget, Rho)
+    return [p.epsilon(delta) if p is not None and is_asked else None for p in each]
 
 
 def gaussian_rho(epsilon: float, delta: float) -> float:
@@ -343,22 +344,6 @@ def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
             [None if math.isnan(v) else float(f"{v:.7g}") for v in found[x]] for x in sorted(found)
         ],
     }
-
-
-def _found(plan: Plan, whole: float) -> float:
-    """Return the largest power of a test with these false alarms under ρ-zCDP, or pure ε.
-
-    Each pair (ε, δ) that holds leaves 1 - δ - e^ε α and e^-ε (1 - δ - α) undetected (Dong, Roth &
-    Su 2022, Proposition 3).
-    """
-    alpha = FALSE_ALARMS
-    pairs = [(whole, 0.0)]
-    if plan.mechanism.price.norm == 2:
-        rho = Fraction(whole)
-        pairs = [(float(optimal_epsilon(rho, Fraction(d))), d) for d in DELTAS]
-    missed = [max(1 - d - math.exp(min(e, 700)) * alpha, math.exp(-e) * (1 - d - alpha))
-              for e, d in pairs]  # fmt: skip
-    return min(1.0, 1 - max(missed) + 1e-12)
 
 
 def _exact(value: Fraction) -> str:
