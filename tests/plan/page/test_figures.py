@@ -97,7 +97,7 @@ PAGES = list(_pages())
 TRIED = int(os.environ.get("HEDGEROW_FUZZ", "0"))
 POINTS = max(2, math.ceil(TRIED / len(PAGES)))
 SAMPLE = PAGES if TRIED else PAGES[::3]
-worst = {}
+worst: dict[tuple[str, str], list[float]] = {}
 
 
 def _budget(kind, value, delta="1e-8"):
