@@ -249,7 +249,7 @@ class Plan:
     def guarantee(self) -> Profile:
         """The composition of all measurements, coarsest first."""
         shares = [share for share in self.shares if share is not None]
-        changes = [self._changes(levels) for levels in self.measured]
+        changes = [self.changes(levels) for levels in self.measured]
         worst = self.neighbours.is_worst and not isinstance(self.measure, RunningSums)
         return calibrate(
             self.mechanism,
@@ -265,7 +265,7 @@ class Plan:
         """The weights of the running sums, where these are measured."""
         return Strategy.of(self.tree.nodes(self.tree.depth))
 
-    def _changes(self, levels: Levels) -> tuple[Change, ...]:
+    def changes(self, levels: Levels) -> tuple[Change, ...]:
         """Return what one unit changes of the measurements of a cuboid, in each case."""
         if not isinstance(self.measure, RunningSums):
             return self.neighbours.changes(sum(levels))

@@ -2,19 +2,22 @@
 
 import re
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 import pytest
 
 from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.page import Simulated, planning_page
+from hedgerow.plan.page.points import points_of
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Cube
-from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
@@ -216,4 +219,47 @@ def test_texts_follow_the_language_of_the_file(browser, tmp_path):
     tab = opened(browser, a_page(tmp_path, plan))
     assert tab.locator("h1").inner_text().startswith("Avant de signer")
     assert tab.locator("html").get_attribute("lang") == "fr"
+    assert tab.complaints == []
+
+
+def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
+    """Also back again: on the way down each value stands where it stood on the way up."""
+    _, path = chain
+    tab = opened(browser, path)
+    keys = """([key, times]) => {
+      const dial = document.getElementById("value"), seen = [];
+      for (let k = 0; k < times; k++) {
+        if (key === "ArrowRight") dial.stepUp(); else dial.stepDown();
+        dial.dispatchEvent(new Event("input"));
+        seen.push(Number(document.getElementById("shown").textContent.slice(4)));
+      }
+      return seen; }"""
+    tab.locator("#value").focus()
+    tab.keyboard.press("Home")
+    ends = points_of(chain[0], is_fixed=False)["values"]
+    up = tab.evaluate(keys, ["ArrowRight", 60])
+    down = tab.evaluate(keys, ["ArrowLeft", 60])
+    assert all(a < b for a, b in pairwise([ends[0], *up]))
+    assert down == [*up[-2::-1], ends[0]]
+    assert {value for value in ends[1:] if value < up[-1]} <= set(up)
+    before = tab.locator("#shown").inner_text()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#shown").inner_text() != before
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "ε = at most "), ("fr", "ε = au plus ")])
+def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, language, words):
+    """Noise so narrow that the page rounds its loss to a lattice; the plan's own is certified."""
+    plan = make_plan(CHAIN, budget=Rho(100)).described(Description(language=language))
+    tab = opened(browser, a_page(tmp_path, plan))
+    assert words not in tab.locator("#condition").inner_text()
+    moved(tab, ".row input >> nth=3", 300)
+    said = tab.locator("#condition").inner_text()
+    assert words in said
+    shown = float(re.search(words + r"([\d.,]+\d)", said)[1].replace(",", "."))
+    parts = re.findall(r'"(\d+)/1000"', tab.locator("#lines").inner_text())
+    shares = [Fraction(int(part), 1000) for part in parts]
+    made = make_plan(CHAIN, budget=Rho(100), allocation=Shares(shares))
+    assert made.guarantee.epsilon("1e-8") <= shown <= 1.01 * made.guarantee.epsilon("1e-8")
     assert tab.complaints == []

@@ -7,12 +7,16 @@ const isCube = solver.kind === "cube", isFixed = solver.kind === "fixed";
 const state = { value: points.values[points.own], division: 0, shares: null };
 
 const STEPS = 240;
+// Where the page cannot compute what a budget buys, there are those alone that were computed beforehand.
+const snaps = solver.law === null && points.kind === "EpsilonDelta";
 const logOf = (value) => Math.log(value / points.values[0]) / Math.log(points.values[LAST] / points.values[0]);
 const stepOf = (value) => STEPS * logOf(value);
 function valueAt(step) {
   const raw = points.values[0] * (points.values[LAST] / points.values[0]) ** (step / STEPS);
-  const near = points.values.find((value) => Math.abs(stepOf(value) - step) <= 0.5);
-  return near ?? Math.min(points.values[LAST], Math.max(points.values[0], Number(raw.toPrecision(2))));
+  const off = (value) => Math.abs(stepOf(value) - step);
+  const near = [points.values[points.own], ...points.values].reduce((a, b) => (off(b) < off(a) ? b : a));
+  if (snaps || Math.round(stepOf(near)) === step) return near;
+  return Math.min(points.values[LAST], Math.max(points.values[0], Number(raw.toPrecision(3))));
 }
 const textOf = (value) => {
   const i = points.values.indexOf(value);
@@ -224,7 +228,7 @@ buildLevers();
 const CIRCLES = Array.from({ length: FEW }, (_, i) => svg("circle", { cx: 10 + (i % 10) * 20, cy: 10 + Math.floor(i / 10) * 20, r: 7 }));
 document.querySelector("#attack svg").append(...CIRCLES);
 
-function showBudget(most) {
+function showBudget({ most, isBound }) {
   const { value } = state, found = foundOf(solver, points, divided(), allocation().shares, value, most);
   byId("value").value = stepOf(value);
   byId("value").style.setProperty("--at", `${100 * logOf(value)}%`);
@@ -234,10 +238,16 @@ function showBudget(most) {
   byId("value").setAttribute("aria-valuetext", `${symbol} = ${readable(value)}. ${learnt}`);
   const delta = powerOfTen(points.delta);
   byId("condition").textContent = points.kind === "Epsilon" ? say("pure")
-    : points.kind === "Rho" ? say("in_rho", { delta, epsilon: ceiled(epsilonAt(solver, points, divided(), allocation().shares, value)) })
-      : say("in_epsilon", { delta, rho: ceiled(most) });
+    : points.kind === "Rho" ? say("in_rho", { delta, epsilon: epsilonInWords(value) })
+      : say("in_epsilon", { delta, rho: inWords(ceiled(most), isBound) });
   CIRCLES.forEach((circle, i) => circle.setAttribute("class", i < 5 ? "guessed" : i < found ? "found" : ""));
   byId("attack-words").textContent = say("attack", { found: short.format(found) });
+}
+
+const inWords = (text, isBound) => (isBound ? say("at_most", { value: text }) : text);
+function epsilonInWords(value) {
+  const { epsilon, isBound } = epsilonAt(solver, points, divided(), allocation().shares, value);
+  return inWords(ceiled(epsilon), isBound);
 }
 
 function showCurve(variances) {
@@ -295,6 +305,7 @@ function needed() {
   const scale = boughtAt(state.value).whole / lineOf(points, divided(), state.value);
   const errsAt = (whole) => variancesOf(solver, allocation(), whole)[place];
   const near = (value) => errsAt(scale * lineOf(points, divided(), value)) <= most;
+  if (snaps) return points.values.find((value) => errsAt(boughtAt(value).whole) <= most) ?? null;
   let low = points.values[0], high = points.values[LAST];
   if (near(low)) return low;
   for (let i = 0; i < 24; i++) {
@@ -356,11 +367,12 @@ function showSigned(variances, times) {
 }
 
 // The account: only where the page was made with one.
-function showLedger(most) {
+function showLedger(bought) {
   const { ledger } = facts;
   if (!ledger) return null;
-  const cost = ledger.costs ? guarded(points, ledger.costs, state.value) : most;
-  const told = divided()?.key === "own" ? ledger.times[points.values.indexOf(state.value)] : null;
+  const cost = costOf(solver, points, ledger.symbol, allocation().shares, bought);
+  const isKnown = divided()?.key === "own" || (symbol === ledger.symbol && points.kind !== "EpsilonDelta");
+  const told = isKnown ? ledger.times[points.values.indexOf(state.value)] : null;
   const times = told ?? Math.max(0, Math.floor((ledger.cap - ledger.spent) / cost));
   byId("times").textContent = times < 1 ? say("refused") : say("again", { n: times });
   byId("times").classList.toggle("refused", times < 1);
@@ -374,8 +386,9 @@ function showLedger(most) {
     return one;
   });
   byId("spent").replaceChildren(before, own, ...next);
-  const entries = [[say("spent"), ledger.spent], [say("this_one"), cost], [say("left"), ledger.cap - ledger.spent - cost], [say("cap"), ledger.cap]];
-  const words = entries.map(([name, amount]) => [name, `${ledger.symbol} = ${significant.format(amount)}`]);
+  const words = [[say("spent"), significant.format(ledger.spent)], [say("this_one"), inWords(ceiled(cost), bought.isBound)],
+    [say("left"), significant.format(ledger.cap - ledger.spent - cost)], [say("cap"), significant.format(ledger.cap)]]
+    .map(([name, amount]) => [name, `${ledger.symbol} = ${amount}`]);
   byId("spent").setAttribute("aria-label", words.map((pair) => pair.join(": ")).join("; "));
   byId("account").replaceChildren(...words.map(([name, amount]) => make("div", {}, make("dt", {}, name), make("dd", {}, amount))));
   return times;
@@ -392,16 +405,16 @@ const buttons = points.divisions.map(({ key, also }, i) => {
 });
 
 function draw() {
-  const { whole, most } = boughtAt(state.value);
-  const variances = variancesOf(solver, allocation(), whole);
-  showBudget(most);
+  const bought = boughtAt(state.value);
+  const variances = variancesOf(solver, allocation(), bought.whole);
+  showBudget(bought);
   for (const one of levers) one.show();
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", state.division === i));
   byId("own-division").textContent = state.division < 0 ? say("division_yours") : "";
   drawn.forEach((row) => { if (!row.element.hidden) showRow(row, variances[row.place]); });
   showCurve(variances);
   showNeeded();
-  showSigned(variances, showLedger(most));
+  showSigned(variances, showLedger(bought));
 }
 
 facts.ticks.forEach((value) => {

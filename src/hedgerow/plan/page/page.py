@@ -271,25 +271,22 @@ def _trials(plan: Plan, simulated: Simulated | None) -> dict[str, Any] | None:
 
 
 def _account(plan: Plan, standing: Standing) -> dict[str, Any]:
-    """Return where an account stands, and what budgets cost it, rounded up.
+    """Return where an account stands, and how often a release fits under its cap.
 
-    How often a release fits under the cap is counted in the ledger's own fractions where the cost
-    is known for certain. That of an (ε, δ) budget is its ρ, which the page computes.
+    That is counted in the ledger's own fractions where the cost is known for certain: of the file's
+    own division, at its own budget or, where the budget is no (ε, δ), at every one. What others
+    cost, the page computes.
     """
     account, budgets = standing.account, Budgets.around(plan.budget)
-    account.cost(plan.guarantee)  # raises where there is no price
+    exact = {budgets.own: account.cost(plan.guarantee)}  # raises where there is no price
     left = account.amount - standing.spent
-    costs: list[float] | None = None
-    exact = {budgets.own: account.cost(plan.guarantee)}
     if not isinstance(plan.budget, EpsilonDelta):
         own = Division("own", plan, None, keeps=True)
         exact = {i: account.cost(own.profile(value)) for i, value in enumerate(budgets.values)}
-        costs = [float_above(cost) for cost in exact.values()]
     return {
         "symbol": account.symbol,
         "cap": float(account.amount),
         "spent": float_above(standing.spent),
-        "costs": costs,
         "times": {place: max(0, left // cost) for place, cost in exact.items()},
     }
 

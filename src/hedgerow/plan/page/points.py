@@ -1,8 +1,8 @@
 """What a page knows for certain: budgets, and ways to divide them, computed beforehand.
 
-Between two of these budgets the page draws a line in logarithms. ρ as a function of ε at one δ
-bends so that the line lies below it: less ρ, more noise, as is safe. What an attacker learns gets
-a margin (`points.js`).
+Between these budgets, and for other divisions, the page computes what a budget buys and promises
+(`points.js`), beginning from a line in logarithms. ρ as a function of ε at one δ bends so that the
+line lies below it.
 """
 
 import math
@@ -26,12 +26,11 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
-from hedgerow.plan.page.solver import accounts_itself, shares_for
+from hedgerow.plan.page.solver import is_priced, shares_for
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.accountant.accountant import highest_line
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, float_above, optimal_delta
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.profile import FALSE_ALARMS, Profile, compose
+from hedgerow.privacy.profile import Profile
 from hedgerow.text import format_percent
 
 MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -48,8 +47,6 @@ MOST_FORECASTS, NEAR = 60, 0.003
 standard error half-way between two of them before there is another."""
 
 USUAL_DELTA = Fraction(1, 10**8)
-MARGIN = 1 + Fraction(1, 100)
-"""Of a ρ that is not certified, where it is to be no less."""
 APART = 4
 """By what factor the budgets of trials of a prior are apart."""
 RATIO = 2
@@ -209,17 +206,17 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
 
     Returns:
         ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
-        exact; ``certified``: places of those that are computed exactly; ``epsilons``: for each
-        value ε at δ, for budgets in ρ;
-        ``found``: what an attacker finds at most however a ρ or a pure ε is divided, in per cent
-        (`Profile.power`);
-        ``divisions``.
+        exact; ``certified``: places of those that are computed exactly; ``divisions``.
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
+    everywhere = range(len(budgets.values)) if not is_priced(plan) else ()
     delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else USUAL_DELTA
     values, own = budgets.values, [way.profile for way in ways]
     sure = [
-        {i: profile(values[i]) for i in (budgets.certified if first else (budgets.own,))}
+        {
+            i: profile(values[i])
+            for i in everywhere or (budgets.certified if first else (budgets.own,))
+        }
         for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
     ]
     each = [_wholes(plan, budgets, known, sure[0]) for known in sure]
@@ -231,14 +228,9 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "texts": [_exact(value) for value in values],
         "certified": list(budgets.certified),
         "own": budgets.own,
-        "epsilons": [own[0](value).epsilon(delta) for value in values]
-        if isinstance(plan.budget, Rho)
-        else None,
-        "found": None
-        if isinstance(plan.budget, EpsilonDelta) or accounts_itself(plan)
-        else [_in_percent(_power_of_any(plan.budget, value)) for value in values],
         "divisions": [
             _division(way, budgets, wholes, known, is_fixed=is_fixed)
+            | {"epsilons": _epsilons(plan, budgets, delta, known)}
             for way, wholes, known in zip(ways, each, sure, strict=True)
         ],
     }
@@ -271,6 +263,15 @@ def _wholes(
     ]
 
 
+def _epsilons(
+    plan: Plan, budgets: Budgets, delta: Fraction, known: dict[int, Profile]
+) -> list[float | None]:
+    """Return ε at δ of budgets in ρ, where it is certified."""
+    each = [known.get(i) for i in range(len(budgets.values))]
+    is_asked = isinstance(plan.budget, Rho)
+    return [p.epsilon(delta) if p is not None and is_asked else None for p in each]
+
+
 def gaussian_rho(epsilon: float, delta: float) -> float:
     """Return the ρ of Gaussian noise that is (ε, δ)-DP (Balle & Wang 2018, Theorem 8)."""
 
@@ -298,7 +299,6 @@ def _division(
         if i != own and not way.keeps:  # its shares are written out
             made = replace(made, allocation=Shares.name, prior=None)
         signed[i] = made.hash
-    is_accounted = accounts_itself(way.plan)  # by the page, between
     found: dict[str, Any] = {
         "key": way.key,
         "also": list(way.also),
@@ -310,12 +310,8 @@ def _division(
         "sure": sorted(sure),
         "hashes": [signed.get(i) for i in range(len(values))],
         "found": [
-            _in_percent(sure[i].power())
-            if i in sure
-            else None
-            if is_accounted
-            else _found(way, value, wholes[i])
-            for i, value in enumerate(values)
+            float(format_percent(sure[i].power())) if i in sure else None
+            for i in range(len(values))
         ],
     }
     if is_fixed:
@@ -355,25 +351,6 @@ def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
             [None if math.isnan(v) else float(f"{v:.7g}") for v in found[x]] for x in sorted(found)
         ],
     }
-
-
-def _found(way: Division, value: Fraction, whole: float) -> float:
-    """Return what an attacker finds at most, in per cent, at a budget that is not certified."""
-    is_bought = isinstance(way.plan.budget, EpsilonDelta)
-    bought = way.spending(Rho(MARGIN * Fraction(whole))) if is_bought else way.profile(value)
-    return _in_percent(bought.power())
-
-
-def _power_of_any(budget: Budget, value: Fraction) -> float:
-    """Return `Profile.power` of whatever has this ρ, or this pure ε."""
-    if isinstance(budget, Epsilon):
-        return compose([(Epsilon(value), 1)]).power()
-    missed = highest_line(lambda e: float_above(optimal_delta(value, Fraction(e))), FALSE_ALARMS)
-    return min(1.0, math.nextafter(1 - missed, math.inf))
-
-
-def _in_percent(power: float) -> float:
-    return float(format_percent(power))
 
 
 def _exact(value: Fraction) -> str:

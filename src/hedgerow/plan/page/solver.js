@@ -151,7 +151,8 @@ function cubeVariances(solver, byAxis, whole) {
   const open = solver.cuboids.map((cuboid) => productOf(cuboid.map((k, a) => found[a].means[k])));
   const nominal = open.map((variance, row) => (solver.exact === null ? variance
     : variance - productOf(solver.cuboids[row].map((k, a) => found[a].explained[k]))));
-  const ratios = trueRatios(solver, bought);
+  const product = (i) => nominalVariance(solver, leaves) * (shares[shares.length - 1] / shares[i]) ** power;
+  const ratios = trueRatios(solver, bought, product);
   if (ratios !== null) {
     const slopes = own.map((variances, axis) => logSlopes(variances, (v) => of(axis, v).means));
     solver.cuboids.forEach((cuboid, row) => {
@@ -167,9 +168,10 @@ function cubeVariances(solver, byAxis, whole) {
   return nominal.map((variance) => Math.max(variance, 0));
 }
 
-// True variances beside nominal ones; null where they are the same.
-function trueRatios(solver, bought) {
-  const ratios = bought.map((p) => (p > 0 ? trueVariance(solver, p) / nominalVariance(solver, p) : 1));
+// True variances beside those of a product of wide noise, of which one unit changes each cuboid as
+// much; null where they are the same.
+function trueRatios(solver, bought, product) {
+  const ratios = bought.map((p, i) => (p > 0 ? trueVariance(solver, p) / product(i) : 1));
   return ratios.every((ratio) => Math.abs(ratio - 1) < 1e-6) ? null : ratios;
 }
 

@@ -13,7 +13,8 @@ from, and computes them (`solver.js`):
   carried at some budgets: times ρ (or ε²) they hardly change, so that a line between two is near.
 
 The noise of a share is what `hedgerow.privacy.calibrate` buys; its variance, which is not quite
-that of wide noise, is a table by precision. Everything is a public fact.
+that of wide noise, is a table by precision. What it promises, the page computes by case of what one
+unit can do (`points.js`). Everything is a public fact.
 """
 
 import math
@@ -25,14 +26,15 @@ import numpy as np
 
 from hedgerow.estimate.cube.shape import at_level
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
-from hedgerow.noise.loss import GaussianLoss
+from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.calibrate import norm_of
-from hedgerow.privacy.neighbours import Change, Norm
+from hedgerow.privacy.neighbours import Change, Norm, l2_squared
+from hedgerow.privacy.use import Use
 
 MOST_WORK = 150_000
 """Pairs of distinct subtrees, parent and child, that a browser goes over at each move."""
@@ -52,17 +54,20 @@ def solver_of(plan: Plan) -> dict[str, Any]:
     Returns:
         ``kind``, and what it needs; ``rows``: how many cuboids the workload has; ``measurable``:
         the rows that can have a share; ``public``: the rows that are public; ``changes``: for each
-        that can have a share the norms of what one unit changes, one a case; ``moves``: the same
-        changes themselves, where the page's own accountant takes them; ``price``; ``noise``.
+        that can have a share the norms of what one unit changes, one a case, and ``squares``, their
+        squared ℓ2 norms; ``moves``: the sizes of the changes themselves, where these are proved to
+        be the worst; ``law``: of the privacy loss (`law_of`); ``price``, with the ρ of noise of
+        precision 1; ``noise``.
     """
     price = plan.mechanism.price
     possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
     rows = [row for row, levels in enumerate(plan.levels) if levels in possible]
     norm = norm_of(price)
-    changes = [plan.neighbours.changes(sum(plan.levels[row])) for row in rows]
+    changes = [plan.changes(plan.levels[row]) for row in rows]
+    uses = plan.guarantee.uses
     kinds = (_projected, _combined, _cube)
     own: dict[str, Any] = {"kind": "fixed"}
-    if is_movable(plan):
+    if is_priced(plan):
         own = next((found for kind in kinds if (found := kind(plan)) is not None), own)
     return {
         **own,
@@ -70,35 +75,48 @@ def solver_of(plan: Plan) -> dict[str, Any]:
         "measurable": rows,
         "public": [row for row, what in enumerate(plan.by_levels.values()) if what == Public()],
         "changes": [[float(norm(change)) for change in cases] for cases in changes],
-        "moves": _moves(plan, changes),
-        "price": {"power": price.power, "variance": float(price.variance)},
+        "squares": [[float(l2_squared(change)) for change in cases] for cases in changes],
+        "moves": _moves(changes) if plan.guarantee.is_worst else None,
+        "law": law_of(plan),
+        "price": {
+            "power": price.power,
+            "variance": float(price.variance),
+            "rho": float(max(u.noise.rho(Fraction(1)) / _spent(u) ** price.power for u in uses)),
+        },
         "noise": _true_variances(plan.mechanism),
     }
 
 
-def is_movable(plan: Plan) -> bool:
-    """Return whether what a budget buys hardly depends on the shares.
+def is_priced(plan: Plan) -> bool:
+    """Return whether the page can compute what a budget buys of this noise, for any shares."""
+    return law_of(plan) is not None or not isinstance(plan.budget, EpsilonDelta)
 
-    Where an (ε, δ) budget rests on a bound of the loss (`Profile.is_exact`), it does.
+
+def law_of(plan: Plan) -> str | None:
+    """Return the law of the privacy loss of the noise, where the page's own accountant takes it.
+
+    Returns:
+        ``gaussian``: of discrete Gaussian noise of σ² = 1/(2 precision); ``pairs``: of one that is
+        the precision or less it at a move by one, as that of discrete Laplace noise; None for
+        others, of which ρ and pure ε alone are known.
     """
-    return plan.guarantee.is_exact or not isinstance(plan.budget, EpsilonDelta)
+    uses = plan.guarantee.uses
+    if all(use.noise.loss(1) == GaussianLoss(1 / (2 * _spent(use)), 1) for use in uses):
+        return "gaussian"
+    if isinstance(plan.mechanism.price, InEpsilon):
+        return "pairs"
+    return None
 
 
-def accounts_itself(plan: Plan) -> bool:
-    """Return whether the page's own accountant takes what one unit changes."""
-    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
-    return _moves(plan, [plan.neighbours.changes(sum(levels)) for levels in possible]) is not None
+def _spent(use: Use) -> Fraction:
+    return precision_of(use.noise)
 
 
-def _moves(plan: Plan, changes: Sequence[tuple[Change, ...]]) -> list[list[int]] | None:
-    """Return what one unit changes in each cuboid, where the page's own accountant takes it."""
-    only = [change for cases in changes if len(cases) == 1 for change in cases]
-    gaussian = [isinstance(use.noise.loss(1), GaussianLoss) for use in plan.guarantee.uses]
-    if not plan.guarantee.is_exact or not all(gaussian):
-        return None
-    if len(only) < len(changes) or any(isinstance(change, Norm) for change in only):
-        return None
-    return [list(change) for change in only if not isinstance(change, Norm)]
+def _moves(changes: Sequence[tuple[Change, ...]]) -> list[list[list[int]]]:
+    return [
+        [[abs(shift) for shift in change] for change in cases if not isinstance(change, Norm)]
+        for cases in changes
+    ]
 
 
 def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
@@ -181,7 +199,7 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
 
 def shares_for(plan: Plan) -> list[Any]:
     """Return the shares of a plan as the solver takes them: by axis of a cube, else by cuboid."""
-    if is_movable(plan) and _cube(plan) is not None:
+    if is_priced(plan) and _cube(plan) is not None:
         return [[float(f / sum(each)) for f in each] for each in plan.cube.factors]
     possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
     given = zip(plan.levels, plan.shares, strict=True)
