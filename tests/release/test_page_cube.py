@@ -18,9 +18,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cube as cube_module
-from hedgerow.release.page.report import REPORT, check_report
+from hedgerow.release.page.report import check_report
 from hedgerow.text import visible
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.release.cube_pages import (

@@ -14,10 +14,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.errors import ReleaseError
+from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cube as cube_module
 from hedgerow.release.page import words
-from hedgerow.release.page.report import REPORT
 from hedgerow.text import visible
 from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of, written
 from tests.release.drawn_page import read, table, tables

@@ -11,8 +11,7 @@ import hedgerow as hr
 from hedgerow.errors import PlanError, ReleaseError
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.check_facts import TableFacts
-from hedgerow.release.directory.manifest import sha256
-from hedgerow.release.page.report import REPORT
+from hedgerow.release.directory.manifest import REPORT, sha256
 from hedgerow.release.preflight import check_public_total
 from hedgerow.tables.tree import cell_numbers
 from tests.plan.test_facts import (

@@ -19,7 +19,7 @@ from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
-from hedgerow.release.directory.manifest import made_by, read_manifest
+from hedgerow.release.directory.manifest import REPORT, made_by, read_manifest
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -27,7 +27,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import check_output
 from hedgerow.release.directory.stored import undamaged, verified_release
-from hedgerow.release.page.report import REPORT, page
+from hedgerow.release.page.report import page
 from hedgerow.release.preflight import usual_method
 from hedgerow.release.reestimate.reestimate import (
     RELEASED,

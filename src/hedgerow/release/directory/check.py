@@ -27,6 +27,8 @@ from hedgerow.release.directory.manifest import (
     DESCRIBE,
     MANIFEST_KEYS,
     NO_LEDGER,
+    OTHER_PAGE,
+    REPORT,
     file_names,
     made_by,
     read_manifest,
@@ -53,7 +55,7 @@ from hedgerow.release.directory.stored import (
     read_stored,
     stated_plan,
 )
-from hedgerow.release.page.report import OTHER_PAGE, REPORT, check_report
+from hedgerow.release.page.report import check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
 from hedgerow.tables.tree import Levels, Tree, cell_numbers
 

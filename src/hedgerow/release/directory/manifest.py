@@ -86,6 +86,8 @@ def check_plain(folder: Path, path: Path) -> None:
 FORMAT = "hedgerow-release-2"
 _FAMILY = b"hedgerow-release-"
 MANIFEST = "manifest.json"
+REPORT = "report.html"
+OTHER_PAGE = f"{REPORT} is not what the files of the release make"
 MOST_BYTES = 1 << 24
 MANIFEST_KEYS = {
     "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",

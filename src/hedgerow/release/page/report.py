@@ -19,7 +19,7 @@ from hedgerow.pages.frame import BLOCK, Document, document, part, spoken
 from hedgerow.pages.markup import shown
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.directory.manifest import check_plain
+from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.page import levels, words
@@ -99,8 +99,6 @@ def _first(nodes: Nodes) -> Nodes:
     return nodes.take(slice(MOST_ROWS))
 
 
-REPORT = "report.html"
-OTHER_PAGE = f"{REPORT} is not what the files of the release make"
 MOST_LETTERS = 12
 """Of a fraction at the head of the page."""
 PAGE_ROOM = 1 << 20
