@@ -291,12 +291,15 @@ class Strikes:
     def __init__(self, scenario, place):
         self.scenario, self.place = scenario, place
         self.template = prepared(place / "template")
+        trial = shutil.copytree(self.template, place / "trial")
+        calls_of(trial, REFUSE)  # kernels are compiled and kept, which changes files as well
         if scenario.killed_at:
-            trial = shutil.copytree(self.template, place / "trial")
+            trial = shutil.copytree(self.template, place / "another")
             whole = {f"{call.name} {call.about}": call for call in calls_of(trial, REFUSE)}
             last = whole[scenario.killed_at]
             assert struck(self.template, REFUSE, last, "signal=KILL")[0] == -signal.SIGKILL
         self.before = charges(self.template)
+        calls_of(self.folder(), scenario.unfinished)
         self.calls = calls_of(self.folder(), scenario.unfinished)
 
     def folder(self):
