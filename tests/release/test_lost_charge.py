@@ -53,7 +53,9 @@ class KilledError(BaseException):
     pass
 
 
-def killed(made, ledger, output, monkeypatch, where=(execution, "write_report")):
+def killed(
+    made, ledger, output, monkeypatch, where=(execution, "write_report"), staged="out.staging"
+):
     """A charged release that dies before it appears: its key."""
 
     def die(*_args, **_options):
@@ -63,7 +65,7 @@ def killed(made, ledger, output, monkeypatch, where=(execution, "write_report"))
         patch.setattr(*where, die)
         with pytest.raises(KilledError):
             released(made, ledger, directory=output)
-    return (output.with_name("out.staging") / "release.key").read_bytes()
+    return (output.with_name(staged) / "release.key").read_bytes()
 
 
 def charges(ledger, plan, dataset=DATASET):
@@ -361,3 +363,29 @@ def test_a_copy_of_a_ledger_is_the_same_ledger_and_no_other_is(made, ledger, tmp
     assert len(ledger.id) == 32
     other = opened(tmp_path / "other.sqlite", made[1])
     assert other.id != ledger.id
+
+
+OTHERS = {
+    "a folder": lambda place: (place / "photos").mkdir(parents=True),
+    "a folder with a lock": lambda place: [
+        (place / "work").mkdir(parents=True), (place / "lock").touch(),
+    ],
+    "a link to an unfinished release": lambda place: place.symlink_to("real.staging"),
+    "a file": lambda place: place.touch(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("there", ["nothing", "the release"])
+@pytest.mark.parametrize("unfinished", hr.Unfinished)
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_not_ours_in_the_place_of_a_staging_folder_stays(
+    made, tmp_path, monkeypatch, other, unfinished, there
+):
+    killed(made, None, tmp_path / "real", monkeypatch, staged="real.staging")
+    if there == "the release":
+        released(made, None, directory=tmp_path / "out")
+    OTHERS[other](tmp_path / "out.staging")
+    before = sorted(tmp_path.rglob("*")), snapshot(tmp_path)
+    with pytest.raises(hr.ReleaseError, match=r"out\.staging' is in the way; move it"):
+        released(made, None, unfinished, directory=tmp_path / "out")
+    assert (sorted(tmp_path.rglob("*")), snapshot(tmp_path)) == before

@@ -83,6 +83,7 @@ class Charging:
 
 KEY_FILE = "release.key"
 STATE_FILE = "staging.json"
+UNFINISHED_STATE = f"{STATE_FILE}.unfinished"
 RELEASE = "release"
 ANEW = "begin anew with --discard (which a ledger is charged for again)"
 
@@ -100,7 +101,7 @@ def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
     key = os.urandom(KEY_BYTES)
     facts = {**named, RELEASE: release_id(key), "seal": _seal(key, sealed)}
     state = json.dumps(facts).encode()
-    written = folder / f"{STATE_FILE}.unfinished"
+    written = folder / UNFINISHED_STATE
     written.unlink(missing_ok=True)
     for path, content in ((folder / KEY_FILE, key), (written, state)):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

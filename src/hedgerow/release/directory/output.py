@@ -12,14 +12,24 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, erase, has_begun, sync
+from hedgerow.release.directory.keys import (
+    KEY_FILE,
+    STATE_FILE,
+    UNFINISHED_STATE,
+    erase,
+    has_begun,
+    sync,
+)
 from hedgerow.release.directory.manifest import check_outside
 
 LONGEST_NAME = 200
 SECONDS_A_DAY = 86_400
 CONTENT = "content"
 COMPLETE = "complete"
+JOBS = "jobs"
 LOCK_FILE = "lock"
+OURS = {CONTENT, COMPLETE, JOBS, LOCK_FILE, KEY_FILE, STATE_FILE, UNFINISHED_STATE}
+"""All names in a staging folder."""
 _OPEN_LOCK = (
     os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )  # the last two are unknown to Windows
@@ -61,6 +71,8 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     if not above.is_dir():
         raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
     folder = staging_folder(output)
+    if os.path.lexists(folder) and not _is_ours(folder):
+        raise ReleaseError(f"{str(folder)!r} is in the way; move it")
     if unfinished is Unfinished.RESUME and is_left_over(folder, output):
         return
     check_outside(output, "[output] directory")
@@ -70,8 +82,6 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
             f"name another directory or move that one away"
         )
     begun = is_unfinished(folder)
-    if os.path.lexists(folder) and not begun and not _is_vacant(folder):
-        raise ReleaseError(f"{str(folder)!r} is in the way; move it")
     if begun and unfinished is Unfinished.REFUSE:
         raise ReleaseError(
             f"an unfinished release lies in {str(folder)!r}; finish it with --resume (same noise, "
@@ -100,11 +110,15 @@ def is_left_over(folder: Path, output: Path) -> bool:
     return folder.is_dir() and output.is_dir() and not is_unfinished(folder)
 
 
-def _is_vacant(folder: Path) -> bool:
-    """Return whether a folder without an unfinished release is one of ours, or empty."""
+def _is_ours(folder: Path) -> bool:
+    """Return whether a place holds a staging folder, or an empty one, and nothing of others.
+
+    All of it may be deleted: no link leads away from here, and no name is there but ours.
+    """
     if folder.is_symlink() or not folder.is_dir():
         return False
-    return (folder / LOCK_FILE).exists() or not any(folder.iterdir())
+    names = {path.name for path in folder.iterdir()}
+    return not names or LOCK_FILE in names <= OURS
 
 
 @contextmanager
@@ -132,7 +146,7 @@ def held_folder(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> Ite
             try:  # again, as another run may have come and gone since
                 check_output(output, unfinished)
             except ReleaseError:
-                if not is_unfinished(folder):
+                if _is_ours(folder) and not is_unfinished(folder):
                     remove(folder)
                 raise
             if not resumed:
@@ -170,14 +184,17 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _empty(folder: Path) -> None:
-    """Throw away all but the lock: first what makes the key usable, then the key."""
+    """Throw away all of ours but the lock: first what makes the key usable, then the key.
+
+    What stayed behind would be used under another key.
+    """
     (folder / STATE_FILE).unlink(missing_ok=True)
     erase(folder / KEY_FILE)
-    for path in folder.iterdir():  # what stays behind would be used under another key
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != LOCK_FILE:
-            path.unlink()
+    for name in (CONTENT, JOBS):
+        if (folder / name).exists():
+            shutil.rmtree(folder / name)
+    for name in (COMPLETE, UNFINISHED_STATE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def remove(folder: Path) -> None:

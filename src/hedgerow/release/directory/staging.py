@@ -40,6 +40,7 @@ from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import (
     COMPLETE,
     CONTENT,
+    JOBS,
     Unfinished,
     check_output,
     held_folder,
@@ -50,8 +51,6 @@ from hedgerow.release.directory.output import (
 )
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.tables.counts import Counts
-
-JOBS = "jobs"
 
 
 @dataclass(frozen=True, slots=True)
