@@ -3,6 +3,7 @@
 One session for all; a tree is cut here however small it is.
 """
 
+import gzip
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import venv
 import warnings
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import cli
-from hedgerow.errors import HedgerowError, MachineError
+from hedgerow.errors import OUTSIDE, HedgerowError, MachineError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import spine as plan_spine
@@ -39,11 +41,13 @@ from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spark import driver as on_spark
 from hedgerow.spark import executors as cluster
 from hedgerow.spark import subtree as cluster_top
+from hedgerow.spark import table as of_table
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.executors import write_run
-from hedgerow.spark.session import SEALED, SparkEngine, collected
+from hedgerow.spark.session import SEALED, SparkEngine, collected, spark_errors
 from hedgerow.spark.table import SparkTable, read_files, read_source
 from hedgerow.spec.release_spec import ReleaseSpec
+from tests.hostile.test_confidential import chain, left_behind
 from tests.made import random_counts, random_tree
 from tests.pages import blocks
 from tests.parts import JAVA
@@ -469,7 +473,7 @@ def test_a_table_that_changes_while_it_is_read_is_not_released(table_of, tmp_pat
         warnings.simplefilter("ignore")
         changing = table.frame.mapInArrow(growing, table.frame.schema)
     monkeypatch.setattr(on_spark, "persisted", nullcontext)  # what is kept would not be read again
-    with pytest.raises(hr.errors.ReleaseError, match="not the same each time"):
+    with refused("was not the same each time"):
         release_on_spark(SparkTable(changing, count="count"), plan, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -538,6 +542,192 @@ def test_what_a_failure_of_a_task_says_stays_there(table_of, tmp_path, capfd, mo
     said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}{capfd.readouterr()}"
     assert SECRET not in said
     assert failed.value.exit_code == 1
+
+
+TOWNS = pl.DataFrame({"town": ["a", "b"] * 500, "n": ["7"] * 1000, "who": [SECRET] * 1000})
+SPEC = """
+[[axis]]
+name = "place"
+levels = ["town"]
+areas = "areas.csv"
+[privacy]
+rho = 1
+[engine]
+name = "spark"
+master = "local[2]"
+"""
+DERBY = "jdbc:derby:memory:of_refusals;create=true"
+RATIOS = 'SELECT "town", 70 / CAST("n" AS int) AS "n" FROM people'
+QUERIES = {
+    "a division by zero": RATIOS,
+    "a word that is no number": 'SELECT "town", CAST("who" AS int) AS "n" FROM people',
+    "a sum that breaks off": f'SELECT MIN("town") AS "town", MIN("n") AS "n" FROM ({RATIOS}) AS q',
+}
+
+
+def damaged(folder):
+    """Write tables that are damaged or outside their limits; return how a file names each."""
+    TOWNS.write_parquet(folder / "whole.parquet")
+    whole, rows = (folder / "whole.parquet").read_bytes(), TOWNS.write_csv().encode()
+    garbage = bytes(byte ^ 0x5A for byte in whole[20:200])
+    files = {
+        "footer.parquet": whole[: len(whole) // 2],
+        "page.parquet": whole[:20] + garbage + whole[200:],
+        "empty.parquet": b"",
+        "other.parquet": SECRET.encode() * 100,
+        "cut.csv.gz": gzip.compress(rows)[:20],
+        "headless.csv": b"\n",
+        "code.csv": rows + f"{SECRET},7,x\n".encode(),
+        "negative.csv": rows + b"a,-7,x\n",
+        "ragged.csv": rows + SECRET.encode(),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    named = {name: f"source = '{folder / name}'" for name in files}
+    over = {name: f"source = '{DERBY}'\nquery = '{query}'" for name, query in QUERIES.items()}
+    return named | {
+        name: text.replace("'SELECT", "'''SELECT") + "''" for name, text in over.items()
+    }
+
+
+def test_all_refusals_of_a_table_on_spark_read_the_same(frame_of, tmp_path, capfd):
+    """Whoever reads the log learns that a table was refused, and not why: all of it is the same."""
+    zero = TOWNS.with_columns(n=pl.Series(["0", *["7"] * 999]))
+    words = ", ".join(f"`{column}` VARCHAR(40)" for column in zero.columns)
+    people = frame_of(zero).write.format("jdbc")
+    people.options(url=DERBY, dbtable="people", createTableColumnTypes=words).save()
+    (tmp_path / "areas.csv").write_text("town\na\nb\n")
+    logs = {}
+    for name, source in damaged(tmp_path).items():
+        file = tmp_path / "release.toml"
+        file.write_text(f'[table]\n{source}\ncount = "n"\n{SPEC}')
+        code = cli.run(["release", str(file)])
+        out, said = capfd.readouterr()
+        elsewhere = "Warning: the table is no file of this machine"  # a public fact
+        lines = [line for line in said.splitlines() if not line.startswith(elsewhere)]
+        logs[name] = code, out, lines
+    code, out, lines = logs["negative.csv"]
+    assert (code, out, lines[-1]) == (2, "", f"Error: the table {OUTSIDE}")
+    assert {name: log for name, log in logs.items() if log != logs["negative.csv"]} == {}
+
+
+BREAKING = {
+    "by a cast": f"CAST(CONCAT('{SECRET}', count) AS bigint) AS n",
+    "by a user": f"raise_error(CONCAT('{SECRET}', count)) AS n",
+    "by a division": "1 DIV (count - count) AS n",
+    "with words of ours": (
+        rf"CAST(CONCAT('\nRuntimeError: hedgerow task: {SECRET} at a.py:1\n', count) AS int) AS n"
+    ),
+}
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
+@pytest.mark.parametrize("how", BREAKING)
+def test_nothing_of_a_table_hangs_on_the_error_of_a_frame_that_breaks_off(
+    table_of, tmp_path, capfd, monkeypatch, how, cut
+):
+    if not cut:
+        monkeypatch.undo()
+    counts, plan = made(1)
+    frame = table_of(counts).frame.selectExpr("a0_level1", "a0_level2", "a0_level3", BREAKING[how])
+    with refused("cannot be read to its end") as caught:
+        release_on_spark(SparkTable(frame, count="n"), plan, directory=tmp_path / "out")
+    assert chain(caught.value) == [caught.value]
+    assert SECRET not in "".join(left_behind(caught.value))
+    assert capfd.readouterr() == ("", "")
+
+
+def dies(_batches):
+    """End the process of the task."""
+    os._exit(1)
+    yield
+
+
+def fills_the_disk(_batches):
+    raise OSError(28, "No space left on device")
+    yield
+
+
+@pytest.mark.parametrize(("task", "why"), [(dies, "Python worker"), (fills_the_disk, "No space")])
+def test_a_failure_of_the_cluster_is_no_fault_of_the_table(spark, table_of, monkeypatch, task, why):
+    counts, plan = made(1)
+
+    def failing(*_):
+        def work(batches):
+            yield from task(batches)
+
+        return work
+
+    monkeypatch.setattr(of_table, "_leaf_rows", failing)
+    leaves = table_of(counts).leaves(plan.tree)
+    with pytest.raises(MachineError, match=f"^the table cannot be read: .*{why}") as failed:
+        on_spark.collected_counts(leaves, plan.tree, None)
+    assert failed.value.confidential is None
+    assert spark.range(3).count() == 3
+
+
+def test_a_place_that_refuses_connections_is_no_fault_of_the_table(spark):
+    sources = [("hdfs://localhost:1/people", None), ("jdbc:hive2://localhost:1/x", "SELECT 1")]
+    for source, query in sources:
+        with pytest.raises(
+            MachineError, match=r"cannot be read: (ConnectException|SQLSTATE 08S01)$"
+        ):
+            read_source(spark, source, query)
+
+
+def test_a_query_that_a_database_does_not_understand_is_bad_input(spark):
+    with pytest.raises(hr.errors.TableError, match=r"over JDBC\) cannot be read: ") as caught:
+        read_source(spark, DERBY, "SELECT nothing FROM nowhere")
+    assert caught.value.breaks is None
+
+
+LOST = (
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: "
+    "Lost task 0.3 in stage 1.0 (TID 4) (host executor 1): "
+)
+"""How Spark's scheduler begins to tell what happened to a task."""
+SCHEDULER = "org.apache.spark.SparkException"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "failed"),
+    [
+        ("java.io.IOException", ["No space left on device"], "No space left on device"),
+        (
+            "java.io.IOException",
+            ["error=2, No such file or directory"],
+            "No such file or directory",
+        ),
+        ("java.io.IOException", [SECRET], None),
+        ("java.io.EOFException", [], None),
+        ("java.lang.OutOfMemoryError", ["Java heap space"], "OutOfMemoryError"),
+        ("java.sql.SQLException", [SECRET, "08006"], "SQLSTATE 08006"),
+        ("java.sql.SQLException", [SECRET, "57P01"], "SQLSTATE 57P01"),
+        ("java.sql.SQLException", [SECRET, "22012"], None),
+        ("java.sql.SQLException", [SECRET], None),
+        (
+            SCHEDULER,
+            [f"{LOST}ExecutorLostFailure (executor 1 exited) {SECRET}"],
+            "ExecutorLostFailure",
+        ),
+        (SCHEDULER, [f"{LOST}java.net.ConnectException: Connection refused"], "ConnectException"),
+        (SCHEDULER, [f"{LOST}java.sql.SQLDataException: {SECRET}"], None),
+        (SCHEDULER, ["Job 3 cancelled because SparkContext was shut down"], "SparkException"),
+        (SCHEDULER, [SECRET], None),
+    ],
+)
+def test_what_spark_says_is_a_failure_of_the_machine_or_of_the_table(spark, kind, said, failed):
+    py4j = import_module("py4j.protocol")  # it may not be installed
+    made_of = spark.sparkContext._jvm
+    for part in kind.split("."):
+        made_of = getattr(made_of, part)
+    wrapped = spark.sparkContext._jvm.java.lang.RuntimeException(SECRET, made_of(*said))
+    with pytest.raises(HedgerowError) as caught, spark_errors("the release failed", of_table=True):
+        raise py4j.Py4JJavaError("An error occurred", wrapped)
+    expected = f"the table {OUTSIDE}" if failed is None else f"the release failed: {failed}"
+    assert str(caught.value) == expected
+    assert isinstance(caught.value, hr.errors.TableError if failed is None else MachineError)
+    assert chain(caught.value) == [caught.value]
 
 
 def test_csv_files_are_read_as_the_local_engine_reads_them(spark, tmp_path):
@@ -679,6 +869,39 @@ def test_executors_run_the_python_of_the_driver(tmp_path, python):
         assert "set PYSPARK_PYTHON to one that has Hedgerow" in said
         assert "Traceback" not in said
         assert not (tmp_path / "out").exists()
+
+
+FAILING = f"""
+import sys
+from hedgerow.spark.session import SparkEngine, collected
+with SparkEngine("local-cluster[1,1,1024]", memory="1g").session() as session:
+    try:
+        collected(session.range(9).selectExpr("CAST(CONCAT('{SECRET}', id) AS int)"), "it failed")
+    except Exception as error:
+        sys.stdout.write(str(error))
+"""
+
+
+def test_executors_of_a_session_of_ours_log_nothing_that_a_task_failed_at(tmp_path):
+    """Each writes to a file of its own, in Spark's home."""
+    import pyspark  # noqa: PLC0415 - it may not be installed
+
+    (tmp_path / "home").mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        if part.name != "work":
+            (tmp_path / "home" / part.name).symlink_to(part)
+    environ = {name: value for name, value in os.environ.items() if "SPARK" not in name}
+    environ |= {"SPARK_HOME": f"{tmp_path}/home", "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FAILING],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"the table {OUTSIDE}"
+    assert SECRET not in done.stderr
+    logs = [*(tmp_path / "home" / "work").glob("*/*/std*")]
+    assert len(logs) > 1
+    for log in logs:
+        assert SECRET not in log.read_text(), log
 
 
 def test_a_session_of_ours_tells_nobody(spark):

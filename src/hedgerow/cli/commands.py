@@ -239,8 +239,9 @@ def _released_on_spark(
     with ExitStack() as stack:
         with stage("starting Spark"):
             session = stack.enter_context(cast("SparkEngine", spec.spark).session())
-            table = spec.table.on_spark(session, made.tree)
-        progress = stack.enter_context(bar("measuring and estimating on Spark"))
+        # One line in a log, as where it ends is confidential.
+        progress = stack.enter_context(bar("reading the table, measuring and estimating on Spark"))
+        table = spec.table.on_spark(session, made.tree)
         return release_on_spark(table, made, progress=progress, **options)
 
 

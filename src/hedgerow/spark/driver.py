@@ -61,8 +61,9 @@ def release_on_spark(
         unfinished: likewise.
 
     Raises:
-        TableError: a column or code that does not fit, a count that is none.
-        PlanError, ReleaseError, MachineError: as of `release`; Spark failed; the table changed.
+        TableError: a column that is not there; a table that is damaged, is outside its limits or
+            changed while it was read.
+        PlanError, ReleaseError, MachineError: as of `release`; the cluster failed.
     """
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress, UpwardEstimate, concatenate_estimates
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
@@ -181,8 +181,8 @@ def take_parts(folder: Path, content: Path) -> None:
 RUN = "run"
 GAVE_UP = "the release failed on Spark"
 CHANGED = (
-    "the table was not the same each time it was read, so nothing is released: release a copy that "
-    "does not change"
+    "was not the same each time it was read, so nothing is released: release a copy that does not "
+    "change"
 )
 
 
@@ -243,7 +243,8 @@ class Cluster:
         """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:
-            ReleaseError: the table changed since its top was read.
+            TableError: the table changed since its top was read.
+            ReleaseError: a run of jobs left no results.
         """
         nodes, folder, subtrees = roots.nodes, self.folder, self.subtrees
         plan, tree = subtrees.plan, subtrees.plan.tree
@@ -276,7 +277,7 @@ class Cluster:
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
         if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(self.subtrees.outline, roots):
-            raise ReleaseError(CHANGED)
+            raise outside_limits("the table", CHANGED)
         tree = self.subtrees.plan.tree
         for levels in tree.chain[self.subtrees.outline.cut + 1 :]:
             slug = cuboid_slug(levels)

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import errorcode
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow import errors
-from hedgerow.errors import HedgerowError, MachineError, SpecError, reads_table
+from hedgerow.errors import HedgerowError, MachineError, SpecError, outside_limits, reads_table
 
 Frame = Any
 """A data frame of PySpark, which is imported only where it is used."""
@@ -33,6 +34,8 @@ SEALED = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "OFF",
+    # executors of their own heed this alone; extraJavaOptions stay the user's
+    "spark.executor.defaultJavaOptions": "-Dorg.apache.logging.log4j.level=OFF",
     "spark.io.encryption.enabled": "true",
     # codes in folder names (state=01) stay text
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
@@ -41,6 +44,36 @@ SEALED = {
 TASK = "hedgerow task: "
 NEEDED = ("hedgerow", "numba", "numpy", "pandas", "polars", "pyarrow", "scipy")
 """Modules that executors need; of a failure to import, these names alone are told."""
+MOST_CAUSES = 20
+SPARK_EXCEPTION = "org.apache.spark.SparkException"
+"""The class of what Spark's scheduler says, and of much else."""
+PYTHON_EXCEPTION = "org.apache.spark.api.python.PythonException"
+
+_MACHINE = re.compile(
+    r"java\.net\.(Socket\w*|Connect|NoRouteToHost|PortUnreachable|Bind|UnknownHost)Exception"
+    r"|java\.nio\.(file|channels)\.|java\.io\.(FileNotFound|InterruptedIO)Exception"
+    r"|java\.lang\.(OutOfMemoryError|NoClassDefFoundError|(ClassNotFound|Interrupted)Exception)"
+    r"|java\.util\.concurrent\.TimeoutException|javax\.net\."
+    r"|org\.apache\.hadoop\.(hdfs|ipc|net|security|fs\.s3a|fs\.UnsupportedFileSystem)"
+    r"|org\.apache\.spark\.(memory|network|rpc|shuffle|storage)\."
+)
+"""Java exceptions that no content of a table leads to, but a network, a disk or a cluster."""
+_MACHINE_STATE = re.compile("08|53|57P0[123]|58|82")
+"""SQLSTATEs of connections that are lost, servers that stop, and of memory or disks that end."""
+_ERRNO = "|".join(map(re.escape, map(os.strerror, errorcode)))
+_WORDS = {
+    "java.io.IOException": re.compile(rf"(?:error=\d+, )?({_ERRNO})\Z"),
+    SPARK_EXCEPTION: re.compile(r"(Python worker (?:exited unexpectedly|failed to connect back))"),
+}
+"""How those begin whose class does not tell: what is in parentheses quotes nothing."""
+_SCHEDULER = re.compile(r"Job (?:\d+ cancelled|aborted)|\s*Error from python worker")
+_LOST_TASK = re.compile(
+    r"[^\n]*? most recent failure: "
+    r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\)[^\n:]*: (?P<kind>[\w.$]+)"
+)
+_TASK = re.compile(
+    rf"^RuntimeError: {TASK}(\w+ at \w+\.py:\d+(?: \([A-Za-z ,/]+\))?)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,50 +144,138 @@ def _pyspark_sql() -> Any:
 
 
 @contextmanager
-def spark_errors(what: str) -> Iterator[None]:
+def spark_errors(what: str, *, of_table: bool = False) -> Iterator[None]:
     """Spark's failures as ours; its own words may quote the table and are dropped.
 
+    Args:
+        what: what failed, in words.
+        of_table: the confidential table is read here.
+
     Raises:
-        MachineError: ``what``, and Spark's name for the failure or where a task met it.
+        TableError: what a cluster or machine does not explain is the table's; see `outside_limits`.
+        MachineError: ``what``, and one word for what failed, or where a task met it.
     """
     try:
         try:
-            yield
+            with _silenced():
+                yield
         except Exception as error:
             if type(error).__module__.split(".")[0] not in {"pyspark", "py4j"}:
                 raise
-            raise MachineError(f"{what}: {_reason(error)}") from None
-    except MachineError as error:
+            causes = causes_of(error)
+            failed = failed_of_machine(causes)
+            if failed is None and of_table:
+                said = "; ".join(dict.fromkeys(cause.said for cause in causes))
+                raise outside_limits("the table", "cannot be read to its end", said) from None
+            raise MachineError(f"{what}: {failed or causes[0].name}") from None
+    except HedgerowError as error:
         error.__context__ = None  # Spark's words, which an error keeps that it was raised in
         raise
 
 
-def _reason(error: Exception) -> str:
-    message = str(error)
-    task = re.search(rf"{TASK}([^\n]*)", message)
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep PySpark from writing what an expression failed at, with its value, to standard error."""
+    logger = import_module("pyspark.logger").PySparkLogger.getLogger
+    loggers = [logger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    before = [each.disabled for each in loggers]
+    for each in loggers:
+        each.disabled = True
+    try:
+        yield
+    finally:
+        for each, disabled in zip(loggers, before, strict=True):
+            each.disabled = disabled
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """An exception of Spark's, of a database's or of Java's.
+
+    Attributes:
+        kind: its class.
+        name: Spark's name for it, such as ``PATH_NOT_FOUND``, or its class; it quotes nothing.
+        state: its SQLSTATE, if it has one.
+        said: what it says, which may quote the table.
+    """
+
+    kind: str
+    name: str
+    state: str
+    said: str
+
+
+def causes_of(error: Exception) -> list[Cause]:
+    """Return the Java exceptions behind one of PySpark's, each the cause of the one before."""
+    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    if java is None:  # PySpark's own
+        kind = type(error).__name__
+        return [Cause(kind, _asked(error, "getCondition") or kind, "", "")]
+    causes: list[Cause] = []
+    while java is not None and len(causes) < MOST_CAUSES:
+        kind = java.getClass().getName()
+        name = _asked(java, "getCondition") or kind.rpartition(".")[2]
+        state = _asked(java, "getSqlState") or _asked(java, "getSQLState")
+        causes.append(Cause(kind, name, state.strip(), _asked(java, "getMessage")))
+        java = java.getCause()
+    return causes
+
+
+def _asked(foreign: Any, question: str) -> str:
+    try:
+        return str(getattr(foreign, question)() or "")
+    except Exception:  # noqa: BLE001 - it has no such method, or whatever it does
+        return ""
+
+
+def failed_of_machine(causes: list[Cause]) -> str | None:
+    """Return what failed of a cluster or machine, in words that quote nothing; None: none did."""
+    for cause in causes:
+        if _MACHINE.match(cause.kind):
+            return cause.name
+        if _MACHINE_STATE.match(cause.state):
+            return f"SQLSTATE {cause.state}"
+        words = _WORDS.get(cause.kind) if not cause.state else None
+        said = words.match(cause.said) if words else None
+        if said:
+            return said[1]
+    last = causes[-1]
+    if "." not in last.kind:
+        return last.name
+    if last.kind == SPARK_EXCEPTION and _SCHEDULER.match(last.said):
+        return _failed_by_scheduler(last.said)
+    return _failed_in_python(last.said) if last.kind == PYTHON_EXCEPTION else None
+
+
+def _failed_by_scheduler(said: str) -> str | None:
+    """Return why a task was lost, or a job ended, in Spark's own word; None: in the table's."""
+    lost = _LOST_TASK.match(said)
+    if lost is None:
+        return _failed_in_python(said) or SPARK_EXCEPTION.rpartition(".")[2]
+    kind = lost["kind"]
+    if kind == PYTHON_EXCEPTION:
+        return _failed_in_python(said)
+    if "." in kind and kind != SPARK_EXCEPTION and not _MACHINE.match(kind):
+        return None
+    return kind.rpartition(".")[2]
+
+
+def _failed_in_python(said: str) -> str | None:
+    task = _TASK.search(said)
     if task:
         return task[1]
-    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", message)
+    missing = re.search(rf"No module named '({'|'.join(NEEDED)})\b", said)
     if missing:
         return (
             f"the Python of the executors has no {missing[1]}; "
             "set PYSPARK_PYTHON to one that has Hedgerow"
         )
-    if "PYTHON_VERSION_MISMATCH" in message:
+    if "PYTHON_VERSION_MISMATCH" in said:
         return (
             "the executors have another version of Python than the driver; "
             "set PYSPARK_PYTHON to one that is the same"
         )
-    return condition(error)
-
-
-def condition(error: Exception) -> str:
-    """Spark's name for a kind of failure, such as ``PATH_NOT_FOUND``; it quotes nothing."""
-    try:
-        named = error.getCondition()  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001 - whatever a foreign error does when it is asked
-        named = None
-    return str(named or type(error).__name__)
+    return None
 
 
 def mapped(frame: Frame, work: Callable[[Batches], Batches], schema: pa.Schema) -> Frame:
@@ -195,9 +316,10 @@ def collected(frame: Frame, what: str) -> pa.Table:
 
     Raises:
         HedgerowError: the first fault, in the order of the alphabet.
-        MachineError: Spark failed.
+        TableError: the table cannot be read to its end.
+        MachineError: the cluster or the machine failed.
     """
-    with spark_errors(what):
+    with spark_errors(what, of_table=True):
         table = frame.toArrow()
     faults = sorted(fault for fault in table["fault"].to_pylist() if fault)
     if faults:

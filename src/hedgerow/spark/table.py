@@ -18,12 +18,13 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow.distribution.bins import NumericColumn, binned
-from hedgerow.errors import HedgerowError, TableError, outside_limits, reads_table
+from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.spark.session import (
     FAULT,
     Batches,
     Frame,
-    condition,
+    causes_of,
+    failed_of_machine,
     mapped,
     spark_errors,
 )
@@ -262,24 +263,38 @@ def table_errors(what: str) -> Iterator[None]:
     """Spark's refusals of a source as ours.
 
     Raises:
-        TableError: Spark's analysis says no.
-        MachineError: Spark failed.
+        TableError: Spark's analysis, or a database that the query is compiled in, says no; or what
+            was read of the table is damaged.
+        MachineError: the cluster or the machine failed.
     """
     reasons = {
         "PATH_NOT_FOUND": "does not exist; check its path",
         "TABLE_OR_VIEW_NOT_FOUND": "does not exist; check its name",
-        "UNABLE_TO_INFER_SCHEMA": "holds no Parquet file",
     }
-    try:
-        with spark_errors(f"{what} cannot be read"):
-            try:
-                yield
-            except Exception as error:
-                if type(error).__name__ not in {"AnalysisException", "ParseException"}:
-                    raise
-                named = condition(error)
-                failure = TableError(f"{what} {reasons.get(named, f'cannot be read: {named}')}")
-                raise failure from None
-    except HedgerowError as error:
-        error.__context__ = None  # Spark's words
-        raise
+    with spark_errors(f"{what} cannot be read", of_table=True):
+        try:
+            yield
+        except Exception as error:
+            named = _not_understood(error)
+            if named is None:
+                raise
+            failure = TableError(f"{what} {reasons.get(named, f'cannot be read: {named}')}")
+            raise failure from None
+
+
+def _not_understood(error: Exception) -> str | None:
+    """Return in a word what Spark or a database says no to, whatever the records are; else None.
+
+    An SQLSTATE that begins with 42 is of a text that is compiled, one with 28 of a login.
+    """
+    causes = causes_of(error)
+    named = causes[0].name
+    if (
+        failed_of_machine(causes) or named == "UNABLE_TO_INFER_SCHEMA"
+    ):  # a file may be cut to 0 bytes
+        return None
+    if any(cause.state.startswith(("28", "42")) for cause in causes):
+        return named
+    analysed = type(error).__name__ in {"AnalysisException", "ParseException"}
+    ran = named.startswith("FAILED_JDBC") and named != "FAILED_JDBC.CONNECTION"
+    return named if analysed and not ran else None
