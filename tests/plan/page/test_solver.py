@@ -1,4 +1,4 @@
-"""The planning page's own arithmetic against plans that are made: 1,000 random points."""
+"""The planning page's own arithmetic against plans that are made at random points."""
 
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ import pytest
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cuboids import All, Survivors
+from hedgerow.plan.cuboids import All, Invariant, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.points import divisions, points_of
@@ -21,7 +21,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.plan.page.javascript import run
 
-WITHIN = 0.005
+WITHIN = 0.0005
 ALL_POINTS = """
 const { solver, points } = given;
 return points.map(([shares, whole]) => variancesOf(solver, { shares }, whole).map(Math.sqrt));
@@ -47,6 +47,8 @@ def ages():
 CHAIN = Tree([uneven("place")])
 PAIR = Tree([uneven("home", seed=3), uneven("work", regions=3, seed=4)], ["home", "work"])
 SQUARE = Tree([uneven("home"), ages()])
+ROOMS = Ranges.equal_width("rooms", 0, 4, 4).axis([2, 2])
+CUBE = Tree([uneven("home", regions=2), ages(), ROOMS])
 REPLACE = Replace(contributions=1)
 KINDS = {
     "survivors": (CHAIN, Chain(), Survivors(), AddRemove(), DiscreteGaussian),
@@ -58,9 +60,16 @@ KINDS = {
     "cube": (SQUARE, Cube(), All(), AddRemove(), DiscreteGaussian),
     "cube of pairs, total public": (PAIR, Cube(), All(), REPLACE, DiscreteGaussian),
     "cube by Laplace": (SQUARE, Cube(), All(), AddRemove(), DiscreteLaplace),
+    "cube by Laplace, total public": (SQUARE, Cube(), All(), REPLACE, DiscreteLaplace),
+    "cube by Laplace, districts public": (PAIR, Cube(), All(), REPLACE, DiscreteLaplace,
+                                          Invariant("home", "district")),
+    "cube of three axes, regions public": (CUBE, Cube(), All(), REPLACE, DiscreteGaussian,
+                                           Invariant("home", "region")),
+    "cube of one axis, regions public": (CHAIN, Cube(), All(), REPLACE, DiscreteLaplace,
+                                         Invariant("place", "region")),
     "cube of one axis, total public": (CHAIN, Cube(), All(), REPLACE, DiscreteGaussian),
-}
-POINTS = 100  # of each kind: 1,000 in all
+}  # fmt: skip
+POINTS = 100  # of each kind
 
 
 def random_shares(drawn, number):
@@ -70,11 +79,12 @@ def random_shares(drawn, number):
 
 
 def a_plan(kind, shares, whole):
-    tree, workload, measure, neighbours, mechanism = KINDS[kind]
+    tree, workload, measure, neighbours, mechanism, *invariants = KINDS[kind]
     budget = Rho(whole) if mechanism is DiscreteGaussian else Epsilon(whole)
     return make_plan(
         tree, budget=budget, workload=workload, measure=measure, neighbours=neighbours,
         mechanism=mechanism, allocation=None if shares is None else Shares(shares),
+        invariants=invariants,
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from, and computes them (`solver.js`):
 - *combined*: a chain under least squares. The two passes of `hedgerow.estimate.tree.passes` go over
   the distinct subtrees of each depth; sums over nodes that are alike are exact.
 - *cube*: every combination of levels with shares that are a product over the axes: each axis is a
-  chain of its own, and a cuboid's mean variance is a product (`hedgerow.estimate.cube.variances`).
+  chain of its own, and a cuboid's mean variance is the sum over all cuboids' noise of products of
+  what each axis's levels have in it (`hedgerow.estimate.cube.variances`), whatever noise it is.
 - *fixed*: everything else. The shares stay as they are, and the variances of `forecast` are
   carried at some budgets: times ρ (or ε²) they hardly change, so that a line between two is near.
 
