@@ -13,7 +13,7 @@ from hedgerow.plan.cuboids import All, Invariant, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.points import divisions, points_of
-from hedgerow.plan.page.solver import shares_for, solver_of
+from hedgerow.plan.page.solver import NARROWEST, WIDEST, shares_for, solver_of
 from hedgerow.plan.workload import Chain, Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
@@ -109,6 +109,19 @@ def test_figures_of_the_page_are_those_of_plans_at_random_points(kind):
     found = run(["solver.js"], ALL_POINTS, {"solver": solver, "points": given})
     for plan, errors in zip(plans, found, strict=True):
         assert errors == pytest.approx(forecast(plan)["rmse"].to_list(), rel=WITHIN, abs=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [DiscreteGaussian, DiscreteLaplace])
+def test_variances_of_noise_are_the_true_ones_between_those_of_the_table(mechanism):
+    price, drawn = mechanism.price, np.random.default_rng(29)
+    nominal = np.exp(drawn.uniform(np.log(NARROWEST), np.log(10 * WIDEST), 200))
+    bought = (float(price.variance) / nominal) ** (1 / price.power)
+    budget = Rho(1) if mechanism is DiscreteGaussian else Epsilon(1)
+    chain = solver_of(make_plan(CHAIN, budget=budget, mechanism=mechanism))
+    code = "return given.bought.map((precision) => trueVariance(given.solver, precision));"
+    found = run(["solver.js"], code, {"solver": chain, "bought": bought.tolist()})
+    exact = [mechanism.with_precision(Fraction(p)).noise_variance for p in bought]
+    assert found == pytest.approx(exact, rel=3e-5)
 
 
 NAMED = ["home.town", "work.town", "home.district × work.district", "home.town × work.town"]

@@ -152,8 +152,8 @@ function meanCoefficients(chain, own, exact) {
     const first = Float64Array.of(1);
     let here = { whole: z[0], crossed: z[0], told: z[0], within: first, reached: first };
     for (let t = 0; ; t++) {
-      [here.whole, here.crossed, here.told].forEach((sums, i) => {
-        means[i][t][level] = meanOf(sums, chain[t]);
+      [here.whole, here.crossed, here.told].forEach((one, i) => {
+        means[i][t][level] = meanOf(one, chain[t]);
       });
       if (t === last) return;
       const above = here, nodes = chain[t].nodes;
