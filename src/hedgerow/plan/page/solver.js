@@ -190,10 +190,8 @@ function cuboidShares(solver, byAxis) {
 
 // By the sum over the cuboids' noise of hedgerow.estimate.cube.variances, whatever noise it is.
 function cubeVariances(solver, byAxis, whole) {
-  const weights = byAxis.map((levels, axis) => levels.map((share, k) => {
-    if (share > 0) return (share / levels[levels.length - 1]) ** -solver.price.power;
-    return solver.known[axis][k] ? 1 : Infinity;
-  }));
+  const weights = byAxis.map((levels) =>
+    levels.map((share) => (share / levels[levels.length - 1]) ** -solver.price.power));
   const at = (cuboid) => cuboid.reduce((place, level, a) => place * weights[a].length + level, 0);
   const noise = new Float64Array(productOf(weights.map((levels) => levels.length)));
   const own = ownVariances(solver, cuboidShares(solver, byAxis), whole);

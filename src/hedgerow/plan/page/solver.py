@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import at_level
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
 from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -183,18 +182,11 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
     axes = [level_shapes(axis.child_start) for axis in cube.shape.axes]
     if sum(len(level.child) for axis in axes for level in axis) > MOST_WORK:
         return None
-    known = cube.shape.within(cube.public)
-    finest = cube.shape.finest
     return {
         "kind": "cube",
         "axes": [_levels(axis) for axis in axes],
         "cuboids": [list(cube.shape.given(levels)) for levels in plan.levels],
         "exact": None if cube.public is None else list(cube.public),
-        # A level that is public even beside the leaves is never measured.
-        "known": [
-            [at_level(finest, axis, k) in known for k in range(own.depth + 1)]
-            for axis, own in enumerate(cube.shape.axes)
-        ],
     }
 
 
