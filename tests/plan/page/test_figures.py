@@ -44,7 +44,7 @@ return asked.map(([k, shares, value]) => {
     ...powerOf(compositionOf(solver, own)(bought.most)) };
 });
 """
-ABOVE, ABOVE_BOUND, BELOW_ERRORS = 0.01, 0.09, 0.005
+ABOVE, ABOVE_BOUND, BELOW_ERRORS = 0.01, 0.09, 0.0005
 """By which part of itself a figure may be above the plan's; one that is said to be a bound; and
 below it an error."""
 
@@ -182,6 +182,7 @@ def test_every_figure_of_the_page_is_that_of_the_plan_or_a_little_above(place):
         parts = 1 - shown[near] / errors[near]
         _note_errors(name, parts)
         assert parts.max(initial=0) <= BELOW_ERRORS, "errors are no less"
+        assert parts.min(initial=0) >= -ABOVE, "errors are hardly more"
 
 
 def _power(promise, near):

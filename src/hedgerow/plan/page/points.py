@@ -42,7 +42,7 @@ plan's own is not one of these, from half or to twice it."""
 USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "4")}
 SAFE = 1 - 2e-4
 """What a ρ that is not certified is multiplied by."""
-MOST_FORECASTS, NEAR = 60, 0.003
+MOST_FORECASTS, NEAR = 60, 0.0005
 """Of a division whose variances are carried: at how many budgets, and what a line may miss of a
 standard error half-way between two of them before there is another."""
 
@@ -328,15 +328,14 @@ def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
     power = plan.mechanism.price.power
     kind = Rho if plan.mechanism.price.norm == 2 else Epsilon
 
-    def at(x: float) -> Float64:
-        budget = kind(Fraction(math.exp(x)).limit_denominator(10**12))
+    def at(whole: float) -> Float64:
+        budget = kind(Fraction(whole).limit_denominator(10**12))
         made = replace(plan, budget=budget, inverse_two_rho=None)
         errors = forecast(made)["rmse"].cast(pl.Float64).fill_null(np.nan).to_numpy()
         return np.asarray(errors**2 * float(value_of(budget)) ** power)
 
-    ends = math.log(low), math.log(high)
-    found = {x: at(x) for x in ends}
-    open_stretches = [ends]
+    found = {whole: at(whole) for whole in (low, high)}
+    open_stretches = [(low, high)]
     while open_stretches and len(found) < MOST_FORECASTS:
         first, last = open_stretches.pop(0)
         middle = (first + last) / 2
@@ -346,9 +345,10 @@ def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
         if np.nanmax(np.where(found[middle] > 0, misses, 0.0)) > NEAR:
             open_stretches += [(first, middle), (middle, last)]
     return {
-        "wholes": [math.exp(x) for x in sorted(found)],
+        "wholes": sorted(found),
         "variances": [
-            [None if math.isnan(v) else float(f"{v:.7g}") for v in found[x]] for x in sorted(found)
+            [None if math.isnan(v) else float(f"{v:.7g}") for v in found[whole]]
+            for whole in sorted(found)
         ],
     }
 

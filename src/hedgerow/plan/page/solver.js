@@ -19,13 +19,14 @@ function precisions({ changes }, shares, whole) {
 
 const nominalVariance = ({ price }, precision) => price.variance / precision ** price.power;
 
-// The true variance of discrete noise, between two of a table by a line in logarithms.
+// The true variance of discrete noise: by a parabola in logarithms through the nearest of a table.
 function trueVariance(solver, precision) {
   const { first, step, log_variances: table } = solver.noise;
   const at = (Math.log(precision) - first) / step;
   if (at <= 0) return nominalVariance(solver, precision);
-  const i = Math.min(Math.floor(at), table.length - 2);
-  return Math.exp(table[i] + (at - i) * (table[i + 1] - table[i]));
+  const i = Math.min(Math.max(Math.round(at), 1), table.length - 2), part = at - i;
+  const [before, here, after] = table.slice(i - 1, i + 2);
+  return Math.exp(here + part * ((after - before) / 2 + part * (after - 2 * here + before) / 2));
 }
 
 // For each row the variance of one noisy count: 0 where public, infinite where not measured.
@@ -88,41 +89,93 @@ function pairs({ start, child, times, lower, before, after }, visit) {
   }
 }
 
-// Least squares along a chain: mean variances, and the part of them that the true counts of one
-// depth would explain (where `exact` is one).
-function alongChain(chain, own, exact = null) {
+// What each distinct node's own subtree says of it has the variance u, and its children's sum that
+// of S: down to the last depth that is measured, below which S is infinite.
+function fromBelow(chain, own) {
   let last = chain.length - 1;
   while (last > 0 && own[last] === Infinity) last--;
   const up = [], family = [];
-  up[last] = new Float64Array(chain[last].nodes.length).fill(own[last]);
+  family[last] = new Float64Array(chain[last].nodes.length).fill(Infinity);
+  up[last] = family[last].map(() => own[last]);
   for (let t = last - 1; t >= 0; t--) {
-    const sum = new Float64Array(chain[t].nodes.length), below = up[t + 1];
-    pairs(chain[t].below, (parent, child, times) => { sum[parent] += times * below[child]; });
-    family[t] = sum;
-    up[t] = sum.map((s) => 1 / (1 / own[t] + 1 / s));
+    family[t] = sumsOfFamilies(chain[t], up[t + 1]);
+    up[t] = family[t].map((s) => 1 / (1 / own[t] + 1 / s));
   }
-  const means = [], explained = [];
-  let final = up[0].slice(), told = exact === 0 ? final : null;
-  const mean = (sums, t) => sums.reduce((a, b) => a + b, 0) / chain[t].size;
-  for (let t = 0; ; t++) {
-    means[t] = mean(final, t);
-    if (exact !== null) explained[t] = t <= exact ? means[t] : mean(told, t);
-    if (t === last) break;
-    const here = final, above = told, sum = family[t], below = up[t + 1], nodes = chain[t].nodes;
+  return { up, family, last };
+}
+
+function sumsOfFamilies({ nodes, below }, ofChildren) {
+  const sums = new Float64Array(nodes.length);
+  pairs(below, (parent, child, times) => { sums[parent] += times * ofChildren[child]; });
+  return sums;
+}
+
+// Of sums over the nodes that are alike, one each distinct node of a depth.
+const meanOf = (sums, { size }) => sums.reduce((a, b) => a + b, 0) / size;
+
+// Mean variances by least squares along a chain.
+function alongChain(chain, own) {
+  const { up, family, last } = fromBelow(chain, own);
+  let final = up[0].slice();
+  const means = [meanOf(final, chain[0])];
+  for (let t = 0; t < last; t++) {
+    const here = final, sum = family[t], below = up[t + 1], nodes = chain[t].nodes;
     final = new Float64Array(chain[t + 1].nodes.length);
-    if (above) told = new Float64Array(final.length);
     pairs(chain[t].below, (parent, child, times) => {
       if (!(sum[parent] > 0)) return;
       const q = below[child] / sum[parent];
       final[child] += times * (nodes[parent] * below[child] * (1 - q) + q * q * here[parent]);
-      if (above) told[child] += times * q * q * above[parent];
     });
-    if (t + 1 === exact) told = final;
+    means.push(meanOf(final, chain[t + 1]));
   }
   for (let t = last + 1; t < chain.length; t++) {
     means[t] = chain[t - 1].below.single ? means[t - 1] : Infinity;
   }
-  return { means, explained };
+  return means;
+}
+
+// Along one axis of a cube the means of τ, as hedgerow.estimate.cube.coefficients has it, by the
+// level of an estimate and by that of the noise: of estimates, of these beside what the counts of
+// level `exact` explain of them, and of that alone.
+function meanCoefficients(chain, own, exact) {
+  const { up, family, last } = fromBelow(chain, own);
+  const means = [[], [], []].map(() => own.map(() => []));
+  own.forEach((variance, level) => {
+    const z = [], sums = [];
+    for (let t = last; t >= 0; t--) {
+      sums[t] = t < last ? sumsOfFamilies(chain[t], z[t + 1]) : new Float64Array(up[t].length);
+      z[t] = sums[t].map((sum, i) => (t === level ? (up[t][i] / variance) ** 2 : 0)
+        + (up[t][i] / family[t][i]) ** 2 * sum);
+    }
+    // Sums over nodes that are alike, as all is linear in them: of each τ, of the coefficient of a
+    // node's z in its own y, and of that in what the exact counts explain it by.
+    const first = Float64Array.of(1);
+    let here = { whole: z[0], crossed: z[0], told: z[0], within: first, reached: first };
+    for (let t = 0; ; t++) {
+      [here.whole, here.crossed, here.told].forEach((one, i) => {
+        means[i][t][level] = meanOf(one, chain[t]);
+      });
+      if (t === last) return;
+      const above = here, nodes = chain[t].nodes;
+      here = {};
+      for (const name of Object.keys(above)) here[name] = new Float64Array(up[t + 1].length);
+      pairs(chain[t].below, (p, c, times) => {
+        const q = up[t + 1][c] / family[t][p], h = up[t][p] / family[t][p], sum = sums[t][p];
+        const lost = nodes[p] - h * above.within[p], reached = h * above.reached[p];
+        here.whole[c] += times * (z[t + 1][c] * (nodes[p] - 2 * q * lost)
+          + q * q * (above.whole[p] + (2 * lost - nodes[p]) * sum));
+        here.within[c] += times * (nodes[p] - q * lost);
+        here.crossed[c] += times * q * (reached * (z[t + 1][c] - q * sum) + q * above.crossed[p]);
+        here.told[c] += times * q * q * above.told[p];
+        here.reached[c] += times * q * reached;
+      });
+      if (t < exact) {
+        here.crossed = here.told = here.whole;
+        here.reached = here.within;
+      }
+    }
+  });
+  return means;
 }
 
 const productOf = (numbers) => numbers.reduce((a, b) => a * b, 1);
@@ -135,73 +188,37 @@ function cuboidShares(solver, byAxis) {
   return each.map((share) => share / total);
 }
 
+// By the sum over the cuboids' noise of hedgerow.estimate.cube.variances, whatever noise it is.
 function cubeVariances(solver, byAxis, whole) {
-  const shares = cuboidShares(solver, byAxis);
-  const bought = precisions(solver, shares, whole);
-  const leaves = bought[bought.length - 1];
-  const { power } = solver.price;
-  const own = byAxis.map((levels, axis) => levels.map((share, k) => {
-    const unit = axis === 0 ? nominalVariance(solver, leaves) : 1;
-    if (share > 0) return unit * (share / levels[levels.length - 1]) ** -power;
-    return solver.known[axis][k] ? unit : Infinity;
-  }));
-  const of = (axis, variances) =>
-    alongChain(solver.chains[axis], variances, solver.exact ? solver.exact[axis] : null);
-  const found = own.map((variances, axis) => of(axis, variances));
-  const open = solver.cuboids.map((cuboid) => productOf(cuboid.map((k, a) => found[a].means[k])));
-  const nominal = open.map((variance, row) => (solver.exact === null ? variance
-    : variance - productOf(solver.cuboids[row].map((k, a) => found[a].explained[k]))));
-  const product = (i) => nominalVariance(solver, leaves) * (shares[shares.length - 1] / shares[i]) ** power;
-  const ratios = trueRatios(solver, bought, product);
-  if (ratios !== null) {
-    const slopes = own.map((variances, axis) => logSlopes(variances, (v) => of(axis, v).means));
-    solver.cuboids.forEach((cuboid, row) => {
-      let ratio = 0, sum = 0;
-      solver.measurable.forEach((measured, i) => {
-        const weight = productOf(solver.cuboids[measured].map((j, a) => slopes[a][cuboid[a]][j]));
-        if (weight > 0 && bought[i] > 0) { ratio += weight * ratios[i]; sum += weight; }
-      });
-      if (sum > 0) nominal[row] *= ratio / sum;
-    });
-  }
-  for (const row of solver.public) nominal[row] = 0;
-  return nominal.map((variance) => Math.max(variance, 0));
+  const weights = byAxis.map((levels) =>
+    levels.map((share) => (share / levels[levels.length - 1]) ** -solver.price.power));
+  const at = (cuboid) => cuboid.reduce((place, level, a) => place * weights[a].length + level, 0);
+  const noise = new Float64Array(productOf(weights.map((levels) => levels.length)));
+  const own = ownVariances(solver, cuboidShares(solver, byAxis), whole);
+  own.forEach((v, row) => { if (v < Infinity) noise[at(solver.cuboids[row])] = v; });
+  const parts = weights.map((levels, a) =>
+    meanCoefficients(solver.chains[a], levels, solver.exact ? solver.exact[a] : 0));
+  const signs = solver.exact ? [1, -2, 1] : [1];
+  const terms = signs.map((_s, i) => parts.reduce((table, means) => turned(table, means[i]), noise));
+  return solver.cuboids.map((cuboid) =>
+    Math.max(0, signs.reduce((sum, sign, i) => sum + sign * terms[i][at(cuboid)], 0)));
 }
 
-// True variances beside those of a product of wide noise, of which one unit changes each cuboid as
-// much; null where they are the same.
-function trueRatios(solver, bought, product) {
-  const ratios = bought.map((p, i) => (p > 0 ? trueVariance(solver, p) / product(i) : 1));
-  return ratios.every((ratio) => Math.abs(ratio - 1) < 1e-6) ? null : ratios;
+// A table whose first axis goes through a matrix, and becomes the last.
+function turned(table, matrix) {
+  const rest = table.length / matrix.length;
+  return table.map((_v, place) => matrix[place % matrix.length].reduce(
+    (sum, weight, j) => sum + weight * table[j * rest + Math.floor(place / matrix.length)], 0));
 }
 
-// ∂ mean_k / ∂ ln v_j as a share of mean_k: what the noise of level j has in an estimate's variance,
-// as estimates are least squares.
-function logSlopes(variances, meansOf) {
-  const step = 1e-5;
-  const base = meansOf(variances);
-  const slopes = base.map(() => []);
-  variances.forEach((v, j) => {
-    const moved = (factor) => meansOf(variances.map((w, i) => (i === j ? w * factor : w)));
-    const [high, low] = v === Infinity ? [base, base] : [moved(1 + step), moved(1 - step)];
-    base.forEach((mean, k) => { slopes[k][j] = Math.max(0, (high[k] - low[k]) / (2 * step * mean)); });
-  });
-  return slopes;
-}
-
-// Variances at some budgets, times budget^power, joined by lines in the logarithm of the budget.
+// Variances at some budgets, times budget^power, joined by lines.
 function tabledVariances(solver, { wholes, variances }, whole) {
   const { power } = solver.price;
-  const logs = wholes.map(Math.log), x = Math.log(whole);
   let i = 0;
-  while (i < logs.length - 2 && x > logs[i + 1]) i++;
-  const part = logs.length < 2 ? 0
-    : Math.min(1, Math.max(0, (x - logs[i]) / (logs[i + 1] - logs[i])));
-  return variances[i].map((first, row) => {
-    if (first === null) return Infinity;
-    const next = logs.length < 2 ? first : variances[i + 1][row];
-    return (first + part * (next - first)) / whole ** power;
-  });
+  while (i < wholes.length - 2 && whole > wholes[i + 1]) i++;
+  const part = Math.min(1, Math.max(0, (whole - wholes[i]) / (wholes[i + 1] - wholes[i])));
+  return variances[i].map((first, row) => (first === null ? Infinity
+    : (first + part * (variances[i + 1][row] - first)) / whole ** power));
 }
 
 // The mean variance of each row (records²): infinite where nothing tells of it.
@@ -214,7 +231,7 @@ function variancesOf(solver, allocation, whole) {
   const own = ownVariances(solver, allocation.shares, whole);
   if (solver.kind === "combined") {
     solver.chain ??= chainOf(solver.axes, solver.steps);
-    return alongChain(solver.chain, own).means;
+    return alongChain(solver.chain, own);
   }
   return solver.matrix.map((row) => row.reduce((sum, m, s) => (m > 0 ? sum + m * own[s] : sum), 0));
 }

@@ -8,7 +8,8 @@ from, and computes them (`solver.js`):
 - *combined*: a chain under least squares. The two passes of `hedgerow.estimate.tree.passes` go over
   the distinct subtrees of each depth; sums over nodes that are alike are exact.
 - *cube*: every combination of levels with shares that are a product over the axes: each axis is a
-  chain of its own, and a cuboid's mean variance is a product (`hedgerow.estimate.cube.variances`).
+  chain of its own, and a cuboid's mean variance is the sum over all cuboids' noise of products of
+  what each axis's levels have in it (`hedgerow.estimate.cube.variances`), whatever noise it is.
 - *fixed*: everything else. The shares stay as they are, and the variances of `forecast` are
   carried at some budgets: times ρ (or ε²) they hardly change, so that a line between two is near.
 
@@ -24,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import at_level
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
 from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -182,18 +182,11 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
     axes = [level_shapes(axis.child_start) for axis in cube.shape.axes]
     if sum(len(level.child) for axis in axes for level in axis) > MOST_WORK:
         return None
-    known = cube.shape.within(cube.public)
-    finest = cube.shape.finest
     return {
         "kind": "cube",
         "axes": [_levels(axis) for axis in axes],
         "cuboids": [list(cube.shape.given(levels)) for levels in plan.levels],
         "exact": None if cube.public is None else list(cube.public),
-        # A level that is public even beside the leaves is never measured.
-        "known": [
-            [at_level(finest, axis, k) in known for k in range(own.depth + 1)]
-            for axis, own in enumerate(cube.shape.axes)
-        ],
     }
 
 
