@@ -100,7 +100,7 @@ def test_nothing_is_compared_where_there_is_no_terminal(run, file, monkeypatch):
     def compared(*_):
         raise AssertionError
 
-    monkeypatch.setattr(commands, "like_the_table", compared)
+    monkeypatch.setattr(commands, "copies_of_the_table", compared)
     assert run("release", file)[0] == 0
 
 

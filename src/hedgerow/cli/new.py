@@ -137,11 +137,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
     if many is not None:
-        stdout.print(f"  {escape(many)}: a number of records? Add --count {escape(many)}")
+        stdout.print(
+            f"  {escape(many)}: a number of records? Set count = {escape(toml(many))} in [table]"
+        )
     if who is not None:
         stdout.print(
-            f"  {escape(who)}: is each of them protected, with all its rows? Add --unit "
-            f"{escape(who)} --contributions N; as it is, each row is protected by itself"
+            f"  {escape(who)}: one person, or other unit, in several rows? To protect each with "
+            f"all its rows, set unit = {escape(toml(who))} in [table] and contributions in "
+            f"[privacy] (or run this again with --unit {escape(who)} --contributions N and another "
+            f"file name); without, each row is protected by itself"
         )
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
@@ -158,7 +162,7 @@ def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None
     if count is not None and unit is not None:
         raise SpecError("--unit needs a table with one row a record; leave --count out")
     if file.exists() or file.is_symlink():
-        raise SpecError(f"{str(file)!r} exists already; name another file")
+        raise SpecError(f"{str(file)!r} exists already; name another file, or remove it")
     if not file.parent.is_dir():
         raise SpecError(f"{str(file)!r}: the directory does not exist; create it")
     check_outside(file, "the file")
