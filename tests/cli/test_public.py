@@ -126,4 +126,4 @@ def test_what_cannot_be_compared_is_said(run, file, command):
     monkey = ["--expect-plan", "0" * 64] if command == "release" else []
     code, _, err = run(command, file, *monkey)
     assert code == (2 if monkey else 0)
-    assert "it was not checked that no public file of this release" in " ".join(err.split())
+    assert "nothing checked whether a public file of this release" in " ".join(err.split())

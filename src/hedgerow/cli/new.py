@@ -137,16 +137,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
     if many is not None:
-        stdout.print(
-            f"  {escape(many)}: a number of records? Set count = {escape(toml(many))} in [table]"
-        )
+        stdout.print(escape(f"  {many}: a number of records? Set count = {toml(many)} in [table]"))
     if who is not None:
-        stdout.print(
-            f"  {escape(who)}: one person, or other unit, in several rows? To protect each with "
-            f"all its rows, set unit = {escape(toml(who))} in [table] and contributions in "
-            f"[privacy] (or run this again with --unit {escape(who)} --contributions N and another "
-            f"file name); without, each row is protected by itself"
+        question = (
+            f"  {who}: one person, or other unit, in several rows? To protect each with all its "
+            f"rows, set unit = {toml(who)} in [table] and contributions in [privacy] (or run this "
+            f"again with --unit {who} --contributions N and another file name); without, each row "
+            f"is protected by itself"
         )
+        stdout.print(escape(question))
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
