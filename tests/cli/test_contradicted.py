@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
+import hedgerow as hr
 from hedgerow import read_release
 from tests.release.contradictions import counts_of, made, mostly_lost, small_group, uneven
 
