@@ -197,10 +197,11 @@ def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
     wider = [(c, r) for c, r in given if r.of_counts > WIDEST and r.least]
     least = min(row.covered[0] for _, row in given)
     first = (
-        f"Of {len(given)} classes of size {len(given) - len(short)} are covered by at least "
-        f"{LEAST:.0%} (within {STANDARD_ERRORS} standard errors); the least is {least:.1%}. In "
-        f"{len(wide)} the mean width is above {WIDEST} times that of intervals that just hold 95 % "
-        f"around the estimates, and in {len(wider)} (true sums above 0) around the counts."
+        f"{len(given) - len(short)} of {len(given)} classes are covered by at least {LEAST:.0%} "
+        f"(within {STANDARD_ERRORS} standard errors); the least has {least:.1%}. In {len(wide)} "
+        f"classes intervals are on average more than {WIDEST} times as wide as those that just "
+        f"hold 95 % around the estimates, and in {len(wider)} (true sums above 0) as those around "
+        f"the counts."
     )
     kept = sum(row.sums * (1 - row.unlisted) for _, row in rows)
     lost = sum(row.sums * (1 - row.unlisted) * row.without for _, row in rows)
@@ -253,9 +254,9 @@ they are too high or too low in a sum is not known from the release, so no inter
 them. To leave out wide intervals would not help: which sums look small is noise's doing, too, and
 among those that are left intervals would hold less often.
 
-Before, releases of the release were simulated: of the sums by province or district of origin, at
-ε = 1 by `euclidean`, these intervals held 91 % (Italy, 20 releases; stated error 87, realised 101)
-and 81 % (UK, 8 releases; 211 and 311).
+Earlier versions simulated new releases from the released counts: of the sums by province or
+district of origin, at ε = 1 by `euclidean`, these intervals held 91 % (Italy, 20 releases; stated
+error 87, realised 101) and 81 % (UK, 8 releases; 211 and 311).
 
 {verdict}
 

@@ -21,8 +21,8 @@ LONGEST_WORD, LONGEST_SENTENCE = 200, 2_000
 and a path has to be there whole."""
 
 OUTSIDE = (
-    "is damaged or outside its declared limits; what is wrong is confidential: it is shown on a "
-    "terminal alone (in Python it is the error's attribute confidential)"
+    "is damaged or outside its declared limits; what is wrong is confidential: the command shows "
+    "it when it is run on a terminal (in Python it is the error's attribute confidential)"
 )
 
 _SCHEMES = "jdbc odbc postgresql postgres mysql mariadb mssql sqlserver oracle db2 snowflake"

@@ -97,8 +97,8 @@ def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -
         if isfinite(value) and Fraction(value) == Fraction(printed):
             return Fraction(value)
         raise error(
-            f"{subject} must be exact, and the binary float {printed} is not what it prints; write "
-            f'it as text: "{printed}"'
+            f"{subject} must be exact, and the float {printed} is only near {printed}; write it as "
+            f'text: "{printed}"'
         )
     if isinstance(value, bool) or not isinstance(value, Integral | Fraction | Decimal | str):
         raise error(

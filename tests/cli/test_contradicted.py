@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
+import hedgerow as hr
 from hedgerow import read_release
 from tests.release.contradictions import counts_of, made, mostly_lost, small_group, uneven
 
@@ -44,7 +46,7 @@ def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
         why = f"yes: {abs(apart):,.1f} standard errors {way}"
         assert row.get("contradicted") == (why if known["contradicted"] else None)
         assert [row["low"], row["high"]] == [f"{known['low']:,}", f"{known['high']:,}"]
-    assert "standard_error is that of estimate, and low and high are around it." in said
+    assert "standard_error is the error of estimate, and low to high an interval around it." in said
     number = wanted["contradicted"].sum()
     assert number >= 1
     outside = wanted.filter((pl.col("count") < pl.col("low")) | (pl.col("count") > pl.col("high")))
@@ -88,6 +90,14 @@ def test_sums_of_survivors_say_how_many_have_no_interval(run, tmp_path):
     assert "4 of 4 counts are left out" in said
     code, _, err = run("table", tmp_path / "out", "--by", "d=level1")
     assert (code, "neither estimate" in err) == (0, False)
+
+
+def test_sums_that_a_model_has_a_part_in_are_said_to_be_approximate(run, tmp_path):
+    made(counts_of(np.full((40, 3), 5000)), measure=hr.Survivors()).write(tmp_path / "out")
+    for by, has_a_model in (("group=level1", True), ("geo=level1", False)):
+        code, said, _ = run("table", tmp_path / "out", "--by", by)
+        assert code == 0
+        assert ("These intervals are approximate" in " ".join(said.split())) == has_a_model
 
 
 def test_funds_show_estimates_mark_the_areas_and_warn(run, towns):

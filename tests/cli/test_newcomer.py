@@ -76,14 +76,15 @@ def test_what_bounding_keeps_is_told_on_a_terminal_and_in_no_log_or_file(run, vi
     out.rename(visits.parent / "first")
     code, said, err = run("release", visits)
     assert code == 0
-    assert "at most 2 contributions a unit" in err
+    assert "of each unit at most 2 records are kept, any others left out" in err
+    assert "hedgerow compare shows it" in err
     assert "of 5 records" not in said + err
 
 
 def test_nothing_is_told_of_bounding_where_there_is_none(run, visits):
     edit(visits, 'unit   = "Patient"', "")
     edit(visits, "contributions = 2", "")
-    assert "contributions a unit" not in run("release", visits)[2]
+    assert "of each unit" not in run("release", visits)[2]
     assert "kept" not in run("compare", visits)[1]
 
 

@@ -180,7 +180,7 @@ def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
 
 
 PROMISING = re.compile(
-    r"looks almost the same|satisfies|notices|noticed at most|misses at least|"
+    r"looks almost the same|satisfies|notices|noticed in at most|misses at least|"
     r"est presque la même|satisfait|remarque|remarquée|manque au moins"
 )
 RESTRICTED = re.compile(
@@ -269,7 +269,9 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
     account = run("account", out)[1]
     report = (out / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     for shown in (planned, account, report):
-        figures = re.findall(r"(?:notices it|noticed|notices) at most ([\d.]+) %", shown)
+        figures = re.findall(
+            r"(?:notices|notices a true difference in|noticed in) at most ([\d.]+) %", shown
+        )
         assert figures, shown
         assert set(figures) == {told}
     if delta is not None:

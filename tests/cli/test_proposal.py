@@ -351,7 +351,7 @@ def test_a_header_may_have_a_name_that_is_a_code_too(proposed, here):
 def test_a_count_that_was_not_named_is_pointed_out(proposed, here):
     write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
     _, out, _ = proposed("town,Observation", "--list", "places.csv")
-    assert "Observation: a number of records? Add --count Observation" in out
+    assert 'Observation: a number of records? Set count = "Observation" in [table]' in out
     (here / "release.toml").unlink()
     _, out, _ = proposed("town,Observation", "--list", "places.csv", "--count", "Observation")
     assert "a number of records?" not in out
@@ -362,20 +362,27 @@ def test_a_column_that_is_called_like_a_unit_is_asked_about(proposed, here, colu
     """By its name in the header: no value of the table is read."""
     write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
     _, out, _ = proposed(f"town,{column},age", "--list", "places.csv")
-    assert f"{column}: is each of them protected, with all its rows? Add --unit {column}" in out
-    assert f'# unit  = "{column}"   # who is protected' in (here / "release.toml").read_text()
+    assert f"{column}: one person, or other unit, in several rows? To protect each with" in out
+    assert f'set unit = "{column}" in [table] and contributions in [privacy]' in out
+    assert f"--unit {column} --contributions N and another file name" in out
+    text = (here / "release.toml").read_text()
+    assert f'# unit  = "{column}"   # who is protected' in text
+    assert "hides whether a record is in the table" in text
+    assert "1 protects each record by itself" in text
     (here / "release.toml").unlink()
     _, out, _ = proposed(
         f"town,{column},age", "--list", "places.csv", "--unit", column, "--contributions", "2"
     )
-    assert "is each of them protected" not in out
+    text = (here / "release.toml").read_text()
+    assert "hides whether a unit, with its records, is in the table" in text
+    assert "in several rows?" not in out
 
 
 @pytest.mark.parametrize("header", ["town,age", "town,person_name", "town,people", "town,townsman"])
 def test_a_column_that_tells_no_unit_is_not_asked_about(proposed, here, header):
     write(here / "places.csv", "county,town", [(f"c{i // 3}", f"t{i}") for i in range(9)])
     _, out, _ = proposed(header, "--list", "places.csv")
-    assert "is each of them protected" not in out
+    assert "in several rows?" not in out
     assert '# unit  = "<a column>"' in (here / "release.toml").read_text()
 
 

@@ -100,7 +100,7 @@ def test_nothing_is_compared_where_there_is_no_terminal(run, file, monkeypatch):
     def compared(*_):
         raise AssertionError
 
-    monkeypatch.setattr(commands, "like_the_table", compared)
+    monkeypatch.setattr(commands, "copies_of_the_table", compared)
     assert run("release", file)[0] == 0
 
 
@@ -126,4 +126,4 @@ def test_what_cannot_be_compared_is_said(run, file, command):
     monkey = ["--expect-plan", "0" * 64] if command == "release" else []
     code, _, err = run(command, file, *monkey)
     assert code == (2 if monkey else 0)
-    assert "it was not checked that no public file of this release" in " ".join(err.split())
+    assert "nothing checked whether a public file of this release" in " ".join(err.split())

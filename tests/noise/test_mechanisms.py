@@ -186,7 +186,7 @@ def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
 def test_sensitivities_are_exact_and_not_negative(kind):
     with pytest.raises(NoiseError, match="l2_squared is the size of a change"):
         kind(1).rho(Fraction(-1))
-    with pytest.raises(NoiseError, match="l2_squared must be exact, and the binary float"):
+    with pytest.raises(NoiseError, match="l2_squared must be exact, and the float"):
         kind(1).rho(0.1)
     with pytest.raises(NoiseError, match="l1 is the size of a change"):
         DiscreteLaplace(1).epsilon(Fraction(-1))
@@ -229,8 +229,8 @@ def test_a_numpy_integer_becomes_a_fraction_of_python_integers():
 BAD = [
     (0, "must be above 0, got 0"),
     ("-1/2", "must be above 0, got -1/2"),
-    (0.1, 'the binary float 0.1 is not what it prints; write it as text: "0.1"'),
-    (np.float64(0.1), 'the binary float 0.1 is not what it prints; write it as text: "0.1"'),
+    (0.1, 'the float 0.1 is only near 0.1; write it as text: "0.1"'),
+    (np.float64(0.1), 'the float 0.1 is only near 0.1; write it as text: "0.1"'),
     (True, "must be a whole number, a Fraction, a Decimal or text"),
     (None, "must be a whole number, a Fraction, a Decimal or text"),
     ("nan", "must be a number such as"),

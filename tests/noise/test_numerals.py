@@ -45,7 +45,9 @@ def test_decimals_keep_every_digit(number):
 
 @pytest.mark.parametrize("value", [0.1, 1e-8, 1 / 3, float("nan"), float("inf"), np.float64(0.3)])
 def test_floats_that_are_not_what_they_print_are_refused_with_the_way_out(value):
-    said = f'delta must be exact, and .* is not what it prints; write it as text: "{float(value)}"'
+    said = (
+        f'delta must be exact, and the float .* is only near .*; write it as text: "{float(value)}"'
+    )
     with pytest.raises(NoiseError, match=said):
         exact(value, "delta")
 

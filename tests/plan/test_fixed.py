@@ -195,7 +195,7 @@ def test_facts_that_leave_something_to_measure_are_taken(facts, options):
 
 def test_totals_from_elsewhere_are_rightful_and_the_promise_lists_what_they_fix():
     plan, without = plan_with(STATES), plan_with()
-    assert plan.fixed == {(0, 0): (1, 1), (1, 0): (2, 2), (2, 0): (1, 3)}
+    assert plan.fixed_counts == {(0, 0): (1, 1), (1, 0): (2, 2), (2, 0): (1, 3)}
     said = (
         "Public files fix 1 of 1 counts of total, 2 of 2 counts of place.state, 1 of 3 counts of "
         "place.town: the release gives these as the files have them, and the guarantee hides "
@@ -204,20 +204,20 @@ def test_totals_from_elsewhere_are_rightful_and_the_promise_lists_what_they_fix(
     assert str(plan.promise) == f"{without.promise} {said}"
     assert said in str(plan)
     assert plan.protection == without.protection, "neighbours need not agree on what files say"
-    assert without.fixed == {}
+    assert without.fixed_counts == {}
 
 
 def test_a_public_total_is_not_listed_and_tells_the_last_count():
     plan = plan_with(PublicTable(COPY[2:], **SAYS), **KNOWN_TOTAL)
-    assert (0, 0) not in plan.fixed
-    assert plan.fixed[1, 0] == (2, 2), "state B is fixed, and so A by the total"
-    assert plan.fixed[2, 1] == (4, 6)
+    assert (0, 0) not in plan.fixed_counts
+    assert plan.fixed_counts[1, 0] == (2, 2), "state B is fixed, and so A by the total"
+    assert plan.fixed_counts[2, 1] == (4, 6)
 
 
 def test_what_is_empty_by_rule_is_no_count_that_a_file_fixes():
     plan = planned(RULE, PublicTable(BLOCKS.select("block").with_columns(n=7)[:1], **SAYS))
-    assert plan.fixed == {(3, 0): (1, 6)}
-    assert planned(RULE).fixed == {}
+    assert plan.fixed_counts == {(3, 0): (1, 6)}
+    assert planned(RULE).fixed_counts == {}
 
 
 def test_a_release_prints_what_is_fixed_wherever_it_prints_its_promise(tmp_path):
@@ -228,8 +228,8 @@ def test_a_release_prints_what_is_fixed_wherever_it_prints_its_promise(tmp_path)
     assert said in hr.read_release(tmp_path / "out").plan.promise.statement()
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Public files fix 1 of 1 counts of" in page
-    assert release.level("state")["count"].to_list() == [9, 4]
-    assert hr.check(tmp_path / "out").ok
+    assert release.level("place.state")["count"].to_list() == [9, 4]
+    assert all(finding.passed for finding in hr.check(tmp_path / "out"))
 
 
 def test_pages_say_it_in_their_language():

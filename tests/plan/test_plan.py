@@ -108,7 +108,7 @@ def test_a_plan_that_measures_nothing_is_refused():
         (["0.333", "0.333", "0.333"], "write thirds as 1/3"),
         (["3/2", "-1/2"], "must not be negative, got -1/2 in place 2"),
         (["1", "0"], "the last share must be above 0"),
-        ([0.1, 0.9], "binary float 0.1 is not what it prints"),
+        ([0.1, 0.9], "the float 0.1 is only near 0.1"),
     ],
 )
 def test_shares_that_are_no_shares_are_refused(shares, message):

@@ -315,6 +315,9 @@ def test_survivors_have_counts_and_no_errors():
     rows = CASES["towns"][0]
     with pytest.raises(hr.ReleaseError, match=r"ask for counts alone: areas\(…, confidence=None\)"):
         release.areas(rows)
+    with pytest.raises(hr.ReleaseError, match='measure = "all" has errors of any areas') as planned:
+        variances(AreaSums(plan, Lookup.of(plan.tree, rows), {}))
+    assert "counts alone" not in str(planned.value), "a plan has no counts"
     found = release.areas(rows, confidence=None)
     towns = dict(release.level("town").select("town", "count").iter_rows())
     wanted = {"a": ["p1", "q1"], "b": ["r1", "q1"], "c": ["p2", "p1"]}

@@ -248,7 +248,7 @@ def check_doubt(cell, row):
     told = [one.text for one in cell.all("small")]
     wanted = (
         f"≠ contradicted; unbiased estimate {round(row['estimate']):,}; "
-        "moved by keeping counts from 0 on and adding up"
+        "the count was changed so that none is negative and all add up"
     )
     assert told == ([wanted] if row["contradicted"] else [])
 

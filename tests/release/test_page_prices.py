@@ -234,7 +234,7 @@ def missed_by(pairs, alpha):
 def test_the_promise_in_words_has_the_power_of_the_best_test(shown, kind):
     made = shown[kind]
     said = item(made.seen, "How well").text
-    (words,) = re.findall(r"noticed at most (\S+ %) of the time", said)
+    (words,) = re.findall(r"noticed in at most (\S+ %) of cases", said)
     missed = exact_missed(kind, made.plan)
     assert 1 - missed(ALPHA) <= number(words) <= 1 - missed(ALPHA) + 0.01
     assert "if 5 % false alarms are accepted" in said

@@ -132,4 +132,6 @@ def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_the
 def test_the_head_names_what_is_counted_and_what_an_attacker_notices(opened, towns):
     lead = opened(towns).inner_text(".lead")
     total = read_release(towns.parent).level(depth=0)["count"][0]
-    assert lead.startswith(f"{total:,} records, counted with noise. Whoever looks for a difference")
+    assert lead.startswith(
+        f"{total:,} records, counted with noise. Whoever tests whether one protected unit"
+    )

@@ -79,7 +79,7 @@ def test_the_first_counts_are_those_of_the_coarsest_file_with_several(shown, kin
         told = row["Count"].all("small")
         assert row["Count"].inside[0] == f"{count:,}"
         if told:
-            why = "moved by keeping counts from 0 on and adding up"
+            why = "the count was changed so that none is negative and all add up"
             wanted = f"≠ contradicted; unbiased estimate {round(estimate):,}; {why}"
             assert told[0].text == wanted
     told = [ends(words) for words in found.column("95 % interval")]

@@ -179,7 +179,9 @@ VIRTUAL = "CREATE VIRTUAL TABLE v USING rtree(id, x0, x1)"
 def test_a_layer_that_is_no_table_is_not_read(tmp_path, statements):
     path = written(tmp_path / "a.gpkg")
     changed(path, *statements)
-    refused(path, r"is not a table of its own|DatabaseError|OperationalError")
+    refused(
+        path, r"a view or a virtual table, and only tables are read|DatabaseError|OperationalError"
+    )
 
 
 def test_what_computes_in_a_geopackage_is_refused(tmp_path):

@@ -59,9 +59,9 @@ from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.release.copies import copies_of_the_table
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
-from hedgerow.release.likeness import like_the_table
 from hedgerow.release.preflight import (
     check_combines,
     check_estimable,
@@ -88,7 +88,7 @@ STOPPED = 130
 MISNAMED = {
     errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG,
 }  # fmt: skip
-"""Failures of the system that are of the path that a user named, and so bad input."""
+"""Errors of the operating system about a path that the user gave, which are bad input."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 ENDED = {128 + number for number in SIGNALS}
 KEPT = "stopped; an unfinished release is kept beside its output directory: finish it with --resume"
@@ -230,7 +230,7 @@ def _copies(spec: ReleaseSpec, made: Plan, counts: Counts) -> Iterator[str]:
     """Yield what public files say exactly as the confidential table does, a clause each."""
     if spec.allocation.is_own_prior(made.tree, counts):
         yield "the prior has exactly the counts of the table"
-    yield from like_the_table(counts, made)
+    yield from copies_of_the_table(counts, made)
 
 
 def _released_on_spark(

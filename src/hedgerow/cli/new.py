@@ -137,12 +137,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
     if many is not None:
-        stdout.print(f"  {escape(many)}: a number of records? Add --count {escape(many)}")
+        stdout.print(escape(f"  {many}: a number of records? Set count = {toml(many)} in [table]"))
     if who is not None:
-        stdout.print(
-            f"  {escape(who)}: is each of them protected, with all its rows? Add --unit "
-            f"{escape(who)} --contributions N; as it is, each row is protected by itself"
+        question = (
+            f"  {who}: one person, or other unit, in several rows? To protect each with all its "
+            f"rows, set unit = {toml(who)} in [table] and contributions in [privacy] (or run this "
+            f"again with --unit {who} --contributions N and another file name); without, each row "
+            f"is protected by itself"
         )
+        stdout.print(escape(question))
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
@@ -158,7 +161,7 @@ def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None
     if count is not None and unit is not None:
         raise SpecError("--unit needs a table with one row a record; leave --count out")
     if file.exists() or file.is_symlink():
-        raise SpecError(f"{str(file)!r} exists already; name another file")
+        raise SpecError(f"{str(file)!r} exists already; name another file, or remove it")
     if not file.parent.is_dir():
         raise SpecError(f"{str(file)!r}: the directory does not exist; create it")
     check_outside(file, "the file")

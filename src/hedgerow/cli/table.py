@@ -24,6 +24,7 @@ from hedgerow.cli.output_file import (
 from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, TableError
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.answers import area_sums
@@ -47,8 +48,11 @@ from hedgerow.text import visible
 
 FIRST_ROWS = 20
 OF_WHICH = (
-    "standard_error is that of estimate, and low and high are around it. count was moved from "
-    "there to be whole, 0 or more, and to add up."
+    "standard_error is the error of estimate, and low to high an interval around it. count is a "
+    "whole number, 0 or more, that adds up with the others; so it differs from estimate."
+)
+APPROXIMATE = (
+    "These intervals are approximate, as what lies below counts released as 0 was not measured."
 )
 UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
@@ -177,7 +181,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     Columns: the codes; count; the unbiased estimate and its standard_error, which is not that of
     count; low and high, the 95 % interval of the true count; and contradicted: whether the count
     lies outside the intervals that hold for all counts of the table at once, which chance does not
-    explain; there use the estimate.
+    explain; there use the estimate. Of sums of which survivors alone were measured, estimate and
+    interval are approximate, or left out.
     Combinations that are not listed have a count of 0. With --areas one row an area of your own,
     with exact standard errors, also by levels and columns of other axes (--by). With --noisy
     instead the noisy_count of each measured cell and its variance: unbiased, and often below 0.
@@ -260,7 +265,8 @@ def _counts(
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output, lookup)
-    _put(released.plan, named, output, quote_formulas=quote_formulas, note=note)
+    about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
+    _put(released.plan, named, output, quote_formulas=quote_formulas, note=note, about=about)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
@@ -272,6 +278,12 @@ def _counts(
             "Note: whether these sums contradict their own measurements is not shown; leave out "
             "--counts-only for their estimates"
         )
+
+
+def _has_a_model(plan: Plan, levels: dict[str, str]) -> bool:
+    """Return whether a part of the sums was not measured, below survivors of a chain."""
+    pruned = plan.is_chain and isinstance(plan.measure, Survivors)
+    return pruned and levels_of(plan.tree, levels) not in plan.by_levels
 
 
 def _sums(directory: Path, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
@@ -291,9 +303,15 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
 
 
 def _put(
-    plan: Plan, frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool
+    plan: Plan,
+    frame: pl.DataFrame,
+    output: Path | None,
+    *,
+    note: str,
+    quote_formulas: bool,
+    about: str = OF_WHICH,
 ) -> None:
-    """Write a table, or show its first rows with what they are."""
+    """Write a table, or show its first rows with what they are and what is said about errors."""
     if output is None:
         labels = [name for name, kind in frame.schema.items() if kind == pl.String]
         show_heading(plan)
@@ -301,7 +319,7 @@ def _put(
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
-            stdout.print(f"{OF_WHICH}\n")
+            stdout.print(f"{about}\n")
         stdout.print(
             f"{min(len(frame), FIRST_ROWS):,} of {len(frame):,} rows; {note}. "
             "--output FILE.csv writes all rows."

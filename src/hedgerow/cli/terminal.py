@@ -100,7 +100,7 @@ def kept(counts: Counts) -> str | None:
 
 Note = tuple[str, str]
 """A confidential sentence for a terminal, and the one for a log."""
-COMPARE = "the number is confidential: hedgerow compare shows it"
+COMPARE = "how many they are is confidential: hedgerow compare shows it"
 
 
 def not_stated(counts: Counts) -> list[Note]:
@@ -148,7 +148,8 @@ def report_reading(counts: Counts) -> None:
         notes.append((cut, cut))
     sentence = kept(counts)
     if sentence is not None:
-        rule = f"at most {counts.contributions:,} contributions a unit are kept; {COMPARE}"
+        kept_of_each = f"of each unit at most {counts.contributions:,} records are kept"
+        rule = f"{kept_of_each}, any others left out; {COMPARE}"
         notes.insert(0, (sentence, rule))
     for confidential, public in notes:
         stderr.print(escape(confidential if sys.stderr.isatty() else public))

@@ -330,16 +330,17 @@ def sums_text(sums: pl.DataFrame, *, everything: bool) -> str:
         "A release shows an unbiased estimate beside each sum and flags what it contradicts."
         if everything
         else (
-            'Nothing below a count released as 0 is measured with measure = "survivors": a release '
-            "shows an estimate beside each sum, whose interval is approximate, and neither where "
-            "too much of a sum may lie there; no plan can say beforehand where. They have exact "
-            'intervals with measure = "all", with cuboids = "cube", or named beside the chain.'
+            'With measure = "survivors" nothing below a count released as 0 is measured. A release '
+            "gives such a sum an estimate with an approximate interval, or neither where too much "
+            "of the sum may be unmeasured; which sums these are is known after the release only. "
+            'For exact intervals take measure = "all" or cuboids = "cube", or name these cuboids '
+            "in [workload]."
         )
     )
     return (
         "Sums that are not a depth of the tree add up counts that are each clipped at 0: they are "
         "too high where the true counts are 0, on average by up to about this many records (worst "
         "case over tables), and too low elsewhere, by the same amount in total:\n\n"
-        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Make sums that matter "
+        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Or make sums that matter "
         "depths of the tree: refine their levels first."
     )

@@ -35,7 +35,7 @@ PART, WHOLE = 1, 2
 Pattern: TypeAlias = tuple[tuple[int, int], ...]
 """The groups that a cell of a cuboid has a part of, each with `PART` or `WHOLE`."""
 
-Fixed: TypeAlias = Mapping[Levels, tuple[int, int]]
+FixedCounts: TypeAlias = Mapping[Levels, tuple[int, int]]
 """By cuboid how many counts are fixed, and how many may hold records at all."""
 
 
@@ -46,7 +46,7 @@ def fixed_counts(
     *,
     total_is_public: bool,
     total: int | None = None,
-) -> Fixed:
+) -> FixedCounts:
     """Return the cuboids of which public facts fix some counts.
 
     Args:
@@ -161,7 +161,7 @@ def _patterns(tree: Tree, known: Known, levels: Levels) -> Counter[Pattern]:
     )
 
 
-def refuse_fixed(tree: Tree, fixed: Fixed, tables: Sequence[Levels], why: str = "") -> None:
+def refuse_fixed(tree: Tree, fixed: FixedCounts, tables: Sequence[Levels], why: str = "") -> None:
     """Raise a PlanError if all counts of a released table are fixed: it is a public file again."""
     for levels in tables:
         counts, cells = fixed.get(levels, (0, 1))
@@ -169,12 +169,12 @@ def refuse_fixed(tree: Tree, fixed: Fixed, tables: Sequence[Levels], why: str = 
             raise PlanError(
                 f"{SECTION} fixes every count of {tree.name_of(levels)}{why}, so that its release "
                 f"would be the public files, without noise: if these come from the confidential "
-                f"table, it is published. Leave out what fixes them (at_least, at_most), or this "
-                f"table"
+                f"table, it is published. Leave out the bounds or zeros that fix them, or do not "
+                f"release this table"
             )
 
 
-def fixed_in_words(tree: Tree, fixed: Fixed) -> str | None:
+def fixed_in_words(tree: Tree, fixed: FixedCounts) -> str | None:
     """Return which counts public facts fix, and what that means, in a sentence; None: none."""
     if not fixed:
         return None

@@ -35,7 +35,7 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.facts import Fact
-from hedgerow.plan.fixed import Fixed, fixed_counts, fixed_in_words, refuse_fixed
+from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.known import Known, describe_facts, known_cells
@@ -127,7 +127,8 @@ class Plan:
         check_size(self.tree, self.workload, self.measure)
         if self.facts and self.is_chain:
             raise PlanError(SPINE)
-        refuse_fixed(self.tree, self.fixed, self.tables)  # nor do facts that contradict each other
+        # Facts that contradict each other make no plan either.
+        refuse_fixed(self.tree, self.fixed_counts, self.tables)
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
@@ -209,7 +210,7 @@ class Plan:
         return known_cells(self.tree, self.facts) if self.facts else None
 
     @cached_property
-    def fixed(self) -> Fixed:
+    def fixed_counts(self) -> FixedCounts:
         """Of which released cuboids public facts fix some counts, and how many."""
         if self.known is None:
             return {}
@@ -360,9 +361,9 @@ class Plan:
     @property
     def promise(self) -> Promise:
         """The privacy promise in full, as `str` prints it."""
-        asked = self.budget if isinstance(self.budget, EpsilonDelta) else None
-        fixed = fixed_in_words(self.tree, self.fixed)
-        return Promise(self.protection, self.guarantee, asked, fixed)
+        budget = self.budget if isinstance(self.budget, EpsilonDelta) else None
+        fixed = fixed_in_words(self.tree, self.fixed_counts)
+        return Promise(self.protection, self.guarantee, budget, fixed)
 
     def __repr__(self) -> str:
         names = ", ".join(self.cuboids)

@@ -243,8 +243,8 @@ def probability(delta: Fraction) -> Fraction:
         )
     if not 0 < delta < 1:
         raise BudgetError(
-            f"delta must be in (0, 1), got {delta}; it bounds the chance that the promise fails, "
-            'so make it tiny, such as "1e-10"'
+            f"delta must be in (0, 1), got {delta}; take it well below 1 over the number of "
+            'records, such as "1e-10"'
         )
     return delta
 

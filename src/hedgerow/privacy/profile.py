@@ -219,8 +219,9 @@ class Profile:
         """Return x that the privacy loss exceeds with probability δ at most, rounded up.
 
         The loss L = ln(P[o | y] / P[o | y']) of what comes out, o, of the true table y beside a
-        neighbour y', is what the odds of y against y' grow by, whatever else is known. The ε of
-        (ε, δ) does not bound it so: P[L > ε] can be many times δ(ε). As
+        neighbour y', is what the release adds to the logarithm of the odds of y against y',
+        whatever else is known. The ε of (ε, δ) does not bound it so: P[L > ε] can be many times
+        δ(ε). As
         δ(ε) = E[(1 - e^(ε - L))₊] >= (1 - e^(ε - x)) P[L > x], every ε with δ(ε) < δ gives the
         bound x = ε - ln(1 - δ(ε)/δ), and the least is returned, or that of ρ-zCDP,
         ρ + 2√(ρ ln(1/δ)) (Bun & Steinke 2016, proof of Proposition 1.3), or a pure ε.

@@ -135,44 +135,50 @@ class Promise:
     Attributes:
         protection: who, and between which tables.
         profile: what all noise together costs those.
-        asked: the budget that was asked for, at whose δ `str` states ε; None for ρ or pure ε alone.
-        fixed: a sentence on counts that public files fix, if they do; it restricts nothing.
+        budget: what was asked for, at whose δ `str` states ε; None for ρ or pure ε alone.
+        fixed_counts: a sentence on counts that public files fix, if they do; it restricts nothing.
     """
 
     protection: Protection
     profile: Profile
-    asked: EpsilonDelta | None = None
-    fixed: str | None = None
+    budget: EpsilonDelta | None = None
+    fixed_counts: str | None = None
 
     def epsilon(self, delta: Exact | float) -> Fraction | float:
         """Return ε at δ as it is stated: as it was asked for, where the exact one is no larger."""
         exact = self.profile.epsilon(delta)
-        asked = self.asked
+        asked = self.budget
         if asked and exact_or_smaller(delta, "delta") == asked.delta and exact <= asked.epsilon:
             return asked.epsilon
         return exact
 
     def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
-        at = self.asked.delta if delta is None and self.asked else delta
+        at = self.budget.delta if delta is None and self.budget else delta
         epsilon = None if at is None else self.epsilon(at)
         cost = self.profile.statement(at, who=f"{subject} satisfies", epsilon=epsilon)
         parts = [
             self.protection.among(self.protection.neighbours.describe(subject)),
             self.protection.among(cost, again=True),
             self.protection.restriction,
-            self.fixed,
+            self.fixed_counts,
         ]
         return " ".join(part for part in parts if part)
 
     @property
     def attacker(self) -> str:
-        """What an attacker can find out at most, in a sentence (`Profile.power`)."""
+        """What an attacker can find out at most, in a sentence (`Profile.power`).
+
+        Example:
+            >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+            >>> print(hr.make_plan(tree, budget=hr.Rho("1/8")).promise.attacker)
+            Whoever tests whether one protected unit was different, ...
+        """
         unit = self.protection.neighbours.unit
         return self.protection.among(
-            f"Whoever looks for a difference of one {unit or 'protected unit'}, and accepts "
-            f"{100 * FALSE_ALARMS:.0f} % false alarms, notices it at most "
-            f"{format_percent(self.profile.power())} % of the time, whatever they know and "
+            f"Whoever tests whether one {unit or 'protected unit'} was different, and accepts "
+            f"{100 * FALSE_ALARMS:.0f} % false alarms, notices a true difference in at most "
+            f"{format_percent(self.profile.power())} % of cases, whatever they know and "
             f"compute; by guessing it would be {100 * FALSE_ALARMS:.0f} %."
         )
 

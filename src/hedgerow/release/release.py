@@ -257,10 +257,10 @@ class Release:
             the plan, and so of all of a cube, they are those of `level`; of others they are sums
             of a released table that contains them: see `hedgerow.release.cuboid`, which says where
             intervals are wider than they need be, and what they assume where the plan measures
-            survivors alone: there all five are null for sums that may lie too much below counts of
-            0. Errors are those of ``estimate``, not of ``count``. Sums by columns of attributes
-            have the exact errors of the same sums of estimates, whether these follow the
-            attribute's levels or not.
+            survivors alone: there all five (``estimate`` to ``contradicted``) are null for sums of
+            which too much may lie below counts of 0. Errors are those of ``estimate``, not of
+            ``count``. Sums by columns of attributes have the exact errors of the same sums of
+            estimates, whether these follow the attribute's levels or not.
 
         Raises:
             TableError: no such column of an attribute.

@@ -85,8 +85,9 @@ class TableSpec:
         if self.places or not any(named):
             return None
         return (
-            "the table is no file of this machine, so it was not checked that no public file of "
-            "this release (list, shapes, [[public]], prior) is the table itself"
+            "the table is no file of this machine, so nothing checked whether a public file of "
+            "this release (list, shapes, [[public]], prior) is the table itself; make sure that "
+            "none is"
         )
 
     def counts(self, tree: Tree, memory: int | None = None, *, bounded: bool = True) -> Counts:

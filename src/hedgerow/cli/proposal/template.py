@@ -97,12 +97,15 @@ def privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int
     """Return ``[privacy]``."""
     given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
     kept = toml(f"<most records of one {unit}>") if most is None else str(most)
-    records = "records to keep of each of them" if unit is not None else "records of one person"
+    if unit is None:
+        who, meant = "a record", "the most records of one person; 1 protects each record by itself"
+    else:
+        who, meant = "a unit, with its records,", "the most records to keep of each of them"
     return (
         f"[privacy]\n"
-        f'neighbours    = "add-remove"   # hides whether a person is in the table; "replace": '
-        f"their values\n"
-        f"contributions = {kept}   # the most {records}\n"
+        f'neighbours    = "add-remove"   # hides whether {who} is in the table; "replace": '
+        f"what is said of it\n"
+        f"contributions = {kept}   # {meant}\n"
         f'mechanism     = "discrete-gaussian"\n'
         f"epsilon       = {toml(given)}   # the promise\n"
         f"delta         = {toml(delta)}   # well below 1 over the number of records\n"

@@ -135,7 +135,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
         "last": open_rows[-1],
         "lines": _lines(rows, open_rows),
         "quantile": _quantile(plan),
-        "unit": plan.neighbours.unit or say("planning.record"),
+        "unit": _unit(plan, say),
         "ticks": sorted(ticks),
         "ledger": None if standing is None else _account(plan, standing),
     }
@@ -207,12 +207,21 @@ def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[lis
     return [[float(f"{m:.4g}"), float(n)] for m, n in zip(middles, found, strict=True)]
 
 
+def _unit(plan: Plan, say: Catalogue) -> str:
+    """Return what is protected, one of it: text; a record only if a unit has no more than that."""
+    relation = plan.neighbours
+    word = "planning.record" if relation.contributions == 1 else "release.promise.unit"
+    return relation.unit or say(word)
+
+
 def _overview(plan: Plan, say: Catalogue) -> str:
     """Return the facts at the head of the page."""
-    unit = plan.neighbours.unit or say("planning.record")
     facts = [
         (say("planning.head.counts"), attribute(plan.description.unit) or say("planning.records")),
-        (say("planning.head.protected"), say("planning.head.one", unit=attribute(unit))),
+        (
+            say("planning.head.protected"),
+            say("planning.head.one", unit=attribute(_unit(plan, say))),
+        ),
         (say("planning.head.cells"), say.number(sum(map(plan.tree.cells, plan.levels)))),
         (say("planning.head.from"), say("planning.head.public")),
     ]

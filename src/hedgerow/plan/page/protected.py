@@ -60,10 +60,10 @@ def restriction(plan: Plan) -> str:
 def fixed(plan: Plan) -> str:
     """Return which counts public files fix, and what that means, in a sentence: text."""
     say, named = catalogue(plan.description.language), []
-    for levels, (counts, cells) in list(plan.fixed.items())[:MOST_NAMED]:
+    for levels, (counts, cells) in list(plan.fixed_counts.items())[:MOST_NAMED]:
         name = plan.label_of(levels)
         named.append(say("release.promise.fixed_of", fixed=counts, cells=cells, name=name))
-    if more := len(plan.fixed) - len(named):
+    if more := len(plan.fixed_counts) - len(named):
         named.append(say("release.more", number=more))
     return say("release.promise.fixed", counts=say.joined(named)) if named else ""
 

@@ -99,6 +99,7 @@ def check_errors(sums: AreaSums, *, is_planned: bool = False) -> None:
         ReleaseError: survivors alone were measured, or it would take too long.
     """
     plan, many = sums.plan, len(sums.lookup) * sums.cells
+    without, instead = ("", "") if is_planned else (f"; {COUNTS_ALONE}", f", or {COUNTS_ALONE}")
     if plan.is_chain:
         known = isinstance(plan.measure, All)
         cells = sum(plan.tree.cells(levels) for levels in noise_variances(plan))
@@ -111,14 +112,14 @@ def check_errors(sums: AreaSums, *, is_planned: bool = False) -> None:
         work = _work(sums, many, cells) if known and cells <= most else 0
     if not known:
         raise ReleaseError(
-            "errors of sums over areas are unknown here: not every one of these cells was measured "
-            f"with noise of its own, and noise decided which were; {COUNTS_ALONE}; a plan with "
+            "errors of sums over areas are unknown here: not every one of these cells is measured "
+            f"with noise of its own, and noise decides which are{without}; a plan with "
             'measure = "all" has errors of any areas'
         )
     if cells > most or work > MOST_WORK:
         raise ReleaseError(
             f"errors of these {many:,} sums would take too long, with {cells:,} noisy counts; name "
-            f"fewer areas or coarser levels, or {COUNTS_ALONE}"
+            f"fewer areas or coarser levels{instead}"
         )
 
 

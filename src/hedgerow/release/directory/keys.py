@@ -160,7 +160,7 @@ def resumed_key(folder: Path, sealed: bytes) -> bytes:
     if len(key) != KEY_BYTES or not any(key):
         raise ReleaseError(f"{str(folder)!r} holds no usable release key; {ANEW}")
     if not hmac.compare_digest(_seal(key, sealed), str(_state(folder).get("seal"))):
-        raise outside_limits("", _differs("table", folder))
+        raise outside_limits("the table", _differs("table", folder).removeprefix("the table "))
     return key
 
 

@@ -272,7 +272,7 @@ _MEASURED: dict[Measure, str] = {
 
 def stated(plan: Plan) -> str:
     """Return the whole promise in sentences, as `hedgerow.privacy.promise.Promise` does: text."""
-    say, profile, asked = words_of(plan), plan.guarantee, plan.promise.asked
+    say, profile, asked = words_of(plan), plan.guarantee, plan.promise.budget
     pure, rho, costs = profile.pure_epsilon, profile.rho, list[str]()
     if pure is not None or rho is not None:
         key, spent = ("pure", pure) if pure is not None else ("rho", rho)

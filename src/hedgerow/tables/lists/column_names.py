@@ -40,7 +40,7 @@ def count_among(names: Iterable[str]) -> str | None:
 
 
 def unit_among(names: Iterable[str]) -> str | None:
-    """Return the only column that is called like what tells one person or other unit from others.
+    """Return the one column whose name says that it identifies persons or other units, or None.
 
     Example:
         >>> from hedgerow.tables.lists.column_names import unit_among

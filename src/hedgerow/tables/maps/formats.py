@@ -180,7 +180,9 @@ def _read_parquet(path: Path) -> Areas:
         about = pq.read_metadata(file)
     stated = (about.metadata or {}).get(b"geo")
     if stated is None:
-        raise NoMap('it is Parquet without geometry (no "geo" among its facts)')
+        raise NoMap(
+            'it is Parquet, but not GeoParquet: its metadata have no "geo"; save it as GeoParquet'
+        )
     facts = json.loads(stated)
     own = facts["primary_column"]
     column = facts["columns"][own]

@@ -44,7 +44,10 @@ def read_geopackage(path: Path) -> Areas:
         columns = file.execute(f"PRAGMA {COLUMNS_OF}({_quoted(table)})").fetchall()
         crs = _crs(file, system)
     if any(hidden for *_, hidden in columns):
-        raise NoMap(f"its layer {table!r} has a column that is computed, and not stored")
+        raise NoMap(
+            f"its layer {table!r} has a column that is computed, and not stored; export the layer "
+            "to a new file"
+        )
     names = [name for _, name, *_ in columns]
     if own not in names:
         raise NoMap(f"its layer {table!r} has no geometry")
@@ -82,7 +85,10 @@ def _check_table(file: sqlite3.Connection, name: str) -> None:
     word = rf"CREATE\s+TABLE\s+[\"'`\[]?{re.escape(name.replace(chr(34), chr(34) * 2))}\b"
     is_table = len(found) == 1 and found[0][0] == "table" and found[0][1] > 0
     if not is_table or not re.match(word, found[0][2], re.IGNORECASE):
-        raise NoMap(f"its {name!r} is not a table of its own (no view, no virtual table)")
+        raise NoMap(
+            f"its {name!r} is missing, a view or a virtual table, and only tables are read; export "
+            "the layer to a new GeoPackage"
+        )
 
 
 def _column(path: Path, table: str, name: str) -> Sequence[Any]:
@@ -102,7 +108,7 @@ def _binary(value: Any) -> bytes | None:
     if value is None:
         return None
     if not isinstance(value, bytes) or value[:2] != b"GP" or len(value) < 8:
-        raise NoMap("it has a geometry that is none of a GeoPackage")
+        raise NoMap("it has a geometry without the header of a GeoPackage; export the layer again")
     flags = value[3]
     if flags & EXTENDED or (flags >> 1 & 7) not in ENVELOPES:
         raise NoMap("it has a geometry of a kind that is no area")

@@ -100,7 +100,10 @@ def bytes_of_chunk(
                 longest_entry(file, page, chunk.compression, most_dictionary) if is_text else 0
             )
         elif page.values > rows or not is_known:
-            raise TableError("it has a page that is none of ours")
+            raise TableError(
+                "it has a page with more values than rows, or in an encoding that is not read "
+                "(such as delta byte arrays); write the file again with the usual encodings"
+            )
         elif page.encoding in {PLAIN_DICTIONARY, RLE_DICTIONARY}:
             coded += page.values
         size += page.size

@@ -1,7 +1,7 @@
 """Public tables that say exactly what the confidential one does: a sentence for a terminal alone.
 
 Whether they do, the confidential table decides, so no refusal, log or file may depend on it
-(`docs/privacy.md`, "What public files say").
+(`docs/privacy.md`, "Is a public file the table?").
 """
 
 from math import prod
@@ -17,8 +17,8 @@ from hedgerow.tables.counts import Counts
 TRUE = " "  # no column of codes is called so
 
 
-def like_the_table(counts: Counts, plan: Plan) -> list[str]:
-    """Return what public tables say exactly as the confidential one has it, a clause each."""
+def copies_of_the_table(counts: Counts, plan: Plan) -> list[str]:
+    """Return a clause for each public table with exactly the content of the confidential one."""
     rows = [fact for fact in plan.facts if isinstance(fact, PublicRows)]
     return [clause for each in rows for clause in _alike(each, *_true_cells(counts, each))]
 

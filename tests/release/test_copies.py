@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.facts import PublicTable
-from hedgerow.release.likeness import like_the_table
+from hedgerow.release.copies import copies_of_the_table
 from tests.plan.test_fixed import COPY, TREE, plan_with
 
 TABLE = hr.Counts.from_frame(TREE, COPY, count="n")
@@ -34,7 +34,7 @@ COUNTED, CELLS = "is exactly what the table counts", "leaves exactly the cells"
     ],
 )
 def test_bounds_and_lists_that_equal_the_table_are_known(rows, says, said):
-    found = like_the_table(TABLE, plan_with(PublicTable(rows, **says)))
+    found = copies_of_the_table(TABLE, plan_with(PublicTable(rows, **says)))
     assert len(found) == len(said)
     assert all(words in clause for words, clause in zip(said, found, strict=True))
 
@@ -56,4 +56,4 @@ def test_sums_over_any_columns_of_a_product_are_compared():
     for change, said in ((0, 1), (1, 0)):
         public = PublicTable(rows.with_columns(pl.col("n") - change), at_least="n")
         plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube(), public=[public])
-        assert len(like_the_table(counts, plan)) == said
+        assert len(copies_of_the_table(counts, plan)) == said
