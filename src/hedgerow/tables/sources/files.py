@@ -111,12 +111,16 @@ def check_folder(path: Path, subject: str) -> None:
             for entry in entries:
                 left -= 1
                 if left < 0:
-                    raise TableError(
-                        f"{subject} is a folder with more than {MOST_ENTRIES:,} files and folders "
-                        f"below it; name the table's own"
-                    )
+                    raise _too_many(subject)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
+
+
+def _too_many(subject: str) -> TableError:
+    return TableError(
+        f"{subject} is a folder with more than {MOST_ENTRIES:,} files and folders below it; name "
+        f"the table's own"
+    )
 
 
 def _read_start(path: Path, subject: str) -> bytes:
@@ -211,17 +215,23 @@ def _csv(path: Path, start: bytes, subject: str) -> Relation:
 def share_files(one: Path, other: Path) -> bool:
     """Return whether two sources have a file in common, under whatever names and links.
 
-    One that cannot be looked at is no source at all; reading it says why.
+    One that cannot be looked at is no source at all; reading it says why. One that takes too long
+    may have a file in common, and be read elsewhere: on Spark.
+
+    Raises:
+        TableError: a folder holds too many files to be looked through.
     """
     try:
         for source in (one, other):
-            check_folder(source, "what is compared")
+            check_folder(source, repr(str(source)))
         identities = [
             {(status.st_dev, status.st_ino) for status in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
         named = {os.path.realpath(one), os.path.realpath(other)}  # of a link in a circle, too
         return not identities[0].isdisjoint(identities[1]) or len(named) == 1
+    except HedgerowError:
+        raise
     except (OSError, ValueError, NotImplementedError):
         return False
 
@@ -265,13 +275,16 @@ def _files_of(source: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    seen = set[tuple[int, int]]()
+    seen, left = set[tuple[int, int]](), MOST_ENTRIES
     for place, folders, names in os.walk(folder, followlinks=True):
         status = Path(place).stat()
         if (status.st_dev, status.st_ino) in seen:
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
+        left -= len(folders) + len(names)
+        if left < 0:
+            raise _too_many(repr(str(folder)))
         yield from (Path(place, name) for name in names)
 
 
