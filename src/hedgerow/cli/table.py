@@ -250,6 +250,7 @@ def _counts(
             whole = _frame(released, asked, levels, bare=bare)
     if lookup is not None:
         whole = _sums(directory, released, AreaSums(released.plan, lookup, levels), bare=bare)
+    reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
@@ -260,7 +261,7 @@ def _counts(
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output, lookup)
-    _put(released.plan, named, output, quote_formulas=quote_formulas, note=note)
+    _put(released.plan, named, output, note=note, reasons=reasons, quote_formulas=quote_formulas)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
@@ -291,13 +292,19 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
 
 
 def _put(
-    plan: Plan, frame: pl.DataFrame, output: Path | None, *, note: str, quote_formulas: bool
+    plan: Plan,
+    frame: pl.DataFrame,
+    output: Path | None,
+    *,
+    note: str,
+    quote_formulas: bool,
+    reasons: Sequence[str] = (),
 ) -> None:
     """Write a table, or show its first rows with what they are."""
     if output is None:
         labels = [name for name, kind in frame.schema.items() if kind == pl.String]
         show_heading(plan)
-        _show(frame, labels)
+        _show(frame, labels, reasons)
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
@@ -311,12 +318,12 @@ def _put(
     stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
 
 
-def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
-    """Print the first rows: codes to the left, numbers to the right."""
+def _show(frame: pl.DataFrame, labels: Sequence[str], reasons: Sequence[str]) -> None:
+    """Print the first rows: codes to the left, numbers to the right, flags with their reasons."""
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     if CONTRADICTED in head.columns:
-        columns[head.columns.index(CONTRADICTED)] = _reasons(head)
+        columns[head.columns.index(CONTRADICTED)] = list(reasons)
     rows = [head.columns, *zip(*columns, strict=True)]
     stdout.print(
         escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
@@ -339,4 +346,6 @@ def _word(name: str, value: object) -> str:
         return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
     if value is None:
         return UNRELIABLE if name == COUNT else ""
+    if isinstance(value, bool):  # which is an integer, too
+        return "yes" if value else ""
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
