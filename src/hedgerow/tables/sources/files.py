@@ -242,29 +242,47 @@ LOCAL = re.compile(
 """How URIs begin that name files of this machine: Spark's, and those of databases in one file."""
 
 
+MOST_PLACES = 10_000
+"""Paths that the alternatives of a pattern, ``{a,b}``, may stand for."""
+
+
 def local_places(text: str) -> list[Path]:
     """Return where on this machine a URI may point; nowhere for one of a server or a cluster.
 
-    Programs do not agree on whether ``%20`` is a blank, where parameters begin and what ``{a,b}``
-    is, so each reading is a place; what is not there is no file.
+    Programs do not agree on whether ``%20`` is a blank, where parameters begin, what ``{a,b}`` is
+    and whether a backslash escapes, so each reading is a place; what is not there is no file.
+
+    Raises:
+        TableError: a pattern has too many alternatives.
     """
     found = LOCAL.fullmatch(text)
     if found is None:
         return []
     paths = {
-        each for path in (found[1], re.split("[?;]", found[1])[0]) for each in (path, unquote(path))
+        meant
+        for path in (found[1], re.split("[?;]", found[1])[0])
+        for each in (path, unquote(path))
+        for meant in (each, re.sub(r"\\(.)", lambda letter: glob.escape(letter[1]), each))
     }
     return [Path(each) for path in sorted(paths) for each in (path, *_alternatives(path))]
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Yield the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
-    found = re.search(r"\{([^{}]*)\}", pattern)
-    if found is None:
-        yield pattern.replace("[^", "[!")
-        return
-    for each in found[1].split(","):
-        yield from _alternatives(pattern[: found.start()] + each + pattern[found.end() :])
+def _alternatives(pattern: str) -> list[str]:
+    """Return the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
+    every, braces = [pattern], re.compile(r"\{([^{}]*)\}")
+    while found := braces.search(every[0]):  # each has as many as the first
+        if len(every) * (found[1].count(",") + 1) > MOST_PLACES:
+            raise TableError(
+                f"the table's path stands for more than {MOST_PLACES:,} paths, with its "
+                f"alternatives in braces; write * in place of some"
+            )
+        every = [
+            each[: found.start()] + alternative + each[found.end() :]
+            for each in every
+            if (found := braces.search(each))
+            for alternative in found[1].split(",")
+        ]
+    return [each.replace("[^", "[!") for each in every]
 
 
 def _files_of(source: Path) -> list[Path]:
