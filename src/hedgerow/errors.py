@@ -27,16 +27,21 @@ OUTSIDE = (
 
 _SCHEMES = "jdbc odbc postgresql postgres mysql mariadb mssql sqlserver oracle db2 snowflake"
 _DATABASES = _SCHEMES.replace(" ", "|")
+_ADDRESS = re.compile(rf"\b(?:{_DATABASES})\b:?/*|:/+", re.IGNORECASE)
 _LOGIN = re.compile(
-    rf"(?P<scheme>\b(?:{_DATABASES})\b:?/*).*@"  # whatever stands in between, gaps too
-    r"|(?P<other>[A-Za-z][\w+.-]*:/+)?(?<![^\s/'\"=,(])[^\s/:@'\"=,(]+:\S*@",
-    re.IGNORECASE,
+    r"(?<![^\s/'\"=,(])[^\s/:'\"=,(]+:"  # user:
+    r"|(?<![^\s'\"=,(])(?![.~])[^\s/:'\"=,(]+/"  # Oracle's user/, which a path begins with, too
 )
 _OPTION = re.compile(
-    r"(\w*(?:pwd|password|passwd|passphrase|secret|token|(?:access|account|api|private)[ _-]?key))"
-    r"\s*=\s*(?:\{(?:[^}]|\}\})*\}|[^;&\n]*)",
+    r"((?<!\w)\w*(?:pwd|password|passwd|passphrase|secret|token|"
+    r"(?:access|account|api|private)[ _-]?key))"
+    r"\s*=\s*(?:\{[^}]*(?:\}\}[^}]*)*\}?|[^;&\n]*)",
     re.IGNORECASE,
 )
+"""The filter of passwords takes time in proportion to a text, whatever is in it: a table may quote
+millions of letters, and how long that takes would tell which. So no search begins twice in a word,
+and none looks ahead for an end that may be missing.
+"""
 
 
 def shorten(text: str, longest: int = 100) -> str:
@@ -79,14 +84,21 @@ def as_list(subject: str, given: Any, fitting: str, error: "type[HedgerowError]"
 def without_passwords(text: str) -> str:
     """Return a text without what is, or may be, a password in an address, well-formed or not.
 
-    Rather too much is cut than too little: up to the last @ of what begins as an address, and of an
-    option such as ``PWD=`` up to the next semicolon.
+    Rather too much is cut than too little: from what begins as an address up to the last @ of the
+    text, from ``user:`` or ``user/`` up to the last of the word, and of an option such as ``PWD=``
+    up to the next semicolon.
     """
+    words = re.sub(r"\S+", lambda word: _cut(_LOGIN, word[0], keep=False), _cut(_ADDRESS, text))
+    return _OPTION.sub(r"\1=…", words)
 
-    def cut(match: re.Match[str]) -> str:
-        return f"{match['scheme'] or match['other'] or ''}…@"
 
-    return _OPTION.sub(r"\1=…", _LOGIN.sub(cut, text))
+def _cut(begins: re.Pattern[str], text: str, *, keep: bool = True) -> str:
+    """Return a text without what stands between a beginning, itself kept or not, and the last @."""
+    head, at, rest = text.rpartition("@")
+    found = begins.search(head) if at else None
+    if found is None:
+        return text
+    return f"{head[: found.end() if keep else found.start()]}…@{rest}"
 
 
 def presentable(message: str) -> str:

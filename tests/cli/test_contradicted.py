@@ -56,6 +56,22 @@ def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
     assert "Use the unbiased estimate" in words
 
 
+@pytest.mark.parametrize("shown", [("--round", "50"), ("--suppress-wider", "0.000001")])
+def test_how_far_a_count_was_moved_is_of_the_release_not_of_what_is_shown(run, groups, shown):
+    usual = table_of(run("table", groups, "--by", "group=level1")[1])
+    code, said, _ = run("table", groups, "--by", "group=level1", *shown)
+    assert code == 0
+    whys = [why for row in usual for why in [row.get("contradicted")] if why]
+    assert len(whys) >= 1
+    lines = said.split("\n\n")[0].splitlines()[1:]
+    assert [line for line in lines for why in whys if why in line] == [
+        line for line in lines if "standard errors" in line
+    ]
+    assert sum("standard errors" in line for line in lines) == len(whys)
+    if "--suppress-wider" in shown:
+        assert all(line.endswith("yes") for line in lines), "all are suppressed"
+
+
 def test_a_file_has_the_estimate_and_the_flag_and_the_warning_is_given(run, groups, tmp_path):
     file = tmp_path / "sums.csv"
     code, _, err = run("table", groups, "--by", "group=level1", "--output", file)

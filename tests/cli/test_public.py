@@ -104,6 +104,23 @@ def test_nothing_is_compared_where_there_is_no_terminal(run, file, monkeypatch):
     assert run("release", file)[0] == 0
 
 
+@pytest.mark.parametrize("failure", [MemoryError, RuntimeError, KeyboardInterrupt])
+def test_a_comparison_that_fails_on_a_terminal_ends_no_release(
+    run_on_terminal, file, monkeypatch, failure
+):
+    file.write_text(file.read_text() + '[output]\ndirectory = "out"\n')
+    with_people(file, [("A1", "home"), ("B1", "nursing")])
+
+    def fails(*_):
+        raise failure
+
+    monkeypatch.setattr(commands, "like_the_table", fails)
+    code, said, err = run_on_terminal("release", file)
+    assert (code, "Next: hedgerow check" in said) == (0, True)
+    told = f"public files were not compared with the table: {failure.__name__}" in err
+    assert told == (failure is not KeyboardInterrupt)
+
+
 def test_a_copy_of_the_table_as_a_public_file_makes_no_plan(run, file):
     """It was released without noise, under whatever promise."""
     blocks, kinds = ["A1", "A2", "B1"], ["home", "nursing", "prison"]

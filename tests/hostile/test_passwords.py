@@ -5,7 +5,7 @@ import os
 import pytest
 
 import hedgerow as hr
-from hedgerow.errors import HedgerowError, without_passwords
+from hedgerow.errors import LONGEST_SENTENCE, HedgerowError, presentable, without_passwords
 from tests.hostile.commands import ran, write
 from tests.hostile.mutations import csv, toml
 
@@ -28,6 +28,13 @@ ADDRESSES = [
     f"Driver=x,PWD={SECRET}",
     f"s3a:/key:{SECRET}@bucket/table.csv",
     f"Database=d PWD={{{SECRET};x}};Timeout=3",
+    f"Database=d PWD={{x;{SECRET}",
+    f"https://user:pa {SECRET}@host/x",
+    f"clickhouse://u:my {SECRET}@h",
+    f"sql server://u:my {SECRET}@h",
+    f"http://u:{SECRET}\n@h",
+    f"http:/u:my\n{SECRET}@h",
+    f"me@corp:{SECRET}@host",
 ]
 
 
@@ -63,6 +70,12 @@ def test_a_mistyped_address_shows_no_password(tmp_path, address):
         assert SECRET not in out + err
 
 
+@pytest.mark.parametrize("login", [f"u/{SECRET}@tns", f"(u/a/{SECRET}@//host:1521/x)"])
+def test_a_login_of_oracle_alone_is_cut(login):
+    """Behind a folder it cannot be told from a path."""
+    assert SECRET not in without_passwords(f"cannot connect to {login}: refused")
+
+
 def test_what_is_no_address_is_shown_as_it_is():
     for text in (
         "the table /data/2020/people.csv does not exist; check its path",
@@ -72,3 +85,16 @@ def test_what_is_no_address_is_shown_as_it_is():
         os.fspath("/home/me/x@y.csv"),
     ):
         assert without_passwords(text) == text
+
+
+LONG = ["a", "pwd", "pwd ", "a:", "/a:", "a/", "=a/", "oracle ", "://", "a@", "pwd={;", "'"]
+
+
+@pytest.mark.parametrize("part", LONG)
+def test_a_million_letters_are_read_once(part):
+    """A filter that begins again at every letter would not come to its end."""
+    text = part * (1_000_000 // len(part))
+    for each in (text, f"u:{SECRET}@h {text}", f"{text}u:{SECRET}@h", f"PWD={SECRET} {text}"):
+        shown = presentable(each)
+        assert len(shown) <= LONGEST_SENTENCE + 3
+        assert SECRET not in shown

@@ -7,6 +7,7 @@ from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.read import Query
+from hedgerow.tables.sources import files
 
 LISTED = '[[axis]]\nname = "place"\nlevels = ["town"]\nareas = "towns.csv"\n'
 NUMERIC = '[[axis]]\nname = "income"\nlow = 0\nhigh = 8\nbins = 4\n'
@@ -94,6 +95,9 @@ NAMES = [
     "file://{}/tab*.csv",
     "file://{}/{{other,table}}.csv",
     "file://{}/[^x]able.csv",
+    "file://{}/{{tables/{{a,b}},t{{x,a}}ble}}.csv",
+    r"file://{}/t\\able.csv",
+    r"file://{}/{{other,t\\able}}.csv",
     "file://{}/behind/a",
     "jdbc:sqlite:{}/table.csv",
     "jdbc:sqlite:file:{}/table.csv?mode=ro",
@@ -123,6 +127,41 @@ def test_a_path_on_spark_may_be_a_pattern_of_its_own_kind(spec_of, tmp_path):
     table = spec_of('source = "{other,table}.csv"', engine="spark").table
     assert table.shares_files(tmp_path / "table.csv")
     assert not table.shares_files(tmp_path / "towns.csv")
+
+
+def test_a_backslash_on_spark_makes_a_letter_of_a_wildcard(spec_of, tmp_path):
+    name = "a[1]{b,c}*.csv"
+    (tmp_path / name).hardlink_to(tmp_path / "table.csv")
+    for given in (r"a\\[1\\]\\{b,c\\}\\*.csv", r"a\\[1\\]*"):
+        table = spec_of(f'source = "file://{tmp_path}/{given}"', engine="spark").table
+        assert table.shares_files(tmp_path / name), given
+        assert not table.shares_files(tmp_path / "towns.csv")
+
+
+def test_a_pattern_with_too_many_alternatives_is_refused_before_they_are_written_out(spec_of):
+    for braces in ("{a,b}" * 14, "{a,b}" * 3_000, f"{{{',' * 10_000}}}"):
+        table = spec_of(f'source = "file:///data/{braces}"', engine="spark").table
+        with pytest.raises(TableError, match="more than 10,000 paths"):
+            _ = table.places
+    few = spec_of(f'source = "file:///data/{"{a}" * 5_000}"', engine="spark").table
+    assert len(set(few.places)) == 2
+
+
+@pytest.mark.parametrize("kind", ["folder", "pattern", "link"])
+def test_a_folder_too_large_to_be_compared_is_refused_on_spark_too(
+    spec_of, tmp_path, monkeypatch, kind
+):
+    """Spark reads it, so a part of it would pass as a public file without a word."""
+    monkeypatch.setattr(files, "MOST_ENTRIES", 5)
+    (tmp_path / "many").mkdir()
+    for number in range(6):
+        (tmp_path / "many" / f"{number}.csv").hardlink_to(tmp_path / "table.csv")
+    (tmp_path / "people").mkdir()
+    (tmp_path / "people" / "link").symlink_to(tmp_path / "many")
+    name = {"folder": "many", "pattern": "many/**/*.csv", "link": "people"}[kind]
+    table = spec_of(f'source = "file://{tmp_path}/{name}"', engine="spark").table
+    with pytest.raises(TableError, match="is a folder with more than 5 files and folders below it"):
+        table.shares_files(tmp_path / "many" / "0.csv")
 
 
 def test_a_database_in_a_file_is_known_as_well(spec_of, tmp_path):

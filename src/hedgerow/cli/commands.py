@@ -222,7 +222,8 @@ def _released_here(
         counts = spec.table.counts(made.tree, limit)
         released = make_release(counts, made, progress=progress, **options)
     report_reading(counts)
-    warn_of_copies(lambda: _copies(spec, made, counts))
+    with suppress(KeyboardInterrupt):  # the release is complete: comparing alone is stopped
+        warn_of_copies(lambda: _copies(spec, made, counts))
     return released
 
 

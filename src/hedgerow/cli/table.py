@@ -255,6 +255,7 @@ def _counts(
             whole = _frame(released, asked, levels, bare=bare)
     if lookup is not None:
         whole = _sums(directory, released, AreaSums(released.plan, lookup, levels), bare=bare)
+    reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
@@ -266,7 +267,8 @@ def _counts(
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output, lookup)
     about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
-    _put(released.plan, named, output, quote_formulas=quote_formulas, note=note, about=about)
+    said = {"about": about, "note": note, "reasons": reasons}
+    _put(released.plan, named, output, quote_formulas=quote_formulas, **said)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
@@ -310,12 +312,13 @@ def _put(
     note: str,
     quote_formulas: bool,
     about: str = OF_WHICH,
+    reasons: Sequence[str] = (),
 ) -> None:
     """Write a table, or show its first rows with what they are and what is said about errors."""
     if output is None:
         labels = [name for name, kind in frame.schema.items() if kind == pl.String]
         show_heading(plan)
-        _show(frame, labels)
+        _show(frame, labels, reasons)
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
@@ -329,12 +332,12 @@ def _put(
     stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
 
 
-def _show(frame: pl.DataFrame, labels: Sequence[str]) -> None:
-    """Print the first rows: codes to the left, numbers to the right."""
+def _show(frame: pl.DataFrame, labels: Sequence[str], reasons: Sequence[str]) -> None:
+    """Print the first rows: codes to the left, numbers to the right, flags with their reasons."""
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     if CONTRADICTED in head.columns:
-        columns[head.columns.index(CONTRADICTED)] = _reasons(head)
+        columns[head.columns.index(CONTRADICTED)] = list(reasons)
     rows = [head.columns, *zip(*columns, strict=True)]
     stdout.print(
         escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
@@ -357,4 +360,6 @@ def _word(name: str, value: object) -> str:
         return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
     if value is None:
         return UNRELIABLE if name == COUNT else ""
+    if isinstance(value, bool):  # which is an integer, too
+        return "yes" if value else ""
     return f"{value:,}" if isinstance(value, int) else visible(str(value))

@@ -111,12 +111,16 @@ def check_folder(path: Path, subject: str) -> None:
             for entry in entries:
                 left -= 1
                 if left < 0:
-                    raise TableError(
-                        f"{subject} is a folder with more than {MOST_ENTRIES:,} files and folders "
-                        f"below it; name the table's own"
-                    )
+                    raise _too_many(subject)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
+
+
+def _too_many(subject: str) -> TableError:
+    return TableError(
+        f"{subject} is a folder with more than {MOST_ENTRIES:,} files and folders below it; name "
+        f"the table's own"
+    )
 
 
 def _read_start(path: Path, subject: str) -> bytes:
@@ -211,17 +215,23 @@ def _csv(path: Path, start: bytes, subject: str) -> Relation:
 def share_files(one: Path, other: Path) -> bool:
     """Return whether two sources have a file in common, under whatever names and links.
 
-    One that cannot be looked at is no source at all; reading it says why.
+    One that cannot be looked at is no source at all; reading it says why. One that takes too long
+    may have a file in common, and be read elsewhere: on Spark.
+
+    Raises:
+        TableError: a folder holds too many files to be looked through.
     """
     try:
         for source in (one, other):
-            check_folder(source, "what is compared")
+            check_folder(source, repr(str(source)))
         identities = [
             {(status.st_dev, status.st_ino) for status in map(os.stat, _files_of(source))}
             for source in (one, other)
         ]
         named = {os.path.realpath(one), os.path.realpath(other)}  # of a link in a circle, too
         return not identities[0].isdisjoint(identities[1]) or len(named) == 1
+    except HedgerowError:
+        raise
     except (OSError, ValueError, NotImplementedError):
         return False
 
@@ -232,29 +242,47 @@ LOCAL = re.compile(
 """How URIs begin that name files of this machine: Spark's, and those of databases in one file."""
 
 
+MOST_PLACES = 10_000
+"""Paths that the alternatives of a pattern, ``{a,b}``, may stand for."""
+
+
 def local_places(text: str) -> list[Path]:
     """Return where on this machine a URI may point; nowhere for one of a server or a cluster.
 
-    Programs do not agree on whether ``%20`` is a blank, where parameters begin and what ``{a,b}``
-    is, so each reading is a place; what is not there is no file.
+    Programs do not agree on whether ``%20`` is a blank, where parameters begin, what ``{a,b}`` is
+    and whether a backslash escapes, so each reading is a place; what is not there is no file.
+
+    Raises:
+        TableError: a pattern has too many alternatives.
     """
     found = LOCAL.fullmatch(text)
     if found is None:
         return []
     paths = {
-        each for path in (found[1], re.split("[?;]", found[1])[0]) for each in (path, unquote(path))
+        meant
+        for path in (found[1], re.split("[?;]", found[1])[0])
+        for each in (path, unquote(path))
+        for meant in (each, re.sub(r"\\(.)", lambda letter: glob.escape(letter[1]), each))
     }
     return [Path(each) for path in sorted(paths) for each in (path, *_alternatives(path))]
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Yield the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
-    found = re.search(r"\{([^{}]*)\}", pattern)
-    if found is None:
-        yield pattern.replace("[^", "[!")
-        return
-    for each in found[1].split(","):
-        yield from _alternatives(pattern[: found.start()] + each + pattern[found.end() :])
+def _alternatives(pattern: str) -> list[str]:
+    """Return the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
+    every, braces = [pattern], re.compile(r"\{([^{}]*)\}")
+    while found := braces.search(every[0]):  # each has as many as the first
+        if len(every) * (found[1].count(",") + 1) > MOST_PLACES:
+            raise TableError(
+                f"the table's path stands for more than {MOST_PLACES:,} paths, with its "
+                f"alternatives in braces; write * in place of some"
+            )
+        every = [
+            each[: found.start()] + alternative + each[found.end() :]
+            for each in every
+            if (found := braces.search(each))
+            for alternative in found[1].split(",")
+        ]
+    return [each.replace("[^", "[!") for each in every]
 
 
 def _files_of(source: Path) -> list[Path]:
@@ -265,13 +293,16 @@ def _files_of(source: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    seen = set[tuple[int, int]]()
+    seen, left = set[tuple[int, int]](), MOST_ENTRIES
     for place, folders, names in os.walk(folder, followlinks=True):
         status = Path(place).stat()
         if (status.st_dev, status.st_ino) in seen:
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
+        left -= len(folders) + len(names)
+        if left < 0:
+            raise _too_many(repr(str(folder)))
         yield from (Path(place, name) for name in names)
 
 
