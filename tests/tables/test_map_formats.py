@@ -225,19 +225,58 @@ def test_well_known_binary_cut_anywhere_is_refused():
             from_wkb([whole[:cut]])
 
 
+COLUMNS = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
+FACTS = {"geo": json.dumps(COLUMNS)}
+
+
 def test_a_small_file_that_stands_for_much_is_refused_unread(tmp_path, monkeypatch):
     """20,000 rows of one shape of a megabyte: 60 kB in the file, 20 GB in memory."""
     turn = np.linspace(0, 2 * np.pi, 65_000, endpoint=False)
     disc = shapely.to_wkb(shapely.Polygon(np.column_stack([np.cos(turn), np.sin(turn)])))
-    facts = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
     codes = pa.array([str(i) for i in range(20_000)])
     shapes = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array([disc]))
     table = pa.table({"town": codes, "geometry": shapes})
-    table = table.replace_schema_metadata({"geo": json.dumps(facts)})
+    table = table.replace_schema_metadata(FACTS)
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
     assert (tmp_path / "a.parquet").stat().st_size < 2_000_000
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     refused(tmp_path / "a.parquet", r"'geometry' may unpack to 2\d\.\d\d GB")
+
+
+def geoparquet(path, names, columns):
+    """A GeoParquet file of columns that may be called the same."""
+    table = pa.Table.from_arrays([pa.array(each) for each in columns], names)
+    pq.write_table(table.replace_schema_metadata(FACTS), path)
+
+
+SINGLE = shapely.to_wkb(SQUARE)
+INNER = {"geometry": SINGLE}
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["geometry", "geometry"], [[SINGLE], [SINGLE]]),
+        (["geometry", "geometry"], [[INNER], [SINGLE]]),
+        (["geometry"], [[INNER]]),
+        (["geometry"], [[[SINGLE]]]),
+    ],
+)
+def test_shapes_in_several_columns_of_one_name_are_refused_unread(
+    tmp_path, monkeypatch, names, columns
+):
+    """Only one of them would be measured, and all are read."""
+    geoparquet(tmp_path / "a.parquet", names, columns)
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    refused(tmp_path / "a.parquet", "it needs one column 'geometry', of single values")
+
+
+def test_the_column_that_is_measured_is_the_one_that_is_read(tmp_path, monkeypatch):
+    """A field within a column before it is called the same."""
+    geoparquet(tmp_path / "a.parquet", ["a", "geometry"], [[{"geometry": None}], [SINGLE]])
+    assert same(read_map(tmp_path / "a.parquet", "it").geometry[0], SQUARE)
+    monkeypatch.setattr(formats, "MOST_UNPACKED", 100)
+    refused(tmp_path / "a.parquet", "'geometry' may unpack to")
 
 
 def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path):
