@@ -279,6 +279,17 @@ def test_the_column_that_is_measured_is_the_one_that_is_read(tmp_path, monkeypat
     refused(tmp_path / "a.parquet", "'geometry' may unpack to")
 
 
+def test_rows_without_shapes_take_memory_too(tmp_path, monkeypatch):
+    """A row of a few bits in the file is an object for its shape, and one for its code."""
+    monkeypatch.setattr(formats, "MOST_UNPACKED", 256_000)
+    for rows, count in (("few", 1_000), ("many", 3_000)):
+        geoparquet(
+            tmp_path / f"{rows}.parquet", ["town", "geometry"], [["a"] * count, [None] * count]
+        )
+    assert len(read_map(tmp_path / "few.parquet", "it").geometry) == 1_000
+    refused(tmp_path / "many.parquet", "'geometry' may unpack to")
+
+
 def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path):
     path = written(tmp_path / "a.shp", [SQUARE] * 40, name=["a"] * 40)
     index = (tmp_path / "a.shx").read_bytes()

@@ -33,6 +33,8 @@ from hedgerow.tables.sources.parquet_pages import bytes_of_chunk
 FORMATS = "GeoParquet, GeoJSON, GeoPackage or a shapefile"
 MOST_VALUES = 80_000_000
 """Of a JSON file, by its brackets and commas, which are counted before it is read."""
+BYTES_A_ROW = 128
+"""Of a column in memory, beside what it holds: as Parquet's, as Python's, and as text."""
 PACKED = (
     b"PK\x03\x04",
     b"PK\x05\x06",
@@ -206,7 +208,7 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
         size = 0
         for number in range(about.num_row_groups):
             group = about.row_group(number)
-            size += group.num_rows * 16
+            size += group.num_rows * BYTES_A_ROW
             size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_UNPACKED)
         if size > MOST_UNPACKED:
             raise NoMap(
