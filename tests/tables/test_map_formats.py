@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from hedgerow.errors import TableError
-from hedgerow.tables.maps import formats
+from hedgerow.tables.maps import formats, geopackage
 from hedgerow.tables.maps.formats import read_map
 from hedgerow.tables.maps.geometry import Crs, NoMap, from_wkb
 
@@ -187,6 +187,44 @@ def test_what_computes_in_a_geopackage_is_refused(tmp_path):
     path = written(tmp_path / "a.gpkg")
     changed(path, "ALTER TABLE a ADD COLUMN code AS (hex(zeroblob(500000000)))")
     refused(path, "a column that is computed")
+
+
+def test_codes_and_shapes_of_a_geopackage_are_of_the_same_rows_whatever_is_indexed(tmp_path):
+    """SQLite reads a column from an index of it, where there is one: in the order of its values."""
+    path = written(tmp_path / "a.gpkg", SHAPES[:3], name=["c", "b", "a"])
+    changed(path, "CREATE INDEX i ON a (name)", "CREATE INDEX j ON a (geom)")
+    given = read_map(path, "it")
+    assert given.codes("name") == ["c", "b", "a"]
+    assert all(map(same, given.geometry, SHAPES[:3]))
+
+
+def repeated(path, times):
+    """A GeoPackage that names its layer often, with statistics that make SQLite sort all pairs."""
+    statements = ["CREATE TABLE t AS SELECT value FROM json_each('[1" + ", 1" * (times - 1) + "]')"]
+    for name in ("gpkg_contents", "gpkg_geometry_columns"):
+        statements += [f"CREATE TABLE o AS SELECT {name}.* FROM {name}, t", f"DROP TABLE {name}",
+                       f"ALTER TABLE o RENAME TO {name}",
+                       f"CREATE INDEX {name}_i ON {name} (table_name)"]  # fmt: skip
+    forged = (
+        "INSERT INTO sqlite_stat1 VALUES ('gpkg_contents', 'gpkg_contents_i', '1000000 1'), "
+        "('gpkg_geometry_columns', 'gpkg_geometry_columns_i', '1 1')"
+    )
+    changed(path, *statements, "ANALYZE", "DELETE FROM sqlite_stat1", forged)
+
+
+def test_a_layer_that_a_geopackage_names_very_often_is_found_at_once(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.gpkg")
+    repeated(path, 300)
+    monkeypatch.setattr(geopackage, "STEPS_AT_ONCE", 10)
+    monkeypatch.setattr(geopackage, "MOST_STEPS", 200)
+    assert len(read_map(path, "it").geometry) == len(SHAPES)
+
+
+def test_a_geopackage_is_read_in_bounded_steps(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.gpkg", [SQUARE] * 100, name=["a"] * 100)
+    monkeypatch.setattr(geopackage, "STEPS_AT_ONCE", 10)
+    monkeypatch.setattr(geopackage, "MOST_STEPS", 20)
+    refused(path, "OperationalError.*holds more than")
 
 
 def test_a_geopackage_with_triggers_is_read_and_left_as_it_is(tmp_path):
