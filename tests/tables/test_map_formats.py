@@ -317,6 +317,17 @@ def test_the_column_that_is_measured_is_the_one_that_is_read(tmp_path, monkeypat
     refused(tmp_path / "a.parquet", "'geometry' may unpack to")
 
 
+def test_a_record_of_empty_parts_again_and_again_is_refused(tmp_path):
+    """Its parts have no points, and take time all the same."""
+    path, parts = written(tmp_path / "a.shp", [SQUARE] * 40, name=["a"] * 40), 1_000
+    head = path.read_bytes()[:100]
+    record = struct.pack("<i4d2I", 5, 0, 0, 0, 0, parts, 0) + bytes(4 * parts)
+    path.write_bytes(head + struct.pack(">2i", 1, len(record) // 2) + record)
+    index = (tmp_path / "a.shx").read_bytes()
+    (tmp_path / "a.shx").write_bytes(index[:100] + index[100:108] * 40)
+    refused(path, "more shapes than its .shp has")
+
+
 def test_rows_without_shapes_take_memory_too(tmp_path, monkeypatch):
     """A row of a few bits in the file is an object for its shape, and one for its code."""
     monkeypatch.setattr(formats, "MOST_UNPACKED", 256_000)
