@@ -349,6 +349,32 @@ def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path
     refused(path, "more shapes than its .shp has")
 
 
+POINT = {"type": "Point", "coordinates": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("whole", "words"),
+    [
+        (POINT, "not GeoJSON"),
+        ({"type": ["Feature"], "features": []}, "not GeoJSON"),
+        ({"type": "FeatureCollection", "features": {}}, "not GeoJSON"),
+        ([7], "feature 1 is not what GeoJSON calls a Feature"),
+        ([[]], "feature 1 is not what GeoJSON calls a Feature"),
+        ([POINT], "feature 1 is not what GeoJSON calls a Feature"),
+        ([{"type": ["Feature"]}], "feature 1 is not what GeoJSON calls a Feature"),
+        ([{"type": "Feature", "properties": POINT}], "feature 1 has properties without names"),
+        ([{"type": "Feature", "properties": [1]}], "feature 1 has properties without names"),
+        ([{"type": "Feature", "geometry": {"type": [], "coordinates": 1}}], "that is no area"),
+        ([{"type": "Feature", "geometry": 7}], "feature 1 has a geometry that is no area"),
+    ],
+)
+def test_features_that_are_none_are_named(tmp_path, whole, words):
+    if isinstance(whole, list):
+        whole = {"type": "FeatureCollection", "features": whole}
+    (tmp_path / "a.geojson").write_text(json.dumps(whole))
+    refused(tmp_path / "a.geojson", words)
+
+
 def test_a_json_file_with_very_many_values_is_refused_unread(tmp_path, monkeypatch):
     path = written(tmp_path / "a.geojson")
     monkeypatch.setattr(formats, "MOST_VALUES", 50)

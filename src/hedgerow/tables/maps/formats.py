@@ -139,24 +139,30 @@ def _read_json(path: Path) -> Areas:
     if sum(map(content.count, (b",", b"[", b"{"))) > MOST_VALUES:
         raise NoMap(f"it has more than {MOST_VALUES:,} values; simplify it first")
     whole = json.loads(content.decode("utf-8-sig"), object_hook=_geometry)
-    kind = whole.get("type")
-    features = [whole] if kind == "Feature" else whole.get("features")
-    if kind not in {"Feature", "FeatureCollection"} or not isinstance(features, list):
-        raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
+    match whole:
+        case {"type": "FeatureCollection", "features": list(features)}:
+            pass
+        case {"type": "Feature"}:
+            features = [whole]
+        case _:
+            raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
     geometry = np.empty(len(features), dtype=object)
     rows = list[dict[str, Any]]()
     for place, feature in enumerate(features):
-        here = feature.get("geometry")
-        if feature.get("type") != "Feature" or not (here is None or shapely.is_geometry(here)):
+        if not isinstance(feature, dict) or feature.get("type") != "Feature":
+            raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")
+        here, own = feature.get("geometry"), feature.get("properties") or {}
+        if not (here is None or shapely.is_geometry(here)):
             raise NoMap(f"feature {place + 1} has a geometry that is no area")
+        if not isinstance(own, dict):
+            raise NoMap(f"feature {place + 1} has properties without names")
         geometry[place] = here
-        own = feature.get("properties") or {}
         rows.append({"id": feature["id"], **own} if "id" in feature else own)
     names = tuple(dict.fromkeys(chain.from_iterable(rows)))
     return Areas(names, lambda name: [row.get(name) for row in rows], geometry, _json_crs(whole))
 
 
-SIMPLE = {"Point", "LineString", "Polygon", "MultiPolygon"}
+SIMPLE = ("Point", "LineString", "Polygon", "MultiPolygon")
 
 
 def _geometry(given: dict[str, Any]) -> Any:
