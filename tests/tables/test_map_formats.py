@@ -380,6 +380,9 @@ def test_a_json_file_with_very_many_values_is_refused_unread(tmp_path, monkeypat
     monkeypatch.setattr(formats, "MOST_VALUES", 50)
     monkeypatch.setattr(formats.json, "loads", None)
     refused(path, "more than 50 values")
+    for value in ("{}", '{"":1}', '"ab"', "[1,2]"):
+        path.write_text('{"type":[' + ",".join([value] * 17) + "]}")
+        refused(path, "more than 50 values")
 
 
 @pytest.mark.parametrize(
