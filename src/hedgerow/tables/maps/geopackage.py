@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -66,8 +67,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     file.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
     file.set_authorizer(_allowed)
-    steps = iter(range(MOST_STEPS))
-    file.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
+    is_over = chain(repeat(False, MOST_STEPS), repeat(True))  # no Python: it would catch Ctrl-C
+    file.set_progress_handler(is_over.__next__, STEPS_AT_ONCE)
     return file
 
 
