@@ -6,6 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.prior import Prior, has_counts_of
+from hedgerow.tables.sources import source
 from tests.made import fixed_axis, random_counts, random_tree
 
 LEVELS = ["state", "county"]
@@ -154,6 +155,8 @@ PLACES = hr.Tree([hr.Axis.from_frame("place", {"town": ["a", "b", "c"]}, ["town"
         {"town": ["a", "b", "c"], "population": [1, 200, 30]},
         {"town": ["a", "a", "c"], "count": [1, 200, 30]},
         {"town": ["a", "b", "c"], "usual": [1, 200, 30]},  # one row a town, and whole numbers
+        {"town": ["a", "b", "c"], "usual": ["1 000", "0", "1,200,000"]},
+        {"town": ["a", "b", "c"], "usual": ["0", "0", "2"], "name": ["x", "y", "z"]},
     ],
 )
 def test_a_prior_whose_rows_are_counts_is_not_read_as_records(columns, tmp_path):
@@ -165,7 +168,8 @@ def test_a_prior_whose_rows_are_counts_is_not_read_as_records(columns, tmp_path)
     ):
         hr.Prior.read(PLACES, file, public=True)
     read = hr.Prior.read(PLACES, file, count=column, public=True)
-    assert read.counts.values.sum() == sum(columns[column])
+    whole = [int(str(each).replace(" ", "").replace(",", "")) for each in columns[column]]
+    assert read.counts.values.sum() == sum(whole)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +178,30 @@ def test_a_prior_whose_rows_are_counts_is_not_read_as_records(columns, tmp_path)
         {"town": ["a", "a", "b"], "age": [30, 41, 7]},
         {"town": ["a", "b", "c"], "name": ["x", "y", "z"]},
         {"town": ["a", "b", "c"], "share": [0.5, 0.25, 0.25]},
+        {"town": ["a", "b", "c"], "flag": [1, 0, 1]},
+        {"town": ["a", "b", "c"], "some": [7, None, 7]},
+        {"town": ["a", "b", "c"], "below": [7, -7, 7], "beyond": ["9", "inf", "nan"]},
         {"town": ["a", "b", "c"]},
     ],
 )
 def test_a_prior_of_records_is_read_as_records(columns, tmp_path):
     pl.DataFrame(columns).write_csv(tmp_path / "earlier.csv")
     assert hr.Prior.read(PLACES, tmp_path / "earlier.csv", public=True).counts.values.sum() == 3
+
+
+def test_columns_that_are_left_over_in_a_prior_are_looked_at_together(tmp_path, monkeypatch):
+    opened, open_file = [], source.open_file
+
+    def counted(*given):
+        opened.append(given)
+        return open_file(*given)
+
+    monkeypatch.setattr(source, "open_file", counted)
+    rows, times = {"town": ["a", "b", "c"]}, []
+    for left in (1, 30, 300):
+        rows |= {f"name{i}": ["x", "y", "z"] for i in range(left)}
+        pl.DataFrame(rows).write_csv(tmp_path / "earlier.csv")
+        hr.Prior.read(PLACES, tmp_path / "earlier.csv", public=True)
+        times.append(len(opened))
+        opened.clear()
+    assert len(set(times)) == 1

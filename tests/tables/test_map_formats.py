@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from hedgerow.errors import TableError
-from hedgerow.tables.maps import formats
+from hedgerow.tables.maps import formats, geopackage
 from hedgerow.tables.maps.formats import read_map
 from hedgerow.tables.maps.geometry import Crs, NoMap, from_wkb
 
@@ -191,6 +191,44 @@ def test_what_computes_in_a_geopackage_is_refused(tmp_path):
     refused(path, "a column that is computed")
 
 
+def test_codes_and_shapes_of_a_geopackage_are_of_the_same_rows_whatever_is_indexed(tmp_path):
+    """SQLite reads a column from an index of it, where there is one: in the order of its values."""
+    path = written(tmp_path / "a.gpkg", SHAPES[:3], name=["c", "b", "a"])
+    changed(path, "CREATE INDEX i ON a (name)", "CREATE INDEX j ON a (geom)")
+    given = read_map(path, "it")
+    assert given.codes("name") == ["c", "b", "a"]
+    assert all(map(same, given.geometry, SHAPES[:3]))
+
+
+def repeated(path, times):
+    """A GeoPackage that names its layer often, with statistics that make SQLite sort all pairs."""
+    statements = ["CREATE TABLE t AS SELECT value FROM json_each('[1" + ", 1" * (times - 1) + "]')"]
+    for name in ("gpkg_contents", "gpkg_geometry_columns"):
+        statements += [f"CREATE TABLE o AS SELECT {name}.* FROM {name}, t", f"DROP TABLE {name}",
+                       f"ALTER TABLE o RENAME TO {name}",
+                       f"CREATE INDEX {name}_i ON {name} (table_name)"]  # fmt: skip
+    forged = (
+        "INSERT INTO sqlite_stat1 VALUES ('gpkg_contents', 'gpkg_contents_i', '1000000 1'), "
+        "('gpkg_geometry_columns', 'gpkg_geometry_columns_i', '1 1')"
+    )
+    changed(path, *statements, "ANALYZE", "DELETE FROM sqlite_stat1", forged)
+
+
+def test_a_layer_that_a_geopackage_names_very_often_is_found_at_once(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.gpkg")
+    repeated(path, 300)
+    monkeypatch.setattr(geopackage, "STEPS_AT_ONCE", 10)
+    monkeypatch.setattr(geopackage, "MOST_STEPS", 200)
+    assert len(read_map(path, "it").geometry) == len(SHAPES)
+
+
+def test_a_geopackage_is_read_in_bounded_steps(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.gpkg", [SQUARE] * 100, name=["a"] * 100)
+    monkeypatch.setattr(geopackage, "STEPS_AT_ONCE", 10)
+    monkeypatch.setattr(geopackage, "MOST_STEPS", 20)
+    refused(path, "OperationalError.*holds more than")
+
+
 def test_a_geopackage_with_triggers_is_read_and_left_as_it_is(tmp_path):
     path = written(tmp_path / "a.gpkg")
     changed(path, "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM a; END")
@@ -227,19 +265,80 @@ def test_well_known_binary_cut_anywhere_is_refused():
             from_wkb([whole[:cut]])
 
 
+COLUMNS = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
+FACTS = {"geo": json.dumps(COLUMNS)}
+
+
 def test_a_small_file_that_stands_for_much_is_refused_unread(tmp_path, monkeypatch):
     """20,000 rows of one shape of a megabyte: 60 kB in the file, 20 GB in memory."""
     turn = np.linspace(0, 2 * np.pi, 65_000, endpoint=False)
     disc = shapely.to_wkb(shapely.Polygon(np.column_stack([np.cos(turn), np.sin(turn)])))
-    facts = {"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
     codes = pa.array([str(i) for i in range(20_000)])
     shapes = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array([disc]))
     table = pa.table({"town": codes, "geometry": shapes})
-    table = table.replace_schema_metadata({"geo": json.dumps(facts)})
+    table = table.replace_schema_metadata(FACTS)
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
     assert (tmp_path / "a.parquet").stat().st_size < 2_000_000
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     refused(tmp_path / "a.parquet", r"'geometry' may unpack to 2\d\.\d\d GB")
+
+
+def geoparquet(path, names, columns):
+    """A GeoParquet file of columns that may be called the same."""
+    table = pa.Table.from_arrays([pa.array(each) for each in columns], names)
+    pq.write_table(table.replace_schema_metadata(FACTS), path)
+
+
+SINGLE = shapely.to_wkb(SQUARE)
+INNER = {"geometry": SINGLE}
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["geometry", "geometry"], [[SINGLE], [SINGLE]]),
+        (["geometry", "geometry"], [[INNER], [SINGLE]]),
+        (["geometry"], [[INNER]]),
+        (["geometry"], [[[SINGLE]]]),
+    ],
+)
+def test_shapes_in_several_columns_of_one_name_are_refused_unread(
+    tmp_path, monkeypatch, names, columns
+):
+    """Only one of them would be measured, and all are read."""
+    geoparquet(tmp_path / "a.parquet", names, columns)
+    monkeypatch.setattr(pq.ParquetFile, "read", None)
+    refused(tmp_path / "a.parquet", "it needs one column 'geometry', of single values")
+
+
+def test_the_column_that_is_measured_is_the_one_that_is_read(tmp_path, monkeypatch):
+    """A field within a column before it is called the same."""
+    geoparquet(tmp_path / "a.parquet", ["a", "geometry"], [[{"geometry": None}], [SINGLE]])
+    assert same(read_map(tmp_path / "a.parquet", "it").geometry[0], SQUARE)
+    monkeypatch.setattr(formats, "MOST_UNPACKED", 100)
+    refused(tmp_path / "a.parquet", "'geometry' may unpack to")
+
+
+def test_a_record_of_empty_parts_again_and_again_is_refused(tmp_path):
+    """Its parts have no points, and take time all the same."""
+    path, parts = written(tmp_path / "a.shp", [SQUARE] * 40, name=["a"] * 40), 1_000
+    head = path.read_bytes()[:100]
+    record = struct.pack("<i4d2I", 5, 0, 0, 0, 0, parts, 0) + bytes(4 * parts)
+    path.write_bytes(head + struct.pack(">2i", 1, len(record) // 2) + record)
+    index = (tmp_path / "a.shx").read_bytes()
+    (tmp_path / "a.shx").write_bytes(index[:100] + index[100:108] * 40)
+    refused(path, "more shapes than its .shp has")
+
+
+def test_rows_without_shapes_take_memory_too(tmp_path, monkeypatch):
+    """A row of a few bits in the file is an object for its shape, and one for its code."""
+    monkeypatch.setattr(formats, "MOST_UNPACKED", 256_000)
+    for rows, count in (("few", 1_000), ("many", 3_000)):
+        geoparquet(
+            tmp_path / f"{rows}.parquet", ["town", "geometry"], [["a"] * count, [None] * count]
+        )
+    assert len(read_map(tmp_path / "few.parquet", "it").geometry) == 1_000
+    refused(tmp_path / "many.parquet", "'geometry' may unpack to")
 
 
 def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path):
@@ -252,11 +351,40 @@ def test_shapes_in_a_shapefile_that_are_one_again_and_again_are_refused(tmp_path
     refused(path, "more shapes than its .shp has")
 
 
+POINT = {"type": "Point", "coordinates": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("whole", "words"),
+    [
+        (POINT, "not GeoJSON"),
+        ({"type": ["Feature"], "features": []}, "not GeoJSON"),
+        ({"type": "FeatureCollection", "features": {}}, "not GeoJSON"),
+        ([7], "feature 1 is not what GeoJSON calls a Feature"),
+        ([[]], "feature 1 is not what GeoJSON calls a Feature"),
+        ([POINT], "feature 1 is not what GeoJSON calls a Feature"),
+        ([{"type": ["Feature"]}], "feature 1 is not what GeoJSON calls a Feature"),
+        ([{"type": "Feature", "properties": POINT}], "feature 1 has properties without names"),
+        ([{"type": "Feature", "properties": [1]}], "feature 1 has properties without names"),
+        ([{"type": "Feature", "geometry": {"type": [], "coordinates": 1}}], "that is no area"),
+        ([{"type": "Feature", "geometry": 7}], "feature 1 has a geometry that is no area"),
+    ],
+)
+def test_features_that_are_none_are_named(tmp_path, whole, words):
+    if isinstance(whole, list):
+        whole = {"type": "FeatureCollection", "features": whole}
+    (tmp_path / "a.geojson").write_text(json.dumps(whole))
+    refused(tmp_path / "a.geojson", words)
+
+
 def test_a_json_file_with_very_many_values_is_refused_unread(tmp_path, monkeypatch):
     path = written(tmp_path / "a.geojson")
     monkeypatch.setattr(formats, "MOST_VALUES", 50)
     monkeypatch.setattr(formats.json, "loads", None)
     refused(path, "more than 50 values")
+    for value in ("{}", '{"":1}', '"ab"', "[1,2]"):
+        path.write_text('{"type":[' + ",".join([value] * 17) + "]}")
+        refused(path, "more than 50 values")
 
 
 @pytest.mark.parametrize(

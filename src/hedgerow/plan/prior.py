@@ -7,6 +7,7 @@ the table can tell: `has_counts_of`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.column_names import count_among
 from hedgerow.tables.lists.public_columns import as_called, columns_in
+from hedgerow.tables.ordered import hold_counts
 from hedgerow.tables.read import read_areas
-from hedgerow.tables.sources.source import describe_source
+from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
+from hedgerow.tables.sources.source import MOST_COLUMNS, describe_source, load, open_source
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
@@ -223,7 +226,8 @@ def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts
     left = [name for name in names if name not in used]
     found = count_among(left)
     if found is None and len(counts.values) > 1 and counts.values.max() == 1:
-        found = next((name for name in left if _holds_counts(tree, source, name)), None)
+        once = [name for name in left[:MOST_COLUMNS] if left.count(name) == 1]
+        found = _holding_counts(source, once)
     if found is not None:
         raise TableError(
             f"no count is given, so each row would be one record, but the column {found!r} looks "
@@ -232,9 +236,14 @@ def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts
         )
 
 
-def _holds_counts(tree: Tree, source: Any, column: str) -> bool:
+def _holding_counts(source: Any, names: Sequence[str]) -> str | None:
+    """Return the first column of whole numbers; all are looked at together."""
+    if not names:
+        return None
     try:
-        counts = Counts.from_frame(tree, source, count=column)
+        with open_database() as db, open_source(db, source, SUBJECT) as opened:
+            kinds = load(db, opened, names)
+            with translate_duckdb_errors(SUBJECT, "cannot be read to its end"):
+                return next(compress(names, hold_counts(db, kinds)), None)
     except TableError:
-        return False
-    return bool(counts.values.sum() > len(counts.values))
+        return None

@@ -6,6 +6,7 @@ room: equal leaves stand side by side, and are added up as they stream by.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,30 @@ def whole_count(
         if broken:
             raise outside_limits(subject, sentence, column=name)
     return f"CASE {whole}"
+
+
+def hold_counts(db: duckdb.DuckDBPyConnection, kinds: Sequence[str]) -> list[bool]:
+    """Return which columns c0, c1, … of ``loaded`` hold whole numbers alone, one above 1.
+
+    Args:
+        db: where they are loaded.
+        kinds: their types.
+    """
+    (found,) = db.execute(
+        f"SELECT {', '.join(map(_holds_counts, count(), kinds))} FROM loaded"
+    ).fetchall()
+    return [each is True for each in found]
+
+
+def _holds_counts(place: int, kind: str) -> str:
+    column = f"c{place}"
+    number = _number(column, kind)
+    try:
+        suspicious, rules, large = _rules(column, number, kind, column)
+    except TableError:
+        return "false"
+    broken = " OR ".join(rule for rule, _ in rules)
+    return f"NOT bool_or(({suspicious}) AND ({broken})) AND bool_or({large} OR {number} > 1)"
 
 
 def _number(column: str, kind: str) -> str:

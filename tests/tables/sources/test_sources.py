@@ -14,6 +14,7 @@ import pytest
 from hedgerow import machine
 from hedgerow.errors import MachineError, TableError
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.public_table import read_public_table
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.sources import database
 from hedgerow.tables.sources import database as query
@@ -483,6 +484,20 @@ def test_a_small_list_that_stands_for_much_is_refused_before_it_is_read(
     monkeypatch.setattr(source, "_rows", None)
     with pytest.raises(MachineError, match=r"takes 0\.0 GB, and with 0\.1 GB of memory"):
         read_areas(path, ["town"])
+
+
+def test_a_table_of_facts_that_stands_for_much_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"town": ["x" * 1000] * 20_000, "n": [1] * 20_000}).write_parquet(path)
+
+    def read_facts():
+        return read_public_table(path, {"town": False}, {"n": None}, "the facts")
+
+    assert len(read_facts()) == 20_000
+    source = sys.modules["hedgerow.tables.sources.source"]
+    monkeypatch.setattr(source, "usable_memory", lambda: 80_000_000)
+    with pytest.raises(MachineError, match=r"the facts takes 0\.0 GB, and with 0\.1 GB of memory"):
+        read_facts()
 
 
 def test_a_list_of_very_many_columns_is_refused_before_a_row_is_read(tmp_path, monkeypatch):

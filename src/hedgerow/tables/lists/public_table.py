@@ -10,7 +10,7 @@ from hedgerow.errors import TableError, of_public_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.ordered import whole_count
 from hedgerow.tables.sources.database import open_database, sql_identifier, translate_duckdb_errors
-from hedgerow.tables.sources.source import Source, coded, in_order, load, open_source
+from hedgerow.tables.sources.source import Source, check_fits, coded, in_order, load, open_source
 
 
 def read_public_table(
@@ -33,6 +33,7 @@ def read_public_table(
     Raises:
         TableError: no such table or column, no known column, no row; or a row without a code, or
             with anything but a whole number from 0 on.
+        MachineError: it takes more than a quarter of the memory.
     """
     with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
         table = replace(opened, is_public=True)
@@ -47,6 +48,7 @@ def read_public_table(
             number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
             chosen.append(f"{number} AS {sql_identifier(name)}")
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
+            check_fits(db, kinds, subject)
             db.execute("SET preserve_insertion_order = true")
             rows = pl.DataFrame(db.sql(f"SELECT {', '.join(chosen)} FROM loaded").to_arrow_table())
     if rows.is_empty():

@@ -32,7 +32,11 @@ from hedgerow.tables.sources.parquet_pages import bytes_of_chunk
 
 FORMATS = "GeoParquet, GeoJSON, GeoPackage or a shapefile"
 MOST_VALUES = 80_000_000
-"""Of a JSON file, by its brackets and commas, which are counted before it is read."""
+"""Of a JSON file, by the marks below, which are counted before it is read."""
+MARKS = {b",": 1, b"[": 1, b'"': 1, b"{": 3}
+"""Each as often as it may stand for 53 bytes in memory, a third of a point [0.5,0.5]."""
+BYTES_A_ROW = 128
+"""Of a column in memory, beside what it holds: as Parquet's, as Python's, and as text."""
 PACKED = (
     b"PK\x03\x04",
     b"PK\x05\x06",
@@ -134,27 +138,33 @@ def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
 def _read_json(path: Path) -> Areas:
     """Return the features of a GeoJSON file; their geometries are made while it is read."""
     content = path.read_bytes()
-    if sum(map(content.count, (b",", b"[", b"{"))) > MOST_VALUES:
+    if sum(content.count(mark) * times for mark, times in MARKS.items()) > MOST_VALUES:
         raise NoMap(f"it has more than {MOST_VALUES:,} values; simplify it first")
     whole = json.loads(content.decode("utf-8-sig"), object_hook=_geometry)
-    kind = whole.get("type")
-    features = [whole] if kind == "Feature" else whole.get("features")
-    if kind not in {"Feature", "FeatureCollection"} or not isinstance(features, list):
-        raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
+    match whole:
+        case {"type": "FeatureCollection", "features": list(features)}:
+            pass
+        case {"type": "Feature"}:
+            features = [whole]
+        case _:
+            raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
     geometry = np.empty(len(features), dtype=object)
     rows = list[dict[str, Any]]()
     for place, feature in enumerate(features):
-        here = feature.get("geometry")
-        if feature.get("type") != "Feature" or not (here is None or shapely.is_geometry(here)):
+        if not isinstance(feature, dict) or feature.get("type") != "Feature":
+            raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")
+        here, own = feature.get("geometry"), feature.get("properties") or {}
+        if not (here is None or shapely.is_geometry(here)):
             raise NoMap(f"feature {place + 1} has a geometry that is no area")
+        if not isinstance(own, dict):
+            raise NoMap(f"feature {place + 1} has properties without names")
         geometry[place] = here
-        own = feature.get("properties") or {}
         rows.append({"id": feature["id"], **own} if "id" in feature else own)
     names = tuple(dict.fromkeys(chain.from_iterable(rows)))
     return Areas(names, lambda name: [row.get(name) for row in rows], geometry, _json_crs(whole))
 
 
-SIMPLE = {"Point", "LineString", "Polygon", "MultiPolygon"}
+SIMPLE = ("Point", "LineString", "Polygon", "MultiPolygon")
 
 
 def _geometry(given: dict[str, Any]) -> Any:
@@ -204,11 +214,11 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
     with path.open("rb") as file:
         opened = pq.ParquetFile(file)
         about = opened.metadata
-        place = about.schema.names.index(name)
+        place = _place(about.schema, name)
         size = 0
         for number in range(about.num_row_groups):
             group = about.row_group(number)
-            size += group.num_rows * 16
+            size += group.num_rows * BYTES_A_ROW
             size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_UNPACKED)
         if size > MOST_UNPACKED:
             raise NoMap(
@@ -216,6 +226,19 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
             )
         values: list[Any] = opened.read(columns=[name]).column(name).to_pylist()
     return values
+
+
+def _place(schema: pq.ParquetSchema, name: str) -> int:
+    """Return the only column that is read under a name; fields within others may have it, too.
+
+    Raises:
+        NoMap: there is none, there are several, or it holds more than single values.
+    """
+    paths = [schema.column(place).path for place in range(len(schema))]
+    read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
+    if [paths[place] for place in read] != [name] or schema.column(read[0]).max_repetition_level:
+        raise NoMap(f"it needs one column {name!r}, of single values; write it so")
+    return read[0]
 
 
 JSON = Format("GeoJSON", re.compile(rb"(?:\xef\xbb\xbf)?\s*\{"), _read_json)

@@ -2,7 +2,8 @@
 
 The file is opened unchangeable, so that neither a lock nor a journal beside it is touched. What its
 schema could add (views, triggers, virtual tables, attached files, functions) stays shut: the layer
-and what describes it are tables, and an authorizer refuses all but reading their columns.
+and what describes it are tables, and an authorizer refuses all but reading their columns. Rows are
+read in the order of the table, whatever indices and statistics the file has, and in bounded steps.
 (OGC 12-128: GeoPackage Encoding Standard, clauses 1.1.3 and 2.1.)
 """
 
@@ -11,6 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +24,8 @@ ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 EXTENDED = 32
 SCHEMA, CONTENTS, COLUMNS = "sqlite_master", "gpkg_contents", "gpkg_geometry_columns"
 SYSTEMS, COLUMNS_OF = "gpkg_spatial_ref_sys", "table_xinfo"
+STEPS_AT_ONCE, MOST_STEPS = 10_000, 50_000
+"""Of SQLite's machine, and how often so many: pages may name one another without end."""
 
 
 def read_geopackage(path: Path) -> Areas:
@@ -34,8 +38,9 @@ def read_geopackage(path: Path) -> Areas:
         for name in (CONTENTS, COLUMNS, SYSTEMS):
             _check_table(file, name)
         layer = file.execute(
-            f"SELECT c.table_name, g.column_name, g.srs_id FROM {CONTENTS} c JOIN {COLUMNS} g "
-            f"ON g.table_name = c.table_name WHERE c.data_type = 'features' ORDER BY c.rowid"
+            f"SELECT c.table_name, g.column_name, g.srs_id FROM {CONTENTS} c NOT INDEXED "
+            f"CROSS JOIN {COLUMNS} g NOT INDEXED ON g.table_name = c.table_name "
+            f"WHERE c.data_type = 'features' ORDER BY c.rowid LIMIT 1"
         ).fetchone()
         if layer is None:
             raise NoMap("it has no layer of features")
@@ -65,6 +70,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     file.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
     file.set_authorizer(_allowed)
+    is_over = chain(repeat(False, MOST_STEPS), repeat(True))  # no Python: it would catch Ctrl-C
+    file.set_progress_handler(is_over.__next__, STEPS_AT_ONCE)
     return file
 
 
@@ -95,7 +102,7 @@ def _column(path: Path, table: str, name: str) -> Sequence[Any]:
     """Return a column of a layer whose values are together no larger than a map may be."""
     found, size = [], 0
     with closing(_opened(path)) as file:
-        for (value,) in file.execute(f"SELECT {_quoted(name)} FROM {_quoted(table)}"):
+        for (value,) in file.execute(f"SELECT {_quoted(name)} FROM {_quoted(table)} NOT INDEXED"):
             size += 64 + len(value) if isinstance(value, bytes | str) else 64
             if size > MOST_UNPACKED:
                 raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")

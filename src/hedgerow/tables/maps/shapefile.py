@@ -19,8 +19,8 @@ from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap
 
 HEADER = 100
 """Bytes before the records of .shp and .shx."""
-PARTS = 44
-"""Bytes of a record before its parts begin: its own header of 8, its kind, bounds, two sizes."""
+PARTS, EMPTY = 44, 12
+"""Bytes of a record before its sizes: its own header of 8, its kind, bounds; of one without."""
 NOTHING, AREAS = 0, {5, 15, 25}
 """Kinds of shapes: none, and polygons, flat or with heights or measures after the points."""
 FIELD, LAST_FIELD = 32, b"\r"
@@ -47,8 +47,8 @@ def read_shapefile(path: Path) -> Areas:
     kept = rows["deleted"] != b"*"
     shapes, left = list[Any](), len(borders)
     for start in (starts.astype(np.int64) * 2)[kept].tolist():
-        rings = _rings(borders, start)
-        left -= sum(map(len, rings or [])) * 16
+        rings, size = _rings(borders, start)
+        left -= size
         if left < 0:  # records of the index that are the same ones again
             raise NoMap("its .shx names more shapes than its .shp has")
         shapes.append(None if rings is None else _polygons(rings))
@@ -74,22 +74,26 @@ def _part(path: Path, suffix: str) -> bytes | None:
     return None
 
 
-def _rings(borders: bytes, start: int) -> list[NDArray[np.float64]] | None:
-    """Return the rings of a record, float64 (points, 2) each; None of a record without a shape."""
+def _rings(borders: bytes, start: int) -> tuple[list[NDArray[np.float64]] | None, int]:
+    """Return the rings of a record, float64 (points, 2) each, and how many bytes it has at least.
+
+    Of a record without a shape: None.
+    """
     (kind,) = struct.unpack_from("<i", borders, start + 8)
     if kind == NOTHING:
-        return None
+        return None, EMPTY
     if kind not in AREAS:
         raise NoMap("it has points or lines, and needs areas")
     parts, points = struct.unpack_from("<2I", borders, start + PARTS)
     at = start + PARTS + 8
-    if at + 4 * parts + 16 * points > len(borders):
+    end = at + 4 * parts + 16 * points
+    if end > len(borders):
         raise NoMap("it has a shape that breaks off")
     first = np.frombuffer(borders, "<i4", parts, at)
     where = np.frombuffer(borders, "<f8", 2 * points, at + 4 * parts).reshape(-1, 2)
     if parts == 0 or first[0] != 0 or (np.diff(first) < 0).any() or first[-1] > points:
         raise NoMap("it has a shape whose parts do not follow each other")
-    return [ring for ring in np.split(where, first[1:]) if len(ring) >= 3]
+    return [ring for ring in np.split(where, first[1:]) if len(ring) >= 3], end - start
 
 
 def _polygons(rings: list[NDArray[np.float64]]) -> Any:

@@ -373,7 +373,7 @@ def _listed(
         )
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             if not repeated:  # a list mostly stands in order as it is
-                _check_fits(db, kinds, subject)
+                check_fits(db, kinds, subject)
                 db.execute("SET preserve_insertion_order = true")
                 listed = _rows(db, f"SELECT {texts} FROM loaded")
                 if in_order(listed):
@@ -384,8 +384,17 @@ def _listed(
             return _rows(db, f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
 
 
-def _check_fits(db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str) -> None:
-    """Raise unless a list is small enough for the memory, however small its file is."""
+def check_fits(db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str) -> None:
+    """Raise unless the ``loaded`` rows of a list fit the memory, however small its file is.
+
+    Args:
+        db: where they are loaded.
+        kinds: the types of its columns.
+        subject: how messages name it.
+
+    Raises:
+        MachineError: they take more than a quarter of it.
+    """
     texts = [f"sum(strlen(c{i}))" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
     found = db.execute(f"SELECT {', '.join(['count(*)', *texts])} FROM loaded").fetchall()
     rows, *letters = (number or 0 for number in found[0])
