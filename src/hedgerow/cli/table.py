@@ -267,8 +267,10 @@ def _counts(
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released, output, lookup)
     about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
-    said = {"about": about, "note": note, "reasons": reasons}
-    _put(released.plan, named, output, quote_formulas=quote_formulas, **said)
+    _put(
+        released.plan, named, output, note=note, about=about, reasons=reasons,
+        quote_formulas=quote_formulas,
+    )  # fmt: skip
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         stdout.print(escape(sentence))
