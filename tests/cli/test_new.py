@@ -1,6 +1,7 @@
 """`new`: a release file from the names of a table's columns, and from nothing else."""
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -246,7 +247,7 @@ def test_a_name_that_is_not_utf_8_cannot_stand_in_a_release_file(run, here, part
     table, public = (odd if each == "odd" else here / each for each in given)
     code, out, err = run("new", table, "--list", public)
     assert (code, out) == (2, "")
-    assert "not UTF-8, so no release file can hold it; rename it" in " ".join(err.split())
+    assert re.search("a name that is not UTF-8 text: .*; rename it", " ".join(err.split()))
     assert not (here / "release.toml").exists()
     inside = Path(os.fsdecode(b"folder\xff"))
     inside.mkdir()
@@ -260,7 +261,7 @@ def test_a_link_to_itself_is_refused_in_a_sentence(run, here, part):
     given = ["circle.csv", "visits.csv"] if part == "table" else ["visits.csv", "circle.csv"]
     code, out, err = run("new", given[0], "--list", given[1])
     assert (code, out) == (2, "")
-    assert f"the {'table' if part == 'table' else 'list of areas'} circle.csv" in err
+    assert ("the table" if part == "table" else "the list of areas circle.csv") in err
     assert "internal error" not in err
     assert not (here / "release.toml").exists()
 
@@ -275,7 +276,7 @@ def test_commands_refuse_links_to_themselves_in_a_sentence(run, here):
         (here / "file.toml").write_text(text.replace(f'"{named}"', '"circle"'))
         code, _, err = run("release", "file.toml")
         assert code == 2, err
-        assert "circle" in err
+        assert ("the table is damaged" if named == "visits.csv" else "circle") in err
     (here / "rows").mkdir()
     (here / "visits.csv").rename(here / "rows" / "visits.csv")
     inside = text.replace('"visits.csv"', '"rows"').replace('"out"', '"circle/out"')
