@@ -252,7 +252,8 @@ def test_a_name_that_is_not_utf_8_cannot_stand_in_a_release_file(run, here, part
     inside = Path(os.fsdecode(b"folder\xff"))
     inside.mkdir()
     (here / "visits.csv").rename(inside / "visits.csv")
-    assert run("new", inside / "visits.csv", inside / "release.toml")[0] == 0, "it is not named"
+    code, _, err = run("new", inside / "visits.csv", inside / "release.toml")
+    assert (code, "a name that is not UTF-8 text" in err) == (2, True), "nor be read"
 
 
 @pytest.mark.parametrize("part", ["table", "list"])
