@@ -87,7 +87,7 @@ def test_codes_are_shown_with_escapes_and_stay_as_they_are(tmp_path):
     _, out, _ = ran("table", tmp_path / "out", "--depth", "2")
     assert r"ca\x1b[2K" in out
     assert r"cat" + r"x\nok   All checks passed.\u202e" in out
-    assert len(out.splitlines()) == 7, "a heading, four rows, and what is left out"
+    assert len(out.splitlines()) == 9, "a heading, four rows, what the errors are of, and the rest"
     _, out, _ = ran("funds", tmp_path / "out", "--level", "tract", "--amount", "1")
     assert r"x\nok   All checks passed.\u202e" in out
     page = (tmp_path / "out" / "report.html").read_text()
