@@ -130,9 +130,7 @@ def test_the_list_is_short_and_names_tests_that_are_there():
         file, _, name = line.place.partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
         assert f"def {name.rstrip('*')}" in text
-        assert f'"{line.reason}"' in text + (ROOT / "tests" / "parts.py").read_text(
-            encoding="utf-8"
-        )
+        assert f'"{line.reason}"' in text + shared
 
 
 def test_the_run_of_a_fresh_machine_asks_for_every_test():
