@@ -181,10 +181,10 @@ def test_a_simulation_of_a_prior_finds_the_sums_that_leave_their_truth():
 def test_a_plan_says_beforehand_that_survivors_may_leave_sums_without_an_interval(measure):
     plan = plan_of(tree_of(40, 3), measure)
     text = sums_text(sums_off_the_chain(plan), everything=measure == hr.All())
-    words, page = "neither where too much of a sum may lie there", planning_page(plan, "1")
+    words, page = "or neither where too much of the sum may be", planning_page(plan, "1")
     is_told = measure == hr.Survivors()
     assert (words in text) == is_told
-    assert ("named beside the chain" in text) == is_told
-    assert ("cannot where too much of them may lie below counts of 0" in page) == is_told
+    assert ("or name these cuboids in [workload]" in text) == is_told
+    assert ("except where too much of a sum may lie below counts released as 0" in page) == is_told
     one = planning_page(plan_of(hr.Tree([fixed_axis("geo", 4, 5)]), measure), "1")
-    assert "below counts of 0" not in one, "a tree of one axis has no such sums"
+    assert "below counts released as 0" not in one, "a tree of one axis has no such sums"

@@ -333,7 +333,7 @@ def test_a_director_goes_from_the_title_to_one_town_by_the_map(opened, census, w
     tab = opened(census, width=width, color_scheme=scheme, has_touch=is_phone, is_mobile=is_phone)
     ready(tab)
     assert tab.inner_text("h1") == TITLE
-    assert "By guessing it would be 5 %" in tab.inner_text(".lead")
+    assert "by guessing it would be 5 %" in tab.inner_text(".lead")
     tab.locator("body > nav a", has_text="The map").click()
     expect(tab.locator("#map h2")).to_be_in_viewport(timeout=PATIENCE)
     is_whole(tab, width)

@@ -90,7 +90,7 @@ def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns,
     lead = tab.inner_text(".lead")
     total = read_release(towns).level(depth=0)["count"][0]
     assert lead.startswith(f"{total:,} workers")
-    assert "By guessing it would be 5 %" in lead
+    assert "by guessing it would be 5 %" in lead
     is_whole(tab, width)
     tab.locator("body > nav a", has_text="The promise").click()
     told = tab.inner_text("#promise")
