@@ -14,7 +14,7 @@ from hedgerow.plan import spine as plan_spine
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.directory import staging
+from hedgerow.release.directory import keys
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from tests.made import random_axis
@@ -149,7 +149,7 @@ def test_a_release_that_was_killed_and_resumed_is_the_one_that_was_not(tmp_path,
     codes = tuple(rng.integers(0, axis.size(axis.depth), 40, dtype=np.int32) for axis in tree.axes)
     counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 9, 40))
     path, left = DiskCache._path, [0]
-    monkeypatch.setattr(staging, "fresh_key", lambda *_: bytes(range(32)))
+    monkeypatch.setattr(keys.os, "urandom", lambda size: bytes(range(size)))
     hr.release(counts, plan, directory=tmp_path / "whole")
 
     def killed(cache, way, jobs):
