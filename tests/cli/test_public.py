@@ -114,7 +114,7 @@ def test_a_comparison_that_fails_on_a_terminal_ends_no_release(
     def fails(*_):
         raise failure
 
-    monkeypatch.setattr(commands, "like_the_table", fails)
+    monkeypatch.setattr(commands, "copies_of_the_table", fails)
     code, said, err = run_on_terminal("release", file)
     assert (code, "Next: hedgerow check" in said) == (0, True)
     told = f"public files were not compared with the table: {failure.__name__}" in err

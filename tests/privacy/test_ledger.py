@@ -233,8 +233,8 @@ def test_a_restriction_is_never_cut(ledger):
 def test_all_together_is_promised_to_the_neighbours_of_the_account(ledger):
     account = ledger.open_account("census", Protection(Replace(), (REGIONS,)), Rho(1))
     nobody = (
-        "Everything charged here looks almost the same whatever any one record says; the number of "
-        "records is public."
+        "Between tables that agree on the counts of home.region, everything charged here looks "
+        "almost the same whatever any one record says; the number of records is public."
     )
     restricted = (
         "The guarantee holds between tables that agree on the counts of home.region, which are "
@@ -246,8 +246,8 @@ def test_all_together_is_promised_to_the_neighbours_of_the_account(ledger):
     ledger.charge(account, charge("r2", gaussian("1/4")))
     figure = format_rounded_up(compose([(DiscreteGaussian(2), 2)]).epsilon("1e-6"))
     assert ledger.standing(account).statement("1e-6") == (
-        f"{nobody} Everything charged here satisfies ρ = 0.5 zero-concentrated differential "
-        f"privacy and ε = {figure} at δ = 1e-06. {restricted} {PLANNED_TOGETHER}"
+        f"{nobody} Between these, everything charged here satisfies ρ = 0.5 zero-concentrated "
+        f"differential privacy and ε = {figure} at δ = 1e-06. {restricted} {PLANNED_TOGETHER}"
     )
 
 
@@ -327,7 +327,7 @@ def test_where_an_account_stands_is_one_sentence(ledger):
 
 
 @pytest.mark.parametrize("kind", [Rho, Epsilon])
-@pytest.mark.parametrize("cap", [0, -1, "-1/2", 0.5, 1.0, float("nan"), "inf", True])
+@pytest.mark.parametrize("cap", [0, -1, "-1/2", 0.1, float("nan"), "inf", True])
 def test_no_cap_is_a_float_or_nothing_or_less(kind, cap):
     with pytest.raises(BudgetError):
         kind(cap)

@@ -531,7 +531,7 @@ def test_a_real_table_of_trips_agrees_with_polars(folder, levels):
 
 def test_a_lazy_frame_that_fails_does_not_quote_the_table():
     lazy = pl.LazyFrame({"town": ["SECRET"]}).with_columns(pl.col("town").cast(pl.Int64))
-    with pytest.raises(TableError, match="cannot be computed") as caught:
+    with refused("cannot be computed") as caught:
         counted(lazy)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__context__ is None
