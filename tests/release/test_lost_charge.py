@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import Charge
 from hedgerow.release import execution
-from hedgerow.release.directory import staging
+from hedgerow.release.directory import output, staging
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree
@@ -389,3 +390,22 @@ def test_what_is_not_ours_in_the_place_of_a_staging_folder_stays(
     with pytest.raises(hr.ReleaseError, match=r"out\.staging' is in the way; move it"):
         released(made, None, unfinished, directory=tmp_path / "out")
     assert (sorted(tmp_path.rglob("*")), snapshot(tmp_path)) == before
+
+
+def test_a_staging_folder_that_goes_while_it_is_looked_at_is_in_nobodys_way(
+    made, tmp_path, monkeypatch
+):
+    """Another run may tidy up just then."""
+    folder, look = tmp_path / "out.staging", Path.iterdir
+    folder.mkdir()
+
+    def gone(path):
+        if path == folder and folder.exists():
+            folder.rmdir()
+        return look(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", gone)
+        output.check_output(tmp_path / "out")
+    released(made, None, directory=tmp_path / "out")
+    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []

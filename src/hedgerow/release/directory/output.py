@@ -117,7 +117,10 @@ def _is_ours(folder: Path) -> bool:
     """
     if folder.is_symlink() or not folder.is_dir():
         return False
-    names = {path.name for path in folder.iterdir()}
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except FileNotFoundError:  # another run has just removed it
+        return True
     return not names or LOCK_FILE in names <= OURS
 
 
