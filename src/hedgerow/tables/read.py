@@ -80,6 +80,16 @@ def rewritten_sql(unit: str) -> str:
     return f"({patterns} OR nfc_normalize({unit}) <> {unit})"
 
 
+MISSING = r"(?i)^[^\p{L}\p{N}]*(nan|nat|none|null|n/?a)?[^\p{L}\p{N}]*$"
+"""An id without letters and digits, and what programs write in place of one that is missing: pandas
+``nan``, ``NaT`` and ``<NA>``, Python ``None``, databases ``NULL``, spreadsheets ``#N/A``, SAS a dot.
+"""
+NO_UNIT = (
+    "lacks the unit of some record, which may be written nan, None, NULL, NA or as a dot; each "
+    "record needs its own, or who has a record without one has more than the bound"
+)
+
+
 __all__ = ["Query", "read_areas", "read_leaves"]
 
 Unlisted = tuple[int | None, ...]
@@ -212,12 +222,11 @@ def _records(
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
-        if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
-            rule = "lacks a value for some record; each record needs its unit"
-            raise outside_limits(subject, rule, column=unit)
-        rewritten = f"SELECT unit FROM records WHERE {rewritten_sql('unit')} LIMIT 1"
-        if found := db.execute(rewritten).fetchall():
-            raise outside_limits(subject, ONE_WRITING, repr(found[0][0]), column=unit)
+        missing = f"unit IS NULL OR regexp_matches(unit, {sql_text(MISSING)})"
+        for broken, rule in ((missing, NO_UNIT), (rewritten_sql("unit"), ONE_WRITING)):
+            found = db.execute(f"SELECT unit FROM records WHERE {broken} LIMIT 1").fetchall()
+            if found:
+                raise outside_limits(subject, rule, repr(found[0][0]), column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 
