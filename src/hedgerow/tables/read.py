@@ -81,8 +81,8 @@ def rewritten_sql(unit: str) -> str:
 
 
 MISSING = r"(?i)^[^\p{L}\p{N}]*(nan|nat|none|null|n/?a)?[^\p{L}\p{N}]*$"
-"""An id without letters and digits, and what programs write in place of one that is missing: pandas
-``nan``, ``NaT`` and ``<NA>``, Python ``None``, databases ``NULL``, spreadsheets ``#N/A``, SAS a dot.
+"""An id without letters and digits, and what programs write in place of a missing one: of pandas
+``nan``, ``NaT`` and ``<NA>``, of Python ``None``, of databases ``NULL``, of spreadsheets ``#N/A``.
 """
 NO_UNIT = (
     "lacks the unit of some record, which may be written nan, None, NULL, NA or as a dot; each "
