@@ -20,7 +20,6 @@ from hedgerow.tables.domain import (
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources.database import (
     Query,
-    open_database,
     private_folder,
     sql_text,
     translate_duckdb_errors,
@@ -30,7 +29,7 @@ from hedgerow.tables.sources.source import (
     coded,
     describe_source,
     load,
-    open_source,
+    open_table,
     read_areas,
 )
 from hedgerow.tables.tree import Codes, Tree
@@ -105,6 +104,7 @@ def read_leaves(
     unit: str | None,
     contributions: int,
     memory: int | None = None,
+    public: bool = False,
 ) -> Leaves:
     """Return the non-zero leaves of a table, each once, in tree order.
 
@@ -121,6 +121,7 @@ def read_leaves(
         contributions: the most records kept of one unit (see `bounding`).
         memory: bytes for reading, half of them for the database before it spills to disk; the leaf
             counts then lie on disk as well. Not given: half of the machine's, and in memory.
+        public: anyone may see the table; then it has to fit the memory (`open_table`).
 
     Returns:
         codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records, at
@@ -137,8 +138,7 @@ def read_leaves(
     limit = None if memory is None else memory // 2
     with (
         private_folder() as folder,
-        open_database(limit) as db,
-        open_source(db, table, subject) as source,
+        open_table(table, subject, public=public, memory=limit) as (db, source),
     ):
         matches = _prepare(db, tree, source, count, unit)
         with translate_duckdb_errors(subject, "cannot be read to its end"):
