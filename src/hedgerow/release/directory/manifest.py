@@ -152,15 +152,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if isinstance(error, ReleaseError):
             raise
         raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
-    written = manifest.get("format") if isinstance(manifest, dict) else None
-    if isinstance(written, str) and re.fullmatch(rf"{_FAMILY}\d{{1,4}}", written, re.ASCII):
-        if written != FORMAT:
-            raise ReleaseError(
-                f"{str(path)!r} has the format {written!r}, and this version of Hedgerow reads "
-                f"{FORMAT!r}; read the release with the version that made it"
-            )
-    else:
+    known = rf"{_FAMILY}[0-9]{{1,4}}"
+    if not isinstance(manifest, dict) or not re.fullmatch(known, str(manifest.get("format"))):
         raise ReleaseError(f"{str(path)!r} is no manifest of a release, of the format {FORMAT!r}")
+    if manifest["format"] != FORMAT:
+        raise ReleaseError(
+            f"{str(path)!r} has the format {manifest['format']!r}, and this version of Hedgerow "
+            f"reads {FORMAT!r}; read the release with the version that made it"
+        )
     _check_texts(path, manifest)
     return manifest
 
