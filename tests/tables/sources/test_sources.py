@@ -572,7 +572,7 @@ def test_declared_rows_of_parquet_are_counted_before_a_page_is_read(tmp_path, mo
         with pytest.raises(TableError, match=TOO_LARGE):
             reader(tmp_path / name)
     of_a_machine_with(monkeypatch, 4_000_000_000)
-    with pytest.raises(TableError, match="Parquet|read to its end"):
+    with pytest.raises(TableError, match=r"Parquet|read to its end"):
         read_list(tmp_path / name)
 
 
