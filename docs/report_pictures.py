@@ -38,8 +38,11 @@ def commuting(data: Path, folder: Path) -> None:
     ]
     tree = hr.Tree(axes, refine=["destination", "origin"])
     counts = hr.Counts.from_frame(tree, data / "od_uk_lad_2011" / "od.parquet", count="count")
-    plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"), neighbours=hr.Replace())
-    hr.release(counts, plan, directory=folder)
+    budget, allocation = hr.EpsilonDelta("1", "1e-8"), hr.Optimal(objective="released")
+    plan = hr.make_plan(
+        tree, budget=budget, neighbours=hr.Replace(), allocation=allocation, measure=hr.All()
+    )
+    hr.release(counts, plan, estimator=hr.Euclidean(), directory=folder)
 
 
 def census(data: Path, folder: Path) -> None:

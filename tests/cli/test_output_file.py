@@ -22,7 +22,7 @@ from hedgerow.release.directory.manifest import check_outside
 @pytest.fixture
 def release(tmp_path):
     (tmp_path / "out" / "counts").mkdir(parents=True)
-    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-2"}')
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
     return tmp_path / "out"
 
 

@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.hostile import disguises
+from tests.hostile.commands import ran
 from tests.hostile.mutations import csv, toml
 from tests.hostile.reaching import MARK
 from tests.parts import require_tracing
@@ -42,7 +44,10 @@ def spec(source: str, role: str) -> bytes:
     """A release file that names a public file in one role."""
     axis = {"name": "place", "levels": ["county", "town"], "areas": "areas.csv"}
     whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": 1}}
-    if role == "shapes":
+    if role == "prior":
+        prior = {"source": source, "public": True}
+        whole["allocation"] = {"method": "optimal", "prior": prior}
+    elif role == "shapes":
         axis |= {"shapes": source, "shapes_key": "town"}
     elif role == "areas":
         axis["areas"] = source
@@ -54,29 +59,43 @@ def spec(source: str, role: str) -> bytes:
     return toml(whole).encode()
 
 
+def released(folder: Path) -> Path:
+    """A release of towns, made before anything is traced."""
+    folder.mkdir()
+    axis = {"name": "place", "levels": ["town"], "areas": "areas.csv"}
+    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": 1}}
+    whole["estimate"] = {"method": "euclidean", "measure": "all"}
+    (folder / "areas.csv").write_bytes(csv({"town": disguises.TOWNS}))
+    (folder / "people.csv").write_bytes(csv({"town": disguises.TOWNS}))
+    (folder / "release.toml").write_bytes(toml(whole).encode())
+    code, _, said = ran("release", folder / "release.toml")
+    assert code == 0, said
+    return folder / "out"
+
+
 class Traced:
     """What some commands opened, as strace wrote it."""
 
-    def __init__(self, folder: Path, role: str, makers: dict[str, disguises.Maker]) -> None:
-        """Plan with each file in a folder of its own, all in one process."""
+    def __init__(self, folder: Path, cases: dict[str, tuple[str, disguises.Maker]]) -> None:
+        """Use each file in its role, in a folder of its own, all in one process."""
         self.folder, self.beyond, self.named = folder, folder / "beyond", dict[str, str]()
+        self.place, self.outputs = dict[str, Path](), count()
+        self.release = released(folder / "released")
         disguises.beyond(self.beyond)
-        words = {}
-        for number, (name, make) in enumerate(makers.items()):
-            own = folder / f"case{number}"
+        for empty in ("home", "tmp", "cwd"):
+            (folder / empty).mkdir()
+        warm, words = {}, {}
+        for number, (name, (role, make)) in enumerate(cases.items()):
+            own = self.place[name] = folder / f"case{number}"
             own.mkdir()
             self.named[name] = make(own, self.beyond)
             (own / "areas.csv").write_bytes(csv(disguises.LIST))
             (own / "kinds.csv").write_bytes(csv({"county": sorted(set(disguises.COUNTIES))}))
             (own / "people.csv").write_bytes((self.beyond / "people.csv").read_bytes())
-            (own / "release.toml").write_bytes(spec(self.named[name], role))
-            words[name] = ["plan", str(own / "release.toml")]
-        self.place = {name: Path(words[name][1]).parent for name in words}
-        (folder / "commands.json").write_text(
-            json.dumps({"warm-up": next(iter(words.values())), **words})
-        )
-        for empty in ("home", "tmp", "cwd"):
-            (folder / empty).mkdir()
+            words[name] = self._command(role, own, self.named[name])
+            if f"warm-up of {role}" not in warm:
+                warm[f"warm-up of {role}"] = self._command(role, own, self.named[name])
+        (folder / "commands.json").write_text(json.dumps({**warm, **words}))
         subprocess.run(
             [*TRACE, "-o", folder / "trace", sys.executable, "-m", "tests.hostile.reaching",
              folder / "commands.json"],
@@ -88,6 +107,18 @@ class Traced:
         )  # fmt: skip
         self.ended = json.loads((folder / "commands.ended").read_text())
         self.calls = dict(self._calls())
+
+    def _command(self, role: str, own: Path, named: str) -> list[str]:
+        """The command that reads a file in a role."""
+        place = named if ":" in named else str(own / named)
+        if role == "lookup":
+            return ["table", str(self.release), "--areas", place]
+        if role == "export":
+            output = str(self.folder / "tmp" / f"{next(self.outputs)}.parquet")
+            words = ["export", str(self.release), "--as", "geoparquet", "--output", output]
+            return [*words, "--shapes", place, "--key", "town"]
+        (own / "release.toml").write_bytes(spec(named, role))
+        return ["plan", str(own / "release.toml")]
 
     def _calls(self) -> Iterator[tuple[str, list[str]]]:
         text = (self.folder / "trace").read_text(errors="replace")
@@ -113,50 +144,73 @@ class Traced:
 
     @property
     def allowed(self) -> list[str]:
-        return [*INSTALLED, str(self.folder / "tmp")]
+        return [*INSTALLED, str(self.folder / "tmp"), str(self.release)]
 
 
-def declared(traced: Traced, name: str) -> set[str]:
-    """What a release file declares: itself, its list, and the named file with its parts."""
-    place, named = traced.place[name], traced.named[name]
-    own = {place / each for each in ("release.toml", "areas.csv", "kinds.csv", named)}
+def declared(made: Traced, name: str) -> set[str]:
+    """What may be opened: the named file with its parts, and of a plan what its file declares."""
+    place, named = made.place[name], made.named[name]
+    planned = ("areas.csv", "kinds.csv") if (place / "release.toml").exists() else ()
+    own = {place / each for each in ("release.toml", *planned, named)}
     if named == "a.shp":
         own |= {place / part for part in disguises.PARTS}
     return set(map(str, own))
 
 
-@pytest.fixture(scope="module", params=["shapes", "areas", "public"])
-def traced(request, tmp_path_factory):
+TELLING_MAPS = (
+    "VRT as GeoJSON", "WFS as GeoJSON", "GML with a schema as GeoJSON", "vsizip", "vsicurl",
+    "a server", "a database", "zip as shapefile", "GeoPackage with a view over an attached file",
+    "GeoPackage with a virtual table as layer", "shapefile whose table is the table",
+    "GeoParquet that lies elsewhere", "symlink to itself", "pipe", "standard input",
+)  # fmt: skip
+TELLING_LISTS = (
+    "CSV that names files", "CSV with SQL in its header", "a name with SQL",
+    "a file with SQL in its name", "a file with a pattern in its name",
+    "Parquet that lies elsewhere", "Parquet that lies elsewhere as CSV", "SQLite as CSV",
+    "DuckDB as CSV", "a lake of tables", "a bucket", "a server", "a file address",
+    "SQLite by its address", "a connection", "pipe", "standard input",
+)  # fmt: skip
+"""The disguises that differ most, for readers that are those of lists and of shapes."""
+
+
+def chosen(role: str) -> dict[str, tuple[str, disguises.Maker]]:
+    """The cases of a role: all disguises, or for further uses of one reader the most telling."""
+    of_maps = role in {"shapes", "export"}
+    honest = disguises.HONEST_MAPS if of_maps else disguises.HONEST_LISTS
+    makers = disguises.MAPS if of_maps else disguises.LISTS
+    if role in {"lookup", "prior", "export"}:
+        makers = {name: makers[name] for name in (TELLING_MAPS if of_maps else TELLING_LISTS)}
+    else:
+        assert len(makers) >= 40
+    every = {f"honest {name}": make for name, make in honest.items()} | makers
+    return {f"{name} ({role})": (role, make) for name, make in every.items()}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[["shapes"], ["areas"], ["public"], ["lookup", "prior", "export"]],
+    ids="-".join,
+)
+def made(request, tmp_path_factory):
     require_tracing()
-    role = request.param
-    honest, makers = (
-        (disguises.HONEST_MAPS, disguises.MAPS)
-        if role == "shapes"
-        else (disguises.HONEST_LISTS, disguises.LISTS)
-    )
-    assert len(makers) >= 40
-    folder = tmp_path_factory.mktemp(role)
-    made = Traced(folder, role, {f"honest {name}": make for name, make in honest.items()} | makers)
-    return role, made
+    cases = {name: case for role in request.param for name, case in chosen(role).items()}
+    return Traced(tmp_path_factory.mktemp(request.param[0]), cases)
 
 
-def test_a_public_file_opens_nothing_but_itself_and_its_declared_parts(traced):
-    _, made = traced
+def test_a_public_file_opens_nothing_but_itself_and_its_declared_parts(made):
     wrong = {name: sorted(made.opened(name) - declared(made, name)) for name in made.named}
     assert {name: paths for name, paths in wrong.items() if paths} == {}
 
 
-def test_an_honest_file_is_read_and_seen_to_be_read(traced):
+def test_an_honest_file_is_read_and_seen_to_be_read(made):
     """Or the trace shows nothing."""
-    _, made = traced
     for name in made.named:
         if name.startswith("honest"):
             assert made.ended[name][0] == 0, made.ended[name]
             assert str(made.place[name] / made.named[name]) in made.opened(name)
 
 
-def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(traced):
-    _, made = traced
+def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(made):
     for name in made.named:
         code, said = made.ended[name]
         assert code in {0, 2}, f"{name}: {said}"
@@ -165,9 +219,8 @@ def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(tra
             assert secret not in said, name
 
 
-def test_nothing_is_written_beside_a_public_file(traced):
+def test_nothing_is_written_beside_a_public_file(made):
     """As GDAL's .gfs files."""
-    _, made = traced
     for place in made.place.values():
         assert not list(place.rglob("*.gfs"))
     assert {path.name for path in made.beyond.iterdir()} == {

@@ -18,6 +18,7 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory import output as places
 from hedgerow.release.directory import staging
+from hedgerow.release.directory.manifest import FORMAT, MANIFEST_KEYS
 from hedgerow.release.execution import in_memory
 from tests.made import random_counts, random_tree
 from tests.refused import refused, told
@@ -334,8 +335,79 @@ def test_a_directory_without_a_manifest_is_no_release(tmp_path):
     with pytest.raises(hr.ReleaseError, match="cannot be read as JSON"):
         hr.check(tmp_path)
     (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(hr.ReleaseError, match="no manifest of the format"):
+    with pytest.raises(hr.ReleaseError, match="no manifest of a release"):
         hr.check(tmp_path)
+
+
+PLACE = ["county", "town"]
+ROWS = {"county": ["a", "a", "b", "b"], "town": ["a1", "a2", "b1", "b2"]}
+KIND = hr.Axis.from_frame("kind", {"kind": ["x", "y"]}, levels=["kind"], attribute=True)
+FIXED = {"county": ["a", "b"], "town": ["a1", "b1"], "kind": ["x", "x"], "n": [0, 3]}
+PROMISES = {
+    "rho": {"budget": hr.Rho("1/2")},
+    "epsilon": {"budget": hr.Epsilon(1), "mechanism": hr.DiscreteLaplace},
+    "both": {
+        "budget": hr.EpsilonDelta(1, "1e-8"),
+        "neighbours": hr.Replace(),
+        "allocation": hr.Shares(["1/2", "1/2"]),
+    },
+    "people": {
+        "budget": hr.EpsilonDelta(1, "1e-8"),
+        "neighbours": hr.AddRemove(contributions=3, unit="person"),
+        "allocation": hr.Shares(["1/2", "1/4", "1/4"]),
+    },
+    "come or go": {
+        "budget": hr.EpsilonDelta(1, "1e-8"),
+        "neighbours": hr.Replace(contributions=2, exactly=False),
+        "allocation": hr.Shares(["1/2", "1/4", "1/4"]),
+    },
+    "invariant": {
+        "budget": hr.Rho("1/2"),
+        "neighbours": hr.Replace(),
+        "invariants": [hr.Invariant("place", "county")],
+    },
+    "own list": {"budget": hr.Rho("1/2"), "from_table": True},
+    "fixed": {
+        "budget": hr.Rho("1/2"),
+        "workload": hr.Cube(),
+        "public": [hr.PublicTable(FIXED, at_least="n", at_most="n")],
+    },
+}
+"""Plans of every kind of promise."""
+SAID = {"hedgerow-release-3": "6803cdc7fb231ea2385c160966e36e380d895590ac4cbbacc3f4406836dec0be"}
+"""Of each format what the manifests of these plans say, as a digest."""
+
+
+def said_by(given):
+    """What a manifest says that a reader compares with words of its own."""
+    own = given.get("from_table", False)
+    axis = hr.Axis.from_frame("place", ROWS, levels=PLACE, from_table=own)
+    tree = hr.Tree([axis, KIND] if "public" in given else [axis])
+    plan = hr.make_plan(tree, **{key: each for key, each in given.items() if key != "from_table"})
+    return str(plan.promise), plan.protection.restriction
+
+
+def test_the_format_of_a_release_rises_with_what_its_manifest_says():
+    """Or releases of before are refused for a promise that somebody forged.
+
+    If this fails, raise the number of `FORMAT`, and write the new digest here.
+    """
+    said = [said_by(given) for given in PROMISES.values()]
+    digest = hashlib.sha256(json.dumps([*said, *sorted(MANIFEST_KEYS)]).encode()).hexdigest()
+    assert {FORMAT: digest} == SAID, said
+
+
+def test_a_release_of_another_format_is_named_as_that(made, tmp_path):
+    hr.release(*made, directory=tmp_path / "out")
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(path.read_text().replace(FORMAT, "hedgerow-release-2"))
+    for read in (hr.check, hr.read_release):
+        with pytest.raises(hr.ReleaseError) as caught:
+            read(tmp_path / "out")
+        assert str(caught.value) == (
+            f"{str(path)!r} has the format 'hedgerow-release-2', and this version of Hedgerow "
+            f"reads {FORMAT!r}; read the release with the version that made it"
+        )
 
 
 def test_a_plan_for_another_domain_is_refused(made):

@@ -273,7 +273,7 @@ BAD = {
     ),
     "words": ({"values": ["987654x"]}, "must be one list of numbers"),
     "units short": ({"units": ["u"]}, "units and values must have one length"),
-    "a unit missing": ({"units": ["u", None]}, "lacks a value"),
+    "a unit missing": ({"units": ["u", None]}, "lacks the unit"),
 }
 
 
@@ -374,7 +374,7 @@ def _rewritten(file, change):
 
 
 DAMAGE = {
-    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-2"}'),
+    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-3"}'),
     "no domain": lambda d, _: (d / "domain" / "value.parquet").unlink(),
     "no counts": lambda _, leaves: leaves.unlink(),
     "cut short": lambda _, leaves: leaves.write_bytes(leaves.read_bytes()[:50]),

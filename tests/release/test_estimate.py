@@ -173,8 +173,9 @@ def spoil(frames, change):
         (lambda f: pl.concat([f, f.head(1)]), "name a node twice"),
         (lambda f: f.with_columns(level2=pl.lit("x") + pl.col("level2")), "not in the tree"),
         (lambda f: f.head(3), "does not determine every node"),
+        (lambda f: f.lazy().select("nowhere"), "cannot be computed"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_measurements_that_are_none_are_refused(change, message):
     tree = hr.Tree([fixed_axis("geo", 3, 4)])

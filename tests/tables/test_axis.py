@@ -1,5 +1,6 @@
 """An axis: nesting, ragged lists, and each list that is none."""
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
+from tests.refused import refused
 
 LEVELS = ["region", "province", "town"]
 ROWS = [
@@ -210,3 +212,34 @@ def test_a_bare_name_is_no_list_of_levels():
         Axis.from_frame("disease", frame, levels="chapter")
     with pytest.raises(TableError, match=r"lists of names"):
         Axis.from_frame("disease", frame, levels=["chapter"], columns="chapter")
+
+
+NO_TABLES = {
+    "columns of two lengths": ({"county": ["a", "b"], "town": ["a1"]}, "got length 1"),
+    "two types in a column": ({"county": ["a"] * 2, "town": ["a1", 2]}, "got a 'int' object"),
+    "two types in pandas": (
+        pd.DataFrame({"county": ["a"] * 2, "town": ["a1", 2]}),
+        "Conversion failed for column town",
+    ),
+    "a frame that cannot be computed": (
+        pl.LazyFrame({"town": ["a1"]}).select("county", "town"),
+        'unable to find column "county"',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_a_public_list_in_memory_says_what_is_wrong_with_it(name):
+    areas, said = NO_TABLES[name]
+    rule = "cannot be computed" if isinstance(areas, pl.LazyFrame) else "is no table"
+    with pytest.raises(TableError, match=f"the list of areas of axis 'place' {rule}") as caught:
+        Axis.from_frame("place", areas, ["county", "town"])
+    assert caught.value.breaks is None
+    assert said in caught.value.confidential
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_the_tables_own_list_in_memory_says_it_on_a_terminal_alone(name):
+    """Its other columns are nobody's list."""
+    with refused("cannot be computed|is no table"):
+        Axis.from_frame("place", NO_TABLES[name][0], ["county", "town"], from_table=True)

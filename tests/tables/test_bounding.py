@@ -4,6 +4,7 @@ import sqlite3
 from collections import Counter
 from hashlib import md5
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -95,15 +96,33 @@ def test_a_number_may_name_the_unit():
     assert Counts.from_frame(TREE, table, unit="who").total == 1
 
 
-@pytest.mark.parametrize("unit", [None, ""])
-def test_a_record_without_a_unit_is_refused(unit):
-    with refused("the table: column 'who' lacks a value"):
+MISSING = ["nan", "NaN", "-nan", "None", "NaT", "<NA>", "NULL", "(null)", "NA", "N/A", "#N/A"]
+
+
+@pytest.mark.parametrize("unit", [None, "", ".", "-", "?", "\u2013", *MISSING])
+def test_a_record_without_a_unit_is_refused_however_programs_write_that(unit):
+    """All of them as one person would share one bound, and each may have records under an id."""
+    with refused("the table: column 'who' lacks the unit of some record"):
         kept([("a", "0", "u"), ("a", "0", unit)], 1)
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "float64"])
+def test_a_unit_that_pandas_misses_is_refused_in_memory_and_in_files(kind, tmp_path):
+    who = ["u", None] if kind != "float64" else [17, None]
+    frame = pd.DataFrame({"x": ["a", "b"], "y": ["0", "0"], "who": pd.Series(who, dtype=kind)})
+    as_text = frame.assign(who=frame["who"].astype(str))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    as_text.to_csv(tmp_path / "b.csv", index=False)
+    as_text.to_parquet(tmp_path / "c.parquet")
+    for table in (frame, as_text, *sorted(tmp_path.iterdir())):
+        with refused("column 'who' lacks the unit of some record"):
+            Counts.from_frame(TREE, table, unit="who")
 
 
 REWRITTEN = ["17.0", "17,0", "17.", "+17.00", "1.7E1", "1.7e+01", "1e+16", " 17", "17 ", "17\u00a0"]
 REWRITTEN += ["\ufeff17", "Jose\u0301"]
 AS_WRITTEN = ["17", "017", "+4917", "-17", "17.5", "1.2.0", "12e5", "A.0", "Jos\u00e9", "1 7", "a"]
+AS_WRITTEN += ["Nana", "N", "none-1", "NA7", "0", "nullus", "\u5f35"]
 
 
 @pytest.mark.parametrize("unit", REWRITTEN)

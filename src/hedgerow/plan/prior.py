@@ -20,9 +20,15 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.column_names import count_among
 from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.ordered import hold_counts
-from hedgerow.tables.read import read_areas
-from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources.source import MOST_COLUMNS, describe_source, load, open_source
+from hedgerow.tables.read import read_areas, read_leaves
+from hedgerow.tables.sources.database import translate_duckdb_errors
+from hedgerow.tables.sources.source import (
+    MOST_COLUMNS,
+    TooLargeError,
+    describe_source,
+    load,
+    open_table,
+)
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
@@ -101,7 +107,7 @@ class Prior:
             names = columns_in(source, SUBJECT)
             called = as_called(tree.axes, names, subject, given=columns, hint=HINT)
             own = tree.with_axes([_axis_of(axis, source) for axis in called])
-            counts = Counts.from_frame(own, source, count=count)
+            counts = _public_counts(own, source, count)
             if count is None:
                 _refuse_counts(own, source, names, counts)
         return cls(counts, public=True)
@@ -145,6 +151,13 @@ def check_prior(prior: object) -> None:
     check_type("a prior", prior, (Prior, type(None)), fitting, PlanError)
 
 
+def _public_counts(tree: Tree, source: Any, count: str | None) -> Counts:
+    codes, values, _, unlisted = read_leaves(
+        tree, source, count=count, unit=None, contributions=1, public=True
+    )
+    return Counts(tree, codes, values, unlisted=unlisted)
+
+
 def has_counts_of(public: Counts, counts: Counts) -> bool:
     """Return whether a public table has the leaf counts of another, whatever their labels.
 
@@ -175,13 +188,15 @@ def _axis_of(axis: Axis, source: Any) -> Axis:
         return axis
     if reading is not None and reading.rule is not None:
         own = reading.rule.of_columns(reading.columns)
-        areas = read_areas(source, reading.columns, repeated=True, numbers=reading.numeric)
+        areas = read_areas(
+            source, reading.columns, repeated=True, public=True, numbers=reading.numeric
+        )
         return Axis.from_frame(
             axis.name, areas, axis.levels, rule=own, from_table=True, attribute=axis.attribute
         )
     if not set(axis.columns) <= set(columns_in(source, SUBJECT)):  # the deepest alone
         return axis
-    areas = read_areas(source, axis.columns, repeated=True)
+    areas = read_areas(source, axis.columns, repeated=True, public=True)
     areas = areas.rename(dict(zip(axis.columns, axis.levels, strict=True)))
     return Axis.from_frame(
         axis.name,
@@ -241,9 +256,11 @@ def _holding_counts(source: Any, names: Sequence[str]) -> str | None:
     if not names:
         return None
     try:
-        with open_database() as db, open_source(db, source, SUBJECT) as opened:
+        with open_table(source, SUBJECT, public=True) as (db, opened):
             kinds = load(db, opened, names)
             with translate_duckdb_errors(SUBJECT, "cannot be read to its end"):
                 return next(compress(names, hold_counts(db, kinds)), None)
+    except TooLargeError:
+        raise
     except TableError:
         return None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from hedgerow.errors import TableError, of_public_table
+from hedgerow.errors import TableError
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
@@ -17,8 +17,8 @@ from hedgerow.spec.axis_section import (
 from hedgerow.spec.release_file import TreeSection, refuse_release_file
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources.files import open_file
+from hedgerow.tables.sources.database import translate_duckdb_errors
+from hedgerow.tables.sources.source import check_fits, load, open_table
 from hedgerow.tables.tree import Tree
 
 
@@ -86,9 +86,8 @@ def _axis(axis: AxisSection, folder: Path) -> Axis:
 def _table(path: Path) -> pa.Table:
     """Return a CSV file, all text, or a Parquet file, with the names of its columns."""
     name = f"the table {path}"
-    with of_public_table(), open_database() as db:
-        file = open_file(db, path, name)
-        columns = ", ".join(f"{field} AS c{i}" for i, field in enumerate(file.fields))
-        with translate_duckdb_errors(name, file.fault):
-            read = db.sql(f"SELECT {columns} FROM {file.sql}").to_arrow_table()
-    return read.rename_columns(list(file.names))
+    with open_table(path, name, public=True) as (db, table):
+        check_fits(db, load(db, table, table.names), name)
+        with translate_duckdb_errors(name, "is no table that can be read to its end"):
+            read = db.sql("FROM loaded").to_arrow_table()
+    return read.rename_columns(list(table.names))

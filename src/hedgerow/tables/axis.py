@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -14,7 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
-from hedgerow.errors import MachineError, TableError, as_list, did_you_mean, kind_of
+from hedgerow.errors import (
+    MachineError,
+    TableError,
+    as_list,
+    did_you_mean,
+    kind_of,
+    of_public_table,
+)
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
 from hedgerow.tables.codes.reading import Reading, called
@@ -148,7 +156,8 @@ class Axis:
         levels = tuple(levels)
         check_names(name, levels, levels)
         subject = f"the list of areas of axis {name!r}"
-        frame = pl.DataFrame(as_arrow(areas, subject))
+        with nullcontext() if from_table else of_public_table():
+            frame = pl.DataFrame(as_arrow(areas, subject))
         own, reading = called(levels, columns, rule, frame.columns, subject)
         check_names(name, levels, own)
         if rule is None:

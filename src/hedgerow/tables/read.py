@@ -20,7 +20,6 @@ from hedgerow.tables.domain import (
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources.database import (
     Query,
-    open_database,
     private_folder,
     sql_text,
     translate_duckdb_errors,
@@ -30,7 +29,7 @@ from hedgerow.tables.sources.source import (
     coded,
     describe_source,
     load,
-    open_source,
+    open_table,
     read_areas,
 )
 from hedgerow.tables.tree import Codes, Tree
@@ -80,6 +79,16 @@ def rewritten_sql(unit: str) -> str:
     return f"({patterns} OR nfc_normalize({unit}) <> {unit})"
 
 
+MISSING = r"(?i)^[^\p{L}\p{N}]*(nan|nat|none|null|n/?a)?[^\p{L}\p{N}]*$"
+"""An id without letters and digits, and what programs write in place of a missing one: of pandas
+``nan``, ``NaT`` and ``<NA>``, of Python ``None``, of databases ``NULL``, of spreadsheets ``#N/A``.
+"""
+NO_UNIT = (
+    "lacks the unit of some record, which may be written nan, None, NULL, NA or as a dot; each "
+    "record needs its own, or who has a record without one has more than the bound"
+)
+
+
 __all__ = ["Query", "read_areas", "read_leaves"]
 
 Unlisted = tuple[int | None, ...]
@@ -95,6 +104,7 @@ def read_leaves(
     unit: str | None,
     contributions: int,
     memory: int | None = None,
+    public: bool = False,
 ) -> Leaves:
     """Return the non-zero leaves of a table, each once, in tree order.
 
@@ -111,6 +121,7 @@ def read_leaves(
         contributions: the most records kept of one unit (see `bounding`).
         memory: bytes for reading, half of them for the database before it spills to disk; the leaf
             counts then lie on disk as well. Not given: half of the machine's, and in memory.
+        public: anyone may see the table; then it has to fit the memory (`open_table`).
 
     Returns:
         codes: one int32 array (leaves) an axis: leaf numbers; values: int64 (leaves), records, at
@@ -127,8 +138,7 @@ def read_leaves(
     limit = None if memory is None else memory // 2
     with (
         private_folder() as folder,
-        open_database(limit) as db,
-        open_source(db, table, subject) as source,
+        open_table(table, subject, public=public, memory=limit) as (db, source),
     ):
         matches = _prepare(db, tree, source, count, unit)
         with translate_duckdb_errors(subject, "cannot be read to its end"):
@@ -212,12 +222,11 @@ def _records(
         least = ", ".join(f"min({name})" for name in names)
         ((before, *lowest),) = db.execute(f"SELECT count(*), {least} FROM records").fetchall()
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
-        if db.execute("SELECT 1 FROM records WHERE unit IS NULL LIMIT 1").fetchall():
-            rule = "lacks a value for some record; each record needs its unit"
-            raise outside_limits(subject, rule, column=unit)
-        rewritten = f"SELECT unit FROM records WHERE {rewritten_sql('unit')} LIMIT 1"
-        if found := db.execute(rewritten).fetchall():
-            raise outside_limits(subject, ONE_WRITING, repr(found[0][0]), column=unit)
+        missing = f"unit IS NULL OR regexp_matches(unit, {sql_text(MISSING)})"
+        for broken, rule in ((missing, NO_UNIT), (rewritten_sql("unit"), ONE_WRITING)):
+            found = db.execute(f"SELECT unit FROM records WHERE {broken} LIMIT 1").fetchall()
+            if found:
+                raise outside_limits(subject, rule, repr(found[0][0]), column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

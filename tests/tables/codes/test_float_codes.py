@@ -212,7 +212,7 @@ def test_a_zero_that_a_float_lost_is_told_of():
 def test_whole_floats_are_units():
     table = {"county": ["74"] * 3, "who": [1.0, 1.0, 2.0]}
     assert Counts.from_frame(tree(), table, unit="who", contributions=1).total == 2
-    with refused("column 'who' lacks a value"):
+    with refused("column 'who' lacks the unit"):
         Counts.from_frame(tree(), {**table, "who": [1.0, 1.0, None]}, unit="who", contributions=1)
 
 

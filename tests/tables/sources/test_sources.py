@@ -4,7 +4,7 @@ import gzip
 import sqlite3
 import sys
 import tempfile
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import duckdb
@@ -13,7 +13,10 @@ import pytest
 
 from hedgerow import machine
 from hedgerow.errors import MachineError, TableError
+from hedgerow.plan.prior import Prior
+from hedgerow.spec import measurement_file
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.lists.public_table import read_public_table
 from hedgerow.tables.read import Query, read_areas, read_leaves
 from hedgerow.tables.sources import database
@@ -467,37 +470,110 @@ def test_a_file_we_may_not_read_is_a_failure_of_the_machine(monkeypatch, tmp_pat
         read(tmp_path / "t.csv")
 
 
-@pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet"])
-def test_a_small_list_that_stands_for_much_is_refused_before_it_is_read(
-    tmp_path, monkeypatch, name
-):
+def of_a_machine_with(monkeypatch, memory):
+    """Whatever is written to a temporary folder is a failure from now on."""
+    for name in ("source", "database"):
+        module = sys.modules[f"hedgerow.tables.sources.{name}"]
+        monkeypatch.setattr(module, "usable_memory", lambda: memory)
+    nowhere = Path("/dev/null/folder")
+    monkeypatch.setattr(database, "private_folder", lambda: nullcontext(nowhere))
+
+
+TOO_LARGE = r"takes more than a quarter of the memory of this machine, which has 0\.\d GB"
+
+
+def read_list(path):
+    return read_areas(path, ["town"])
+
+
+def read_facts(path):
+    return read_public_table(path, {"town": False}, {"n": None}, "the facts")
+
+
+def read_lookup(path):
+    tree = Tree([Axis.from_frame("place", {"town": ["x" * 1000]}, ["town"])])
+    return Lookup.of(tree, path, "n", codes={"town": "town"})
+
+
+def read_noisy(path):
+    return measurement_file._table(path)
+
+
+def read_prior(path):
+    tree = Tree([Axis.from_frame("place", {"town": ["x" * 1000]}, ["town"])])
+    return Prior.read(tree, path, count="n", public=True)
+
+
+READERS = {each.__name__: each for each in (read_list, read_facts, read_lookup, read_noisy)}
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "folder", "*.parquet"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_small_public_table_that_stands_for_much_is_refused(tmp_path, monkeypatch, name, reader):
     """A code of 1,000 letters, 20,000 times: 20 MB in 50 kB."""
-    path, codes = tmp_path / name, pl.DataFrame({"town": ["x" * 1000] * 20_000})
+    path, codes = tmp_path / name, pl.DataFrame({"town": ["x" * 1000] * 20_000, "n": [1] * 20_000})
     if name.endswith("gz"):
         path.write_bytes(gzip.compress(codes.write_csv().encode()))
     else:
-        codes.write_parquet(path)
-    assert path.stat().st_size < 50_000
-    assert len(read_areas(path, ["town"])) == 20_000
-    source = sys.modules["hedgerow.tables.sources.source"]
-    monkeypatch.setattr(source, "usable_memory", lambda: 80_000_000)
-    monkeypatch.setattr(source, "_rows", None)
-    with pytest.raises(MachineError, match=r"takes 0\.0 GB, and with 0\.1 GB of memory"):
-        read_areas(path, ["town"])
+        place = path if name == "a.parquet" else tmp_path / "folder" / "a.parquet"
+        place.parent.mkdir(exist_ok=True)
+        codes.write_parquet(place)
+        path = tmp_path / "folder" / "*.parquet" if "*" in name else path
+    assert sum(each.stat().st_size for each in tmp_path.rglob("*.*") if each.is_file()) < 100_000
+    READERS[reader](path)
+    of_a_machine_with(monkeypatch, 80_000_000)
+    monkeypatch.setattr(sys.modules["hedgerow.tables.sources.source"], "_rows", None)
+    with pytest.raises(TableError, match=TOO_LARGE):
+        READERS[reader](path)
 
 
-def test_a_table_of_facts_that_stands_for_much_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    path = tmp_path / "a.parquet"
-    pl.DataFrame({"town": ["x" * 1000] * 20_000, "n": [1] * 20_000}).write_parquet(path)
+@pytest.mark.parametrize("reader", [*READERS, "read_prior"])
+def test_a_public_file_that_unpacks_to_very_much_is_written_to_no_disk(
+    tmp_path, monkeypatch, reader
+):
+    """100 MB in 500 kB, on a machine with less: it is refused once the memory for it is full."""
+    path = tmp_path / "a.csv.gz"
+    rows = (b"x" * 1000 + b",1\n") * 1000
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"town,n\n")
+        for _ in range(100):
+            file.write(rows)
+    assert path.stat().st_size < 1_000_000
+    of_a_machine_with(monkeypatch, 120_000_000)
+    with pytest.raises(TableError, match=TOO_LARGE):
+        {**READERS, "read_prior": read_prior}[reader](path)
 
-    def read_facts():
-        return read_public_table(path, {"town": False}, {"n": None}, "the facts")
 
-    assert len(read_facts()) == 20_000
-    source = sys.modules["hedgerow.tables.sources.source"]
-    monkeypatch.setattr(source, "usable_memory", lambda: 80_000_000)
-    with pytest.raises(MachineError, match=r"the facts takes 0\.0 GB, and with 0\.1 GB of memory"):
-        read_facts()
+def test_a_prior_of_very_many_codes_is_refused_before_they_become_areas(tmp_path, monkeypatch):
+    codes = pl.DataFrame({"county": ["x"] * 400_000, "town": [str(i) for i in range(400_000)]})
+    codes.write_parquet(tmp_path / "a.parquet")
+    tree = Tree([Axis.from_frame("place", {"county": ["x"], "town": ["1"]}, ["county", "town"])])
+    of_a_machine_with(monkeypatch, 4_000_000_000)
+    assert Prior.read(tree, tmp_path / "a.parquet", public=True).counts.total == 400_000
+    for memory in (50_000_000, 30_000_000):  # told once they are listed, and while they are
+        of_a_machine_with(monkeypatch, memory)
+        with pytest.raises(TableError, match=f"the prior: .* {TOO_LARGE}"):
+            Prior.read(tree, tmp_path / "a.parquet", public=True)
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/*.parquet", "folder/0.parquet"])
+def test_declared_rows_of_parquet_are_counted_before_a_page_is_read(tmp_path, monkeypatch, name):
+    (tmp_path / "folder").mkdir()
+    pl.DataFrame({"town": ["x"] * 1_000_000, "n": [1] * 1_000_000}).write_parquet(
+        tmp_path / "folder" / "0.parquet"
+    )
+    spoiled = bytearray((tmp_path / "folder" / "0.parquet").read_bytes())
+    spoiled[4:60] = bytes(56)
+    for number in range(4):
+        (tmp_path / "folder" / f"{number}.parquet").write_bytes(spoiled)
+    few = name.endswith("0.parquet")
+    of_a_machine_with(monkeypatch, 60_000_000 if few else 240_000_000)
+    for reader in (read_list, read_facts):
+        with pytest.raises(TableError, match=TOO_LARGE):
+            reader(tmp_path / name)
+    of_a_machine_with(monkeypatch, 4_000_000_000)
+    with pytest.raises(TableError, match=r"Parquet|read to its end"):
+        read_list(tmp_path / name)
 
 
 def test_a_list_of_very_many_columns_is_refused_before_a_row_is_read(tmp_path, monkeypatch):

@@ -83,8 +83,10 @@ def check_plain(folder: Path, path: Path) -> None:
             raise ReleaseError(f"{visible(name.as_posix())[:200]} is no plain file")
 
 
-FORMAT = "hedgerow-release-2"
-_FAMILY = b"hedgerow-release-"
+_FAMILY = "hedgerow-release-"
+FORMAT = f"{_FAMILY}3"
+"""Its number rises with every change of what a manifest says, also of the words of a promise: those
+of before would look forged."""
 MANIFEST = "manifest.json"
 REPORT = "report.html"
 OTHER_PAGE = f"{REPORT} is not what the files of the release make"
@@ -150,8 +152,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if isinstance(error, ReleaseError):
             raise
         raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ReleaseError(f"{str(path)!r} is no manifest of the format {FORMAT!r}")
+    known = rf"{_FAMILY}[0-9]{{1,4}}"
+    if not isinstance(manifest, dict) or not re.fullmatch(known, str(manifest.get("format"))):
+        raise ReleaseError(f"{str(path)!r} is no manifest of a release, of the format {FORMAT!r}")
+    if manifest["format"] != FORMAT:
+        raise ReleaseError(
+            f"{str(path)!r} has the format {manifest['format']!r}, and this version of Hedgerow "
+            f"reads {FORMAT!r}; read the release with the version that made it"
+        )
     _check_texts(path, manifest)
     return manifest
 
@@ -243,7 +251,7 @@ def _is_release(folder: Path) -> bool:
         if not manifest.is_file():
             return False
         with manifest.open("rb") as file:
-            return _FAMILY in file.read(MOST_BYTES)
+            return _FAMILY.encode() in file.read(MOST_BYTES)
     except PermissionError:
         return True
     except OSError:

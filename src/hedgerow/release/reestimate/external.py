@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.errors import TableError
+from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
@@ -194,7 +194,8 @@ def _read(given: Any, columns: list[str], where: str) -> pl.DataFrame:
     """Return the columns of the layout: text codes and two finite numbers within limits."""
     if isinstance(given, pl.DataFrame):
         _check_names(given.columns, where)
-    table = as_arrow(given, where)
+    with of_public_table():
+        table = as_arrow(given, where)
     _check_names(table.column_names, where)
     wanted = [*columns, NOISY_COUNT, VARIANCE]
     missing = [name for name in wanted if name not in table.column_names]

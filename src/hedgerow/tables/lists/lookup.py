@@ -20,12 +20,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import TableError, of_public_table, shorten
+from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.area_names import beside
 from hedgerow.tables.lists.lookup_columns import LookupColumns
-from hedgerow.tables.sources.database import open_database
-from hedgerow.tables.sources.source import describe_source, open_source, read_areas
+from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
@@ -95,7 +94,7 @@ class Lookup:
                 areas; no row at all.
         """
         subject = describe_source(source, ROLE)
-        with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
+        with open_table(source, subject, public=True) as (_, opened):
             headers = list(opened.names)
         found = LookupColumns.of(tree, headers, column, names, codes or {}, subject)
         number, level, own = found.axis, found.level, list(found.codes)

@@ -1,16 +1,15 @@
 """A table of public facts: a list of codes, with whole numbers beside them."""
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from hedgerow.errors import TableError, of_public_table
+from hedgerow.errors import TableError
 from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.ordered import whole_count
-from hedgerow.tables.sources.database import open_database, sql_identifier, translate_duckdb_errors
-from hedgerow.tables.sources.source import Source, check_fits, coded, in_order, load, open_source
+from hedgerow.tables.sources.database import sql_identifier, translate_duckdb_errors
+from hedgerow.tables.sources.source import Source, check_fits, coded, in_order, load, open_table
 
 
 def read_public_table(
@@ -31,14 +30,13 @@ def read_public_table(
         numbers as int64, at most `hedgerow.tables.ordered.LARGEST_LEAF`; sorted by the codes.
 
     Raises:
-        TableError: no such table or column, no known column, no row; or a row without a code, or
-            with anything but a whole number from 0 on.
-        MachineError: it takes more than a quarter of the memory.
+        TableError: no such table or column, no known column, no row; a row without a code, or
+            with anything but a whole number from 0 on; more than a quarter of the memory.
     """
-    with of_public_table(), open_database() as db, open_source(db, source, subject) as opened:
-        table = replace(opened, is_public=True)
+    with open_table(source, subject, public=True) as (db, table):
         codes = _codes(table, known, numbers)
         kinds = load(db, table, [*codes, *numbers])
+        check_fits(db, kinds, subject)
         texts = coded(db, table, codes, kinds[: len(codes)])
         chosen = [
             f"{text if known[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
@@ -48,7 +46,6 @@ def read_public_table(
             number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
             chosen.append(f"{number} AS {sql_identifier(name)}")
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
-            check_fits(db, kinds, subject)
             db.execute("SET preserve_insertion_order = true")
             rows = pl.DataFrame(db.sql(f"SELECT {', '.join(chosen)} FROM loaded").to_arrow_table())
     if rows.is_empty():

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,10 +51,16 @@ def private_folder() -> Iterator[Path]:
         )
 
 
+class NoRoomError(MachineError):
+    """What a database has to hold fits neither memory nor temporary files."""
+
+
 @contextmanager
-def open_database(memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that spills to a private folder, removed afterwards."""
-    with private_folder() as folder:
+def open_database(
+    memory: int | None = None, *, spills: bool = True
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory that spills to a private folder, removed afterwards, or nowhere."""
+    with private_folder() if spills else nullcontext("") as folder:
         settings = _settings(str(folder), memory)
         with closing(duckdb.connect(":memory:", config=settings)) as db:
             if db.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
@@ -86,7 +92,7 @@ def translate_duckdb_errors(subject: str, sentence: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise MachineError(
+        raise NoRoomError(
             f"{subject} needs more memory than there is, and the temporary files in "
             f"{tempfile.gettempdir()} have no more room; free some, or name another place in "
             f"the environment variable TMPDIR"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,6 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.errors import (
-    MachineError,
     TableError,
     did_you_mean,
     of_public_table,
@@ -33,6 +32,7 @@ from hedgerow.tables.codes.float_codes import (
 )
 from hedgerow.tables.sources.database import (
     BROKE_OFF,
+    NoRoomError,
     OdbcQuery,
     Query,
     RunningQuery,
@@ -149,6 +149,10 @@ def describe_source(source: Any, role: str) -> str:
     return f"{role} {source}" if is_file(source) else role
 
 
+BYTES_A_TEXT = 16
+"""In memory, beside its letters."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A table whose columns are known.
@@ -209,6 +213,78 @@ def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Ite
         table = as_arrow(source, subject)
         names = tuple(table.column_names)
         yield Source(subject, names, lambda places: _load_frame(db, table, places, subject))
+
+
+@contextmanager
+def open_table(
+    source: Any, subject: str, *, public: bool, memory: int | None = None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Source]]:
+    """Open a source in a database of its own.
+
+    What a public table holds has to fit the memory, however small its file is: nothing of it is
+    written to temporary files, and a few bytes may unpack to what would fill any disk.
+
+    Args:
+        source: the table.
+        subject: how messages name it.
+        public: anyone may see it, so its errors name the rule that it breaks.
+        memory: bytes for the database; not given: half of the machine's.
+
+    Raises:
+        TableError: a public table does not fit the memory, or it is no table.
+    """
+    try:
+        with (
+            of_public_table() if public else nullcontext(),
+            open_database(memory, spills=not public) as db,
+            open_source(db, source, subject) as opened,
+        ):
+            yield db, replace(opened, is_public=public)
+    except NoRoomError:
+        if public:
+            raise _too_large(subject) from None
+        raise
+
+
+class TooLargeError(TableError):
+    """A public table that does not fit the memory."""
+
+
+def _too_large(subject: str) -> TooLargeError:
+    usable = usable_memory()
+    there = "" if usable is None else f", which has {usable / 1e9:,.1f} GB"
+    return TooLargeError(
+        f"{subject} takes more than a quarter of the memory of this machine{there}, the most that "
+        f"a public table may; leave out rows and columns that are not needed (of a table of "
+        f"records, count those of each cell), or use a larger machine"
+    )
+
+
+def check_fits(
+    db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str, relation: str = "loaded"
+) -> None:
+    """Raise unless the rows of a public table fit the memory beside the axes made from them.
+
+    Of Parquet the number of rows is declared, in however many files; no page is read for it.
+
+    Args:
+        db: where they are loaded.
+        kinds: the types of their columns, c0, c1, ….
+        subject: how messages name the table.
+        relation: that has the rows.
+
+    Raises:
+        TableError: they take more than a quarter of it.
+    """
+    usable = usable_memory()
+    texts = [f"sum(strlen(c{i}))" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
+    size = 0
+    for each in (f"count(*) * {len(kinds) * BYTES_A_TEXT}", " + ".join(texts or ["0"])):
+        with translate_duckdb_errors(subject, "is no table that can be read to its end"):
+            found = db.execute(f"SELECT {each} FROM {relation}").fetchall()
+        size += found[0][0] or 0
+        if usable is not None and size > usable // 4:
+            raise _too_large(subject)
 
 
 def _load_file(
@@ -314,8 +390,6 @@ def float_sql(source: Source, column: str, field: str) -> str:
     return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
-BYTES_A_TEXT = 16
-"""In memory, beside its letters."""
 MOST_COLUMNS = 200
 """Of a public list that are read."""
 
@@ -328,6 +402,7 @@ def read_areas(
     columns: Sequence[str] | Choice | None,
     *,
     repeated: bool = False,
+    public: bool | None = None,
     numbers: bool | Container[str] = False,
     role: str = "the list of areas",
 ) -> pl.DataFrame:
@@ -337,13 +412,13 @@ def read_areas(
         source: a CSV or Parquet file, a `Query`, or a data frame.
         columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
+        public: anyone may see it. Not given: of a table of records, that is not so.
         numbers: whether, or in which columns, fractions are read, too, as text.
         role: what messages call it.
     """
-    if repeated:  # of a table that may be confidential
-        return reads_table(_listed)(source, columns, role, repeated=True, numbers=numbers)
-    with of_public_table():
-        return _listed(source, columns, role, repeated=False, numbers=numbers)
+    public = not repeated if public is None else public
+    read = _listed if public else reads_table(_listed)
+    return read(source, columns, role, repeated=repeated, public=public, numbers=numbers)
 
 
 def _listed(
@@ -352,11 +427,11 @@ def _listed(
     role: str,
     *,
     repeated: bool,
+    public: bool,
     numbers: bool | Container[str],
 ) -> pl.DataFrame:
     subject = describe_source(source, role)
-    with open_database() as db, open_source(db, source, subject) as source_opened:
-        areas = replace(source_opened, is_public=not repeated)
+    with open_table(source, subject, public=public) as (db, areas):
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
         if len(columns) > MOST_COLUMNS:
@@ -365,46 +440,27 @@ def _listed(
                 f"read; leave out those that tell no areas"
             )
         kinds = load(db, areas, columns)
+        if not repeated:
+            check_fits(db, kinds, subject)
         fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
         fractional = columns if numbers is True else fractional
         codes = coded(db, areas, columns, kinds, fractional)
-        texts = ", ".join(
-            f"{code} AS {sql_identifier(name)}" for code, name in zip(codes, columns, strict=True)
-        )
+        texts = ", ".join(f"{code} AS c{i}" for i, code in enumerate(codes))
+        named = ", ".join(f"c{i} AS {sql_identifier(name)}" for i, name in enumerate(columns))
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
-            if not repeated:  # a list mostly stands in order as it is
-                check_fits(db, kinds, subject)
+            if repeated:
+                db.execute(f"CREATE TEMP TABLE listed AS SELECT DISTINCT {texts} FROM loaded")
+                if public:
+                    check_fits(db, ["VARCHAR"] * len(codes), subject, "listed")
+            else:  # a list mostly stands in order as it is
                 db.execute("SET preserve_insertion_order = true")
-                listed = _rows(db, f"SELECT {texts} FROM loaded")
+                db.execute(f"CREATE TEMP VIEW listed AS SELECT {texts} FROM loaded")
+                listed = _rows(db, f"SELECT {named} FROM listed")
                 if in_order(listed):
                     return listed
                 del listed
             # sorted here, where it is fastest: an axis is made from sorted paths
-            distinct = "DISTINCT" if repeated else ""
-            return _rows(db, f"SELECT {distinct} {texts} FROM loaded ORDER BY ALL")
-
-
-def check_fits(db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str) -> None:
-    """Raise unless the ``loaded`` rows of a list fit the memory, however small its file is.
-
-    Args:
-        db: where they are loaded.
-        kinds: the types of its columns.
-        subject: how messages name it.
-
-    Raises:
-        MachineError: they take more than a quarter of it.
-    """
-    texts = [f"sum(strlen(c{i}))" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
-    found = db.execute(f"SELECT {', '.join(['count(*)', *texts])} FROM loaded").fetchall()
-    rows, *letters = (number or 0 for number in found[0])
-    size, usable = sum(letters) + rows * len(kinds) * BYTES_A_TEXT, usable_memory()
-    if usable is not None and size > usable // 4:
-        raise MachineError(
-            f"{subject} takes {size / 1e9:,.1f} GB, and with {usable / 1e9:,.1f} GB of memory a "
-            f"list can have a quarter of them; leave out what tells no areas, or use a larger "
-            f"machine"
-        )
+            return _rows(db, f"SELECT {named} FROM listed ORDER BY ALL")
 
 
 def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:
