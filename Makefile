@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTHONS := 3.11 3.12 3.13
 
-.PHONY: setup demo test quick lint types bench studies docs lock clean
+.PHONY: setup demo test quick oracle oracle-large lint types bench studies docs lock clean
 
 setup: $(READY)
 
@@ -53,6 +53,14 @@ test: lint types
 # What a developer runs after each edit: the tests that neither sweep nor start anything.
 quick: $(READY)
 	$(PYTEST) -q -m "not slow"
+
+# Releases of every kind of plan beside what was recorded; which are not the same, and in what.
+oracle: $(READY)
+	$(BIN)/python -m tests.oracle
+
+# Time and memory of large releases, by this commit and another: make oracle-large AGAINST=main
+oracle-large: $(READY)
+	$(BIN)/python -m benchmarks.oracle_large $(AGAINST) $(OPTIONS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

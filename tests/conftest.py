@@ -89,6 +89,7 @@ SLOW = (
     "noise/test_cell_error.py",
     "noise/test_inversion.py",
     "noise/test_laws.py",
+    "oracle",
     "plan/test_branching.py",
     "plan/test_released.py",
     "privacy/test_calibrate.py",
