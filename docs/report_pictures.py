@@ -38,7 +38,13 @@ def commuting(data: Path, folder: Path) -> None:
     ]
     tree = hr.Tree(axes, refine=["destination", "origin"])
     counts = hr.Counts.from_frame(tree, data / "od_uk_lad_2011" / "od.parquet", count="count")
-    plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"), neighbours=hr.Replace())
+    plan = hr.make_plan(
+        tree,
+        budget=hr.EpsilonDelta("1", "1e-8"),
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     hr.release(counts, plan, directory=folder)
 
 
