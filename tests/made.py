@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+import hedgerow as hr
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -49,3 +50,8 @@ def fixed_axis(name, *sizes, columns=None):
         }
     )
     return Axis.from_frame(name, frame, levels, columns=columns)
+
+
+def plain_plan(tree, **options):
+    """A plan along the chain: equal shares, and survivors, unless told otherwise."""
+    return hr.make_plan(tree, **{"allocation": hr.Uniform(), "measure": hr.Survivors(), **options})

@@ -24,8 +24,8 @@ class Measured:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace())
-        >>> plan.depths[1] == hr.Measured(hr.DiscreteGaussian(2), plan.shares[1])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Shares([0, 0, 1]))
+        >>> plan.depths[2] == hr.Measured(hr.DiscreteGaussian("1/2"), plan.shares[2])
         True
     """
 

@@ -82,7 +82,8 @@ class Optimal:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Optimal())
+        >>> allocation = hr.Optimal(objective="cells")
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=allocation)
         >>> [float(share) for share in plan.shares]  # ∝ √n for n nodes
         [0.1907, 0.2698, 0.5395]
     """
