@@ -14,7 +14,8 @@ from hedgerow.plan.cuboids import All, Measure, Survivors, goes_along_spine
 from hedgerow.plan.workload import Cube, Workload, tables_of
 from hedgerow.tables.tree import Tree
 
-USUAL_ALLOCATION = Optimal(objective="released", importance=PerLevel())
+USUAL_IMPORTANCE = PerLevel()
+USUAL_ALLOCATION = Optimal(objective="released", importance=USUAL_IMPORTANCE)
 """How the measured cuboids share the budget, where the least error is within reach."""
 
 USUAL_DELTA = "1e-8"

@@ -5,7 +5,7 @@ from math import prod
 
 from hedgerow.cli.proposal.proposed_axis import toml
 from hedgerow.plan.cuboids import All
-from hedgerow.plan.defaults import FEW_LEAVES, USUAL_ALLOCATION, measure_of
+from hedgerow.plan.defaults import FEW_LEAVES, USUAL_ALLOCATION, USUAL_IMPORTANCE, measure_of
 
 UNKNOWN_AXIS = ("<a name, such as geography>", ("<coarsest column>", "<finest column>"))
 MOST_WHOLE_CELLS = 1 << 27
@@ -118,7 +118,7 @@ def last_sections(sizes: Sizes, *, is_distribution: bool, has_attributes: bool) 
     if is_distribution:
         return _DISTRIBUTION + _OUTPUT
     usual, measure = USUAL_ALLOCATION, All.name if has_attributes else _measure(sizes)
-    given = {"objective": usual.objective, "importance": usual.importance.name}
+    given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
     return _COUNTS.format(method=usual.name, measure=measure, **given) + _OUTPUT
 
 
