@@ -53,5 +53,8 @@ def fixed_axis(name, *sizes, columns=None):
 
 
 def plain_plan(tree, **options):
-    """A plan along the chain: equal shares, and survivors, unless told otherwise."""
-    return hr.make_plan(tree, **{"allocation": hr.Uniform(), "measure": hr.Survivors(), **options})
+    """A plan of equal shares, along a chain of survivors, unless told otherwise."""
+    given = {name: option for name, option in options.items() if option is not None}
+    along_a_chain = isinstance(given.get("workload", hr.Chain()), hr.Chain)
+    usual = {"measure": hr.Survivors()} if along_a_chain else {}
+    return hr.make_plan(tree, **{"allocation": hr.Uniform(), **usual, **given})

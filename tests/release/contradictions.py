@@ -5,7 +5,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 GEOGRAPHY_FIRST = ["geo.level1", "geo.level2", "group.level1"]
 
@@ -23,7 +23,7 @@ def counts_of(values):
 
 def made(counts, seed=0, **options):
     options = {"budget": hr.Rho("1/20"), "measure": hr.All(), "allocation": hr.Uniform()} | options
-    plan = hr.make_plan(counts.tree, neighbours=hr.Replace(), **options)
+    plan = plain_plan(counts.tree, neighbours=hr.Replace(), **options)
     return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
 
 
