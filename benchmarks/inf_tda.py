@@ -67,7 +67,13 @@ class Way:
     def plan(self, tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
         """Under replace-one neighbours."""
         budget = hr.EpsilonDelta(epsilon, DELTA)
-        return hr.make_plan(tree, budget=budget, neighbours=hr.Replace(), measure=self.measure)
+        return hr.make_plan(
+            tree,
+            budget=budget,
+            neighbours=hr.Replace(),
+            measure=self.measure,
+            allocation=hr.Uniform(),
+        )
 
 
 SAME = Way(hr.Survivors(), hr.Chebyshev())

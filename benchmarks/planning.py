@@ -56,7 +56,9 @@ def cube(depths: tuple[int, ...]) -> hr.Tree:
 def planned(tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
     """The plan whose page is looked at."""
     budget = hr.EpsilonDelta(epsilon, "1e-8")
-    return hr.make_plan(tree, budget=budget, workload=hr.Cube(), measure=hr.All())
+    return hr.make_plan(
+        tree, budget=budget, workload=hr.Cube(), measure=hr.All(), allocation=hr.Uniform()
+    )
 
 
 def made(plan: hr.Plan) -> str:

@@ -55,7 +55,13 @@ def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
 def release(counts: hr.Counts, epsilon: str = "1") -> None:
     """To a directory that is removed."""
     budget = hr.EpsilonDelta(epsilon, "1e-8")
-    plan = hr.make_plan(counts.tree, budget=budget, neighbours=hr.Replace())
+    plan = hr.make_plan(
+        counts.tree,
+        budget=budget,
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     with TemporaryDirectory() as folder:
         hr.release(counts, plan, directory=Path(folder) / "out")
 

@@ -68,7 +68,12 @@ def opened(path: Path) -> dict[str, float]:
 def release(folder: Path) -> None:
     """Of all counts."""
     counts = population()
-    plan = hr.make_plan(counts.tree, budget=hr.EpsilonDelta("1", "1e-10"))
+    plan = hr.make_plan(
+        counts.tree,
+        budget=hr.EpsilonDelta("1", "1e-10"),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     hr.release(counts, plan, directory=folder)
 
 

@@ -63,7 +63,18 @@ def questions(folder: Path) -> list[Asked]:
         path = folder / f"trips-{run + 1}.parquet"
         trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
         budget = hr.EpsilonDelta(1 + run * STEP, "1e-8")
-        found.append(Asked(path, hr.make_plan(tree, budget=budget, neighbours=hr.Replace())))
+        found.append(
+            Asked(
+                path,
+                hr.make_plan(
+                    tree,
+                    budget=budget,
+                    neighbours=hr.Replace(),
+                    allocation=hr.Uniform(),
+                    measure=hr.Survivors(),
+                ),
+            )
+        )
     return found
 
 

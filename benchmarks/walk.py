@@ -27,7 +27,9 @@ def small_table() -> tuple[hr.Counts, hr.Plan]:
     tree = hr.Tree([axis])
     table = areas.with_columns(count=pl.arange(27))
     counts = hr.Counts.from_frame(tree, table, count="count")
-    plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+    plan = hr.make_plan(
+        tree, budget=hr.EpsilonDelta("1", "1e-8"), allocation=hr.Uniform(), measure=hr.Survivors()
+    )
     return counts, plan
 
 

@@ -124,6 +124,7 @@ def systems() -> dict[str, System]:
             budget=hr.EpsilonDelta("1", DELTA),
             workload=workload,
             measure=hr.All(),
+            allocation=hr.Uniform(),
         )
         joint = plan.joint
         assert isinstance(joint, PlannedCuboids)

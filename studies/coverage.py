@@ -270,6 +270,7 @@ def cases() -> Iterator[Case]:
             neighbours=NEIGHBOURS[total],
             mechanism=hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian,
             measure=measure,
+            allocation=hr.Uniform(),
         )
         yield Case(mode, table, noise, total, coverages(counts, plan, estimator))
 

@@ -93,8 +93,12 @@ def settings(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Setting]:
     shares = hr.Shares(case.axis_shares())
     replace = hr.Replace()
     plans = {
-        INF_TDA: hr.make_plan(tree, budget=loose, neighbours=replace, measure=hr.Survivors()),
-        CHAIN: hr.make_plan(tree, budget=budget, neighbours=replace, measure=hr.All()),
+        INF_TDA: hr.make_plan(
+            tree, budget=loose, neighbours=replace, measure=hr.Survivors(), allocation=hr.Uniform()
+        ),
+        CHAIN: hr.make_plan(
+            tree, budget=budget, neighbours=replace, measure=hr.All(), allocation=hr.Uniform()
+        ),
     }
     for name, measure in ((CUBE, hr.All()), (SURVIVORS, hr.Survivors())):
         plans[name] = hr.make_plan(

@@ -526,7 +526,7 @@ def swept(targets: Sequence[Target]) -> str:
     """The worst ratio of estimators and measures; of linear estimates with a depth left out."""
     rows = []
     for target in targets:
-        given = [None, target.from_the_tree()]
+        given = [hr.Uniform(), target.from_the_tree()]
         for penalty in (None, 0.0, 0.25, 0.5, 1.0, 2.0):
             estimator = hr.Chebyshev() if penalty is None else hr.Sparse(penalty=penalty)
             worst = [

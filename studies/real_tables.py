@@ -45,8 +45,9 @@ def census(file: str, levels: list[str], count: str) -> Callable[[Path], tuple[h
         frame = pl.read_parquet(data / file)
         tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels)])
         counts = hr.Counts.from_frame(tree, frame.select(*levels, count), count=count)
-        plan = hr.make_plan(tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors())
-        return counts, plan
+        return counts, hr.make_plan(
+            tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
+        )
 
     return load
 
@@ -56,14 +57,13 @@ def trips(folder: str, levels: list[str]) -> Callable[[Path], tuple[hr.Counts, h
 
     def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
         counts = trips_between(data / folder, levels)
-        plan = hr.make_plan(
+        return counts, hr.make_plan(
             counts.tree,
             budget=TRIPS,
             neighbours=hr.Replace(),
             allocation=hr.Uniform(),
             measure=hr.Survivors(),
         )
-        return counts, plan
 
     return load
 

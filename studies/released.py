@@ -135,8 +135,8 @@ class Table:
         return {
             "released": hr.Optimal(importance=weights, objective="released"),
             "uniform": hr.Uniform(),
-            "cells": hr.Optimal(importance=weights),
-            f"cells, {own}": hr.Optimal(importance=weights, prior=self.known),
+            "cells": hr.Optimal(importance=weights, objective="cells"),
+            f"cells, {own}": hr.Optimal(importance=weights, prior=self.known, objective="cells"),
             f"released, discounted by {own}": hr.Optimal(
                 importance=discounted, objective="released"
             ),

@@ -122,7 +122,13 @@ class Found:
 def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Floats, Found]]:
     """For each cuboid off the chain its true sums, and what releases say of them."""
     tree = counts.tree
-    plan = hr.make_plan(tree, budget=hr.EpsilonDelta(case.epsilon, "1e-8"), neighbours=hr.Replace())
+    plan = hr.make_plan(
+        tree,
+        budget=hr.EpsilonDelta(case.epsilon, "1e-8"),
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     wanted = [levels for levels in off_the_chain(tree) if any(levels)]
     said: dict[Levels, list[Floats]] = {levels: [] for levels in wanted}
     labels, truth = {}, {}

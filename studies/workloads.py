@@ -131,7 +131,7 @@ def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
             neighbours=hr.Replace(),
             measure=hr.All(),
             workload=workload,
-            allocation=shares.get(name),
+            allocation=shares.get(name, hr.Uniform()),
         )
         for name, workload in workloads.items()
     }
@@ -200,7 +200,13 @@ class TwoTables:
                 measure=hr.All(),
             ),
             {
-                name: hr.make_plan(tree, budget=half, workload=hr.Cuboids([name]), measure=hr.All())
+                name: hr.make_plan(
+                    tree,
+                    budget=half,
+                    workload=hr.Cuboids([name]),
+                    measure=hr.All(),
+                    allocation=hr.Uniform(),
+                )
                 for name in (BLOCKS, TRACTS)
             },
         )

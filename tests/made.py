@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+import hedgerow as hr
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -49,3 +50,11 @@ def fixed_axis(name, *sizes, columns=None):
         }
     )
     return Axis.from_frame(name, frame, levels, columns=columns)
+
+
+def plain_plan(tree, **options):
+    """A plan of equal shares, along a chain of survivors, unless told otherwise."""
+    given = {name: option for name, option in options.items() if option is not None}
+    along_a_chain = isinstance(given.get("workload", hr.Chain()), hr.Chain)
+    usual = {"measure": hr.Survivors()} if along_a_chain else {}
+    return hr.make_plan(tree, **{"allocation": hr.Uniform(), **usual, **given})

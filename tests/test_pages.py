@@ -10,13 +10,13 @@ import pytest
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.plan.cuboids import Invariant
-from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.page.levels import percent_of
 from hedgerow.release.page.words import stated
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
 FOLDERS = [SOURCE / place for place in ("pages", "release/page", "plan/page")]
@@ -175,7 +175,7 @@ def test_the_promise_in_english_is_word_for_word_that_of_the_plan(neighbours, bu
     mechanism = DiscreteLaplace if pure else DiscreteGaussian
     agreed = neighbours.total_is_public and mechanism is DiscreteGaussian
     for invariants in ([], [Invariant("place", "state")]) if agreed else ([],):
-        plan = make_plan(tree, budget=budget, neighbours=neighbours, mechanism=mechanism,
+        plan = plain_plan(tree, budget=budget, neighbours=neighbours, mechanism=mechanism,
                          invariants=invariants)  # fmt: skip
         assert stated(plan) == str(plan.promise)
 

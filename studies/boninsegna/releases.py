@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
@@ -60,7 +60,7 @@ class Setting:
     estimator: Estimator
     everything: bool = False
     exact: bool = True
-    allocation: Allocation | None = None
+    allocation: Allocation = field(default_factory=hr.Uniform)
     spent: Fraction = Fraction(1)
 
     def plan(self, counts: hr.Counts, epsilon: str) -> hr.Plan:

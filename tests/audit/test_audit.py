@@ -20,7 +20,7 @@ from hedgerow.release.execution import in_memory
 from tests.audit import method
 from tests.audit.method import excess
 from tests.audit.releases import Pair
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 FULL = np.array([40, 40, 40, 40])  # every node survives
 SPARSE = np.array([1, 0, 2, 0])  # what survives is chance
@@ -32,14 +32,14 @@ REPLACE, ADD_REMOVE = hr.Replace(), hr.AddRemove()
 
 def in_a_line(change, start=FULL, estimator=None, **options):
     """One axis of two levels, two children each."""
-    plan = hr.make_plan(hr.Tree([fixed_axis("geo", 2, 2)]), **options)
+    plan = plain_plan(hr.Tree([fixed_axis("geo", 2, 2)]), **options)
     return pair(plan, start, start + change, estimator)
 
 
 def trips(change, start, **options):
     """Origins and destinations of two levels, two children each, refined in turns."""
     axes = [fixed_axis(n, 2, 2, columns=[f"{n}1", f"{n}2"]) for n in ("origin", "destination")]
-    plan = hr.make_plan(hr.Tree(axes), **options)
+    plan = plain_plan(hr.Tree(axes), **options)
     before = np.full((4, 4), start)
     after = before.copy()
     for place, by in change.items():
@@ -264,7 +264,7 @@ def test_a_replaced_record_that_is_priced_as_one_shift_is_found(monkeypatch):
     """The noise is the true plan's; what it is said to cost is half."""
     right = PAIRS["moved"].plan
     monkeypatch.setattr(hr.Replace, "changes", lambda _, depth: ((1,) if depth else (),))
-    cheap = hr.make_plan(right.tree, budget=hr.Rho("1/4"), neighbours=REPLACE)
+    cheap = plain_plan(right.tree, budget=hr.Rho("1/4"), neighbours=REPLACE)
     assert cheap.depths == right.depths
     plan, events = copies("moved").run(plan=cheap)
     assert excess(events, plan.guarantee) > 0
@@ -320,7 +320,7 @@ def test_noise_that_is_reused_between_cuboids_is_found(monkeypatch, name):
 def test_a_total_that_is_leaked_under_add_remove_is_found(monkeypatch):
     monkeypatch.setattr(hr.AddRemove, "total_is_public", property(lambda _: True))
     tree = PAIRS["added"].plan.tree
-    leaking = hr.make_plan(tree, budget=RHO, neighbours=ADD_REMOVE)
+    leaking = plain_plan(tree, budget=RHO, neighbours=ADD_REMOVE)
     plan, events = Audit("added").run(plan=leaking)
     assert excess(events, plan.guarantee) > 0
 

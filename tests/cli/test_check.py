@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.directory.manifest import sha256
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 
 PAGE = "report.html is what the files make"
 FORGED = "ε = 0.000001"
@@ -19,7 +19,7 @@ FORGED = "ε = 0.000001"
 def out(tmp_path):
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     counts = random_counts(np.random.default_rng(1), tree, filled=0.9)
-    hr.release(counts, hr.make_plan(tree, budget=hr.Rho("1/2")), directory=tmp_path / "out")
+    hr.release(counts, plain_plan(tree, budget=hr.Rho("1/2")), directory=tmp_path / "out")
     return tmp_path / "out"
 
 

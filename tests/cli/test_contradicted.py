@@ -173,8 +173,9 @@ def test_a_plan_foresees_which_sums_leave_their_truth(run, planned):
     for row in sums:
         (line,) = [line for line in said.splitlines() if line.startswith(f"  {row['cuboid']}  ")]
         assert f"{row['excess']:,.3g}" in line or f"{row['excess']:,.0f}" in line
-    planned.write_text(PLANNED.replace('"place.region", "place.town", "group.kind"',
-                                       '"group.kind", "place.region", "place.town"'))  # fmt: skip
+    other = PLANNED.replace('"place.region", "place.town", "group.kind"',
+                            '"group.kind", "place.region", "place.town"')  # fmt: skip
+    planned.write_text(other + '[allocation]\nmethod = "uniform"\n')
     code, out, _ = run("plan", planned, "--json")
     assert [row["cuboid"] for row in json.loads(out)["sums"]] == ["place.town", "place.region"]
 

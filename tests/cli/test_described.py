@@ -5,6 +5,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli.described import show_levels
+from tests.made import plain_plan
 from tests.release.test_described import DESCRIBE, FILE
 
 
@@ -56,7 +57,7 @@ def test_without_a_description_nothing_is_added(run, release_file):
 def test_levels_that_are_called_as_they_are_typed_are_left_out(capsys):
     areas = {"state": ["1", "2"], "sa2": ["11", "21"]}
     tree = hr.Tree([hr.Axis.from_frame("home", areas, ["state", "sa2"])])
-    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    plan = plain_plan(tree, budget=hr.Rho(1))
     show_levels(plan.described(hr.Description(levels={"state": "State"})))
     said = capsys.readouterr().out
     assert "  state  State" in said

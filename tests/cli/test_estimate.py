@@ -17,7 +17,7 @@ from hedgerow.release.execution import in_memory
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.reestimate.reestimate import estimate_measurements, reestimate
 from hedgerow.tables.counts import Counts
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 
 METHODS = ["euclidean", "chebyshev", "sparse", "least-squares"]
 LEAVES = "s,c,noisy_count,variance\n1,a,10,2\n1,b,11,2\n2,c,12,2\n2,d,13,2\n"
@@ -28,7 +28,7 @@ def made_release(folder, measure, neighbours=None, *, empty=False):
     counts = random_counts(np.random.default_rng(1), tree, filled=0.9)
     if empty:
         counts = Counts.from_leaves(tree, (np.empty(0, np.int32),), np.empty(0, np.int64))
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=hr.Rho("1/2"), measure=measure, neighbours=neighbours or hr.AddRemove()
     )
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))

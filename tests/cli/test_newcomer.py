@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import terminal
 from hedgerow.tables.counts import Counts
+from tests.made import plain_plan
 
 VISITS = "Patient,Ward\np1,A\np1,A\np1,B\np2,B\np3,\n"
 KEPT = "kept 4 of 5 records (at most 2 contributions a unit; confidential, shown only here)"
@@ -255,7 +256,7 @@ def test_what_python_shows_is_short(run, visits):
     total = int(released.level(depth=0)["count"].sum())
     assert repr(released) == f"Release(total, Ward; {total} records released)"
     tree = hr.Tree([hr.Axis.from_frame("ward", {"Ward": ["A", "B"]}, ["Ward"])])
-    plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+    plan = plain_plan(tree, budget=hr.Rho("1/2"))
     assert repr(plan) == (
         "Plan(total, Ward; satisfies ρ = 0.5 zero-concentrated differential privacy; add-remove, "
         "contributions 1; print() shows its table and promise)"

@@ -13,6 +13,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.directory.stored import read_nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.release_spec import ReleaseSpec
+from tests.made import plain_plan
 
 FILE = """
 [table]
@@ -163,5 +164,5 @@ def test_an_attribute_of_nested_codes_is_read_back(tmp_path):
     ages = hr.Axis.from_frame("age", {"band": ["0", "1"]}, ["band"], attribute=True)
     place = hr.Axis.from_frame("place", {"town": ["a", "b"]}, ["town"])
     counts = hr.Counts.from_frame(hr.Tree([ages, place]), {"town": ["a"], "band": ["0"]})
-    hr.release(counts, hr.make_plan(counts.tree, budget=hr.Rho("1"))).write(tmp_path / "out")
+    hr.release(counts, plain_plan(counts.tree, budget=hr.Rho("1"))).write(tmp_path / "out")
     assert hr.read_release(tmp_path / "out").plan.tree.spine == 1

@@ -18,6 +18,7 @@ from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.release.directory.stored import stated_plan
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import format_percent
+from tests.made import plain_plan
 
 RELEASE = """
 [table]
@@ -317,7 +318,7 @@ def test_a_picture_of_a_release_s_price_carries_its_promise(run, made, tmp_path)
 
 def test_a_promise_that_hides_all_but_its_neighbours_says_no_more():
     areas = hr.Axis.from_frame("home", {"town": ["a", "b"]}, ["town"])
-    plan = hr.make_plan(hr.Tree([areas]), budget=hr.Rho("1/2"))
+    plan = plain_plan(hr.Tree([areas]), budget=hr.Rho("1/2"))
     assert str(plan.promise) == (
         "The release looks almost the same with or without any one record. The release satisfies "
         "ρ = 0.5 zero-concentrated differential privacy."
@@ -332,7 +333,7 @@ def test_of_invariants_of_one_axis_the_finest_is_the_restriction():
     tree = hr.Tree([axis])
 
     def protection(*levels):
-        plan = hr.make_plan(
+        plan = plain_plan(
             tree,
             budget=hr.Rho(1),
             neighbours=hr.Replace(),
@@ -521,7 +522,7 @@ def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, trips):
     manifest = json.loads((out / "manifest.json").read_text())
     signed = manifest["plan_sha256"]
     plan = stated_plan(out, manifest)
-    forged = hr.make_plan(
+    forged = plain_plan(
         plan.tree,
         budget=hr.EpsilonDelta("1/1000", "1e-8"),
         neighbours=plan.neighbours,

@@ -5,14 +5,14 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.cli.terminal import HEADINGS, Tally
 from hedgerow.release.descent.jobs import Progress
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 
 
 def test_the_tally_counts_what_is_released_and_measured(tmp_path):
     tree = hr.Tree([fixed_axis("geo", 4, 5, 3)])
     counts = random_counts(np.random.default_rng(0), tree)
     tally = Tally()
-    plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+    plan = plain_plan(tree, budget=hr.Rho("1/2"))
     progress = Progress(on_cuboid=tally.on_cuboid)
     release = hr.release(counts, plan, directory=tmp_path / "out", progress=progress)
     assert list(tally.work) == ["total", "level1", "level2", "level3"], "coarse to fine"

@@ -12,11 +12,11 @@ from hedgerow.evaluate.by_size import band_name, coverage, errors_by_size, size_
 from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 
 
 def released(counts, budget="1/20", **options):
-    plan = hr.make_plan(counts.tree, budget=hr.Rho(budget), **options)
+    plan = plain_plan(counts.tree, budget=hr.Rho(budget), **options)
     return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(0))
 
 

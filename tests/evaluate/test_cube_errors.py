@@ -25,7 +25,7 @@ from hedgerow.evaluate.simulation_output import (
     picture_of_simulation,
 )
 from hedgerow.plan.forecast import forecast
-from tests.made import random_tree
+from tests.made import plain_plan, random_tree
 from tests.release.cube.test_cube_release import (
     BUDGET,
     MEASURES,
@@ -106,7 +106,7 @@ def test_a_cube_stands_beside_its_forecast_without_depths(tmp_path):
 
 
 def compared(measure):
-    chain = hr.make_plan(PAIRS, budget=BUDGET, neighbours=hr.Replace(), measure=measure)
+    chain = plain_plan(PAIRS, budget=BUDGET, neighbours=hr.Replace(), measure=measure)
     return [
         Setting("cube", cube(measure=measure), hr.Euclidean()),
         Setting("chain", chain, hr.Euclidean()),

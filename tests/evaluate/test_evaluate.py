@@ -22,14 +22,14 @@ from hedgerow.picture import figure_for, row_names
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 
 
 @pytest.fixture
 def made():
     rng = np.random.default_rng(3)
     counts = random_counts(rng, random_tree(rng, axes=2, depth=3))
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/20"))
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/20"))
     return counts, in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
 
 
@@ -111,7 +111,7 @@ def test_a_picture_of_methods_is_drawn(made, tmp_path):
 def test_errors_stand_beside_what_the_plan_forecast(made):
     counts, release = made
     errors = error_by_cuboid(counts, release)
-    expected = forecast(hr.make_plan(counts.tree, budget=hr.Rho("1/20")))
+    expected = forecast(plain_plan(counts.tree, budget=hr.Rho("1/20")))
     covered = dict.fromkeys(errors["cuboid"], 0.9)
     rows = rows_beside_forecast(errors, expected, covered)
     places = {name: HEADINGS_BESIDE_FORECAST.index(name) for name in ("95 % max", "RMSE", "MAE")}
@@ -135,7 +135,7 @@ RATES = ("false_discovery_rate", "false_negative_rate")
 def test_what_was_not_forecast_or_is_exact_has_no_ratio(made):
     errors = error_by_cuboid(*made)
     unknown = pl.lit(None, pl.Float64)
-    expected = forecast(hr.make_plan(made[0].tree, budget=hr.Rho("1/20")))
+    expected = forecast(plain_plan(made[0].tree, budget=hr.Rho("1/20")))
     blank = expected.with_columns(rmse=unknown, mae=unknown, max_95=unknown)
     first = rows_beside_forecast(errors, blank, {})[0]
     assert [first[i] for i in (3, 5, 6, 8, 9, 10)] == [""] * 6
@@ -206,7 +206,7 @@ def test_a_picture_of_many_cuboids_shows_some_of_them_and_says_so(made, tmp_path
 
 def test_errors_of_a_perfect_release_are_zero():
     counts = random_counts(np.random.default_rng(4), hr.Tree([fixed_axis("geo", 3, 4)]))
-    plan = hr.make_plan(counts.tree, budget=hr.Rho(10**6))
+    plan = plain_plan(counts.tree, budget=hr.Rho(10**6))
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
     errors = error_by_cuboid(counts, release)
     assert errors.select(pl.col("max_error", "rmse", "mae").sum()).row(0) == (0, 0.0, 0.0)

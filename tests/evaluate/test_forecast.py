@@ -16,7 +16,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from tests.made import fixed_axis, random_axis
+from tests.made import fixed_axis, plain_plan, random_axis
 
 GAUSSIAN = {"budget": hr.Rho("1/20"), "mechanism": hr.DiscreteGaussian}
 LAPLACE = {"budget": hr.Epsilon(1), "mechanism": hr.DiscreteLaplace}
@@ -52,7 +52,7 @@ def test_forecast_rmse_is_within_5_percent_of_simulated_least_squares(what):
     """4 standard errors or more at every depth (alpha 1e-4); a tenth too little noise is found."""
     counts = census()
     options = {"neighbours": hr.Replace(), "measure": hr.All()}
-    plan = hr.make_plan(counts.tree, **what, **options)
+    plan = plain_plan(counts.tree, **what, **options)
     found = least_squares_rmse(plan, counts, 1000)[1:]
     told = hr.forecast(plan)["rmse"].to_numpy()[1:]
     np.testing.assert_allclose(found, told, rtol=0.05)
@@ -65,7 +65,7 @@ def test_the_monte_carlo_error_is_the_spread_of_repeated_simulations():
     Of one cell and 10 runs the formula is some 10 % too small, as squares are skewed.
     """
     counts = census(2, least=20, empty=0.4)
-    plan = hr.make_plan(counts.tree, **GAUSSIAN)
+    plan = plain_plan(counts.tree, **GAUSSIAN)
     blocks = [
         simulated_releases(plan, public(counts), hr.Chebyshev(), runs=10, seed=10 * i)[0]
         for i in range(80)
@@ -79,7 +79,7 @@ def test_the_monte_carlo_error_is_the_spread_of_repeated_simulations():
 
 def test_simulated_errors_are_the_errors_of_the_same_seeds():
     counts = census(3, least=20)
-    plan = hr.make_plan(counts.tree, **LAPLACE)
+    plan = plain_plan(counts.tree, **LAPLACE)
     both = simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=4)[0]
     again = simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=5)[0]
     assert both.equals(simulated_releases(plan, public(counts), hr.Euclidean(), runs=2, seed=4)[0])
@@ -102,7 +102,7 @@ def test_simulated_errors_are_the_errors_of_the_same_seeds():
 
 def test_every_error_comes_with_its_monte_carlo_error_and_public_depths_with_none():
     counts = census(3, least=20)
-    plan = hr.make_plan(counts.tree, neighbours=hr.Replace(), **GAUSSIAN)
+    plan = plain_plan(counts.tree, neighbours=hr.Replace(), **GAUSSIAN)
     errors = simulated_releases(plan, public(counts), hr.Chebyshev(), runs=3)[0]
     assert set(METRICS) | {f"{name}_error" for name in METRICS} < set(errors.columns)
     assert errors.select(f"{name}_error" for name in METRICS).null_count().sum_horizontal()[0] == 0
@@ -116,7 +116,7 @@ def test_fewer_than_two_runs_are_refused(runs):
     counts = census(3, least=20)
     with pytest.raises(hr.PlanError, match=f"at least 2 runs, got {runs}"):
         simulated_releases(
-            hr.make_plan(counts.tree, **GAUSSIAN), public(counts), hr.Chebyshev(), runs=runs
+            plain_plan(counts.tree, **GAUSSIAN), public(counts), hr.Chebyshev(), runs=runs
         )[0]
 
 
@@ -141,7 +141,7 @@ def named(axis, levels):
     ids="-".join,
 )
 def test_a_table_with_other_levels_is_refused(levels):
-    plan = hr.make_plan(named("geo", ["state", "county"]).tree, **GAUSSIAN)
+    plan = plain_plan(named("geo", ["state", "county"]).tree, **GAUSSIAN)
     with pytest.raises(hr.PlanError, match="the table to simulate has the levels"):
         simulated_releases(plan, public(named("geo", levels)), hr.Chebyshev(), runs=2)[0]
 
@@ -152,7 +152,7 @@ def test_a_table_with_other_levels_is_refused(levels):
     ids=["gaussian", "laplace", "epsilon-delta"],
 )
 def test_a_table_over_other_areas_is_simulated_with_the_noise_of_the_plan(what):
-    plan = hr.make_plan(hr.Tree([fixed_axis("geo", 2, 3)]), **what)
+    plan = plain_plan(hr.Tree([fixed_axis("geo", 2, 3)]), **what)
     tree = hr.Tree([fixed_axis("geo", 4, 5)])
     counts = hr.Counts.from_leaves(
         tree, (np.arange(20, dtype=np.int32),), np.full(20, 900, dtype=np.int64)

@@ -12,7 +12,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
 from hedgerow.tables.counts import Counts
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 SETTINGS = {
     "all, gaussian": (hr.Rho("1/100"), hr.AddRemove(), hr.DiscreteGaussian, hr.All()),
@@ -32,7 +32,7 @@ def counts():
 
 def made_release(counts, setting, seed):
     budget, neighbours, mechanism, measure = SETTINGS[setting]
-    plan = hr.make_plan(
+    plan = plain_plan(
         counts.tree, budget=budget, neighbours=neighbours, mechanism=mechanism, measure=measure
     )
     return in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(seed))
@@ -111,7 +111,7 @@ def test_the_seed_alone_decides(counts, tmp_path):
 
 def test_public_counts_are_due_exactly(counts):
     budget = hr.Rho("1/100")
-    plan = hr.make_plan(
+    plan = plain_plan(
         counts.tree,
         budget=budget,
         neighbours=hr.Replace(),

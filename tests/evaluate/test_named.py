@@ -18,6 +18,7 @@ from hedgerow.evaluate.simulate import left_out, run_bits, simulate
 from hedgerow.evaluate.simulation_output import legend, metric_tables, picture_of_simulation
 from hedgerow.release.preflight import check_combines
 from tests.estimate.cube.dense_cubes import cuboid_sums
+from tests.made import plain_plan
 from tests.release.cube.test_cube_release import PAIRS, cube, released, tables, true_table
 from tests.release.cube.test_cube_release import table_of as counts_of
 from tests.release.joint.test_named_answers import (
@@ -113,7 +114,7 @@ def test_errors_of_every_cuboid_are_those_of_dense_tables(name):
 
 
 def settings():
-    chain = hr.make_plan(
+    chain = plain_plan(
         PAIRS, budget=hr.Rho(1), neighbours=hr.Replace(), measure=hr.All(), workload=hr.Chain()
     )
     return [

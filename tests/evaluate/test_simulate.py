@@ -27,7 +27,7 @@ from hedgerow.evaluate.simulation_output import (
     picture_of_simulation,
 )
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 
 BUDGET = hr.EpsilonDelta(1, "1e-6")
 
@@ -42,7 +42,7 @@ def counts():
 def settings(counts):
     tree, who = counts.tree, hr.AddRemove()
     plans = [
-        hr.make_plan(tree, budget=BUDGET, neighbours=who, measure=measure)
+        plain_plan(tree, budget=BUDGET, neighbours=who, measure=measure)
         for measure in (hr.Survivors(), hr.All())
     ]
     return [
@@ -50,7 +50,7 @@ def settings(counts):
         Setting("all", plans[1], hr.Euclidean()),
         boninsegna(tree, BUDGET, who),
         ko(tree, BUDGET, who, hr.Uniform(), name="Ko uniform"),
-        ko(tree, BUDGET, who, hr.Optimal(), name="Ko optimal"),
+        ko(tree, BUDGET, who, hr.Optimal(objective="cells"), name="Ko optimal"),
         IndependentNoise(plans[0]),
         LeafNoise(tree, BUDGET, who, hr.DiscreteGaussian),
         StabilityHistogram(BUDGET, who),
@@ -129,7 +129,7 @@ def test_cumulative_errors_are_those_of_running_sums_over_all_cells():
     rng = np.random.default_rng(2)
     chosen = np.flatnonzero(rng.random(100) < 0.3).astype(np.int32)
     counts = hr.Counts.from_leaves(tree, (chosen,), rng.integers(1, 90, len(chosen)))
-    plan = hr.make_plan(tree, budget=hr.Rho("1/9"))
+    plan = plain_plan(tree, budget=hr.Rho("1/9"))
     methods = [Setting("pass", plan, hr.Chebyshev()), IndependentNoise(plan)]
     errors = simulate(counts, methods, public=True, runs=4).filter(pl.col("depth") == 2)
     for i, method in enumerate(methods):
@@ -187,7 +187,7 @@ def test_unbiased_noise_has_the_variance_of_its_law_and_no_bias(counts):
 
     Without it bias² would be variance / runs, which is far outside.
     """
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/4"))
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/4"))
     runs = 16
     errors = simulate(counts, [IndependentNoise(plan)], public=True, runs=runs)
     last = errors.row(-1, named=True)
@@ -255,7 +255,7 @@ def test_what_cannot_be_simulated_is_refused(counts, settings):
         simulate(counts, [settings[0], settings[0]], public=True, runs=3)
     with pytest.raises(hr.PlanError, match="there is no setting"):
         simulate(counts, [], public=True, runs=3)
-    other = hr.make_plan(hr.Tree([fixed_axis("a", 3)]), budget=BUDGET)
+    other = plain_plan(hr.Tree([fixed_axis("a", 3)]), budget=BUDGET)
     with pytest.raises(hr.PlanError, match="another tree"):
         simulate(counts, [Setting("other", other, hr.Chebyshev())], public=True, runs=3)
     with pytest.raises(hr.PlanError, match="another tree"):
@@ -268,7 +268,7 @@ def test_a_tree_whose_cells_cannot_be_numbered_is_refused():
     axes = [fixed_axis(n, 40_000, columns=[n]) for n in "abcde"]
     nothing = np.empty(0, dtype=np.int64)
     counts = hr.Counts.from_leaves(hr.Tree(axes), (nothing.astype(np.int32),) * 5, nothing)
-    plan = hr.make_plan(counts.tree, budget=hr.Rho(1))
+    plan = plain_plan(counts.tree, budget=hr.Rho(1))
     with pytest.raises(hr.TableError, match=r"2\*\*62"):
         simulate(counts, [Setting("x", plan, hr.Chebyshev())], public=True, runs=3)
 
@@ -277,7 +277,7 @@ def test_an_empty_table_has_no_missed_cells():
     tree = hr.Tree([fixed_axis("a", 3, 4)])
     nothing = np.empty(0, dtype=np.int64)
     counts = hr.Counts.from_leaves(tree, (nothing.astype(np.int32),), nothing)
-    plan = hr.make_plan(tree, budget=hr.Rho(100))
+    plan = plain_plan(tree, budget=hr.Rho(100))
     errors = simulate(counts, [Setting("x", plan, hr.Chebyshev())], public=True, runs=3)
     assert errors["false_negative_rate"].sum() == 0
     assert errors["total_variation"].is_between(0, 1).all()
@@ -295,7 +295,10 @@ def test_the_settings_of_the_papers_are_theirs():
     own = ko(tree, hr.EpsilonDelta(1, "1e-8"), hr.AddRemove(), hr.Uniform()).plan
     assert {d.mechanism.scale for d in own.depths} == {Fraction(4)}
     shares = [
-        float(d.share) for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal()).plan.depths[1:]
+        float(d.share)
+        for d in ko(tree, hr.Epsilon(1), hr.Replace(), hr.Optimal(objective="cells")).plan.depths[
+            1:
+        ]
     ]
     assert shares == pytest.approx(np.cbrt([3, 12, 60]) / np.cbrt([3, 12, 60]).sum(), abs=2e-4)
     with pytest.raises(hr.BudgetError, match="takes epsilon alone"):
@@ -325,10 +328,10 @@ def test_independent_noise_repeats_single_children_and_needs_all_other_depths():
     frame = pl.DataFrame({"level1": ["x", "y"], "level2": ["x1", "y1"], "level3": ["x2", "y2"]})
     tree = hr.Tree([hr.Axis.from_frame("a", frame, ["level1", "level2", "level3"])])
     counts = hr.Counts.from_leaves(tree, (np.arange(2, dtype=np.int32),), np.array([50, 70]))
-    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    plan = plain_plan(tree, budget=hr.Rho(1))
     found = dict(IndependentNoise(plan).released(counts, seeded_bits(0)))
     assert found[3,].values.tolist() == found[2,].values.tolist() == found[1,].values.tolist()
-    gap = hr.make_plan(
+    gap = plain_plan(
         hr.Tree([fixed_axis("a", 3, 4)]), budget=hr.Rho(1), allocation=hr.Shares([1, 0, 0][::-1])
     )
     with pytest.raises(hr.PlanError, match="needs a measurement of 'total'"):
@@ -337,7 +340,7 @@ def test_independent_noise_repeats_single_children_and_needs_all_other_depths():
 
 def test_running_sums_are_no_independent_noise_but_can_be_simulated():
     tree = hr.Tree([fixed_axis("a", 64)])
-    plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace(), measure=hr.RunningSums())
+    plan = plain_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace(), measure=hr.RunningSums())
     with pytest.raises(hr.PlanError, match="needs a measurement of 'level1'"):
         IndependentNoise(plan)
     counts = hr.Counts.from_leaves(
@@ -353,7 +356,7 @@ def test_what_lays_out_too_many_leaves_is_refused():
     with pytest.raises(hr.TableError, match="81,000,000 cells"):
         LeafNoise(tree, hr.Rho(1), hr.AddRemove(), hr.DiscreteGaussian)
     with pytest.raises(hr.TableError, match="81,000,000 cells"):
-        IndependentNoise(hr.make_plan(tree, budget=hr.Rho(1)))
+        IndependentNoise(plain_plan(tree, budget=hr.Rho(1)))
 
 
 def test_a_table_of_a_metric_marks_the_least_of_each_cuboid(counts, settings):

@@ -12,7 +12,7 @@ from hedgerow.evaluate.simulate import run_bits
 from hedgerow.release.execution import in_memory
 from studies.ko.misallocation import misallocation
 from studies.ko.simulated_funds import simulated_misallocation
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 BUDGET, WHO = hr.Rho("1/20"), hr.AddRemove()
 RUNS = 6
@@ -27,7 +27,7 @@ def counts():
 
 @pytest.fixture(scope="module")
 def settings(counts):
-    plans = {m: hr.make_plan(counts.tree, budget=BUDGET, neighbours=WHO, measure=m)
+    plans = {m: plain_plan(counts.tree, budget=BUDGET, neighbours=WHO, measure=m)
              for m in (hr.Survivors(), hr.All())}  # fmt: skip
     return [Setting(m.name, plan, hr.Euclidean()) for m, plan in plans.items()]
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from tests.made import plain_plan
 
 AREAS = pl.DataFrame(
     {
@@ -33,7 +34,7 @@ def axis(name):
 
 def made(tree, table, **options):
     """A release in memory of little noise."""
-    plan = hr.make_plan(tree, budget=hr.Rho(50), **options).described(SAID)
+    plan = plain_plan(tree, budget=hr.Rho(50), **options).described(SAID)
     return hr.release(hr.Counts.from_frame(tree, table, count="people"), plan)
 
 
@@ -60,7 +61,7 @@ def places(tmp_path_factory):
     rows = AREAS.join(pl.DataFrame({"sex": ["f", "m"]}), how="cross")
     rows = rows.join(pl.DataFrame({"age": ["old", "young"]}), how="cross")
     table = rows.with_columns(people=pl.int_range(pl.len()) * 30 + 9)
-    plan = hr.make_plan(hr.Tree([place, sexes]), budget=hr.Rho(50), workload=hr.Cube())
+    plan = plain_plan(hr.Tree([place, sexes]), budget=hr.Rho(50), workload=hr.Cube())
     out = tmp_path_factory.mktemp("places") / "out"
     hr.release(hr.Counts.from_frame(plan.tree, table, count="people"), plan).write(out)
     return out
@@ -83,7 +84,7 @@ def named(tmp_path_factory):
     )  # fmt: skip
     table = AREAS[:3].with_columns(people=pl.Series([500, 300, 200]))
     tree = hr.Tree([place])
-    plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All()).described(SAID_OF_ONE)
+    plan = plain_plan(tree, budget=hr.Rho(1), measure=hr.All()).described(SAID_OF_ONE)
     out = tmp_path_factory.mktemp("named") / "out"
     hr.release(hr.Counts.from_frame(tree, table, count="people"), plan).write(out)
     return out

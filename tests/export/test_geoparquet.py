@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
+from tests.made import plain_plan
 
 CODES = ["101", "1", "=2+3", "Straße <7&8>"]
 
@@ -111,7 +112,7 @@ def test_an_area_below_a_count_of_0_has_an_interval_only_where_it_was_measured(t
     areas = {"state": ["A", "A", "B", "B"], "SA2": CODES}
     tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["state", "SA2"])])
     table = {"state": ["A"], "SA2": CODES[:1], "people": [100]}
-    plan = hr.make_plan(tree, budget=hr.Rho(500), measure=measure)
+    plan = plain_plan(tree, budget=hr.Rho(500), measure=measure)
     hr.release(hr.Counts.from_frame(tree, table, count="people"), plan).write(tmp_path / "out")
     form = hr.GeoParquet(written(tmp_path, CODES))
     hr.export(tmp_path / "out", tmp_path / "a.parquet", form)
@@ -141,7 +142,7 @@ def numbered(tmp_path, column="sa2"):
     tree = hr.Tree([hr.Axis.from_frame("place", {column: ["1", "2"]}, levels=[column])])
     table = pl.DataFrame({column: ["1", "2"], "n": [500, 900]})
     counts = hr.Counts.from_frame(tree, table, count="n")
-    hr.release(counts, hr.make_plan(tree, budget=hr.Rho(50))).write(tmp_path / "out")
+    hr.release(counts, plain_plan(tree, budget=hr.Rho(50))).write(tmp_path / "out")
     return tmp_path / "out"
 
 

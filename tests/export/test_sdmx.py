@@ -8,6 +8,7 @@ from pysdmx.model import Codelist, Hierarchy
 import hedgerow as hr
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.export.sdmx import identifiers, is_period
+from tests.made import plain_plan
 
 FIGURES = {
     "OBS_VALUE": "count", "ESTIMATE": "estimate", "STANDARD_ERROR": "standard_error",
@@ -23,7 +24,7 @@ def out(request, tmp_path_factory):
     tree = hr.Tree([hr.Axis.from_frame("estimate", areas, levels=["state", "sa2"])])
     counts = hr.Counts.from_frame(tree, areas.with_columns(people=70), count="people")
     folder = tmp_path_factory.mktemp("plain") / "out"
-    hr.release(counts, hr.make_plan(tree, budget=hr.Rho(9))).write(folder)
+    hr.release(counts, plain_plan(tree, budget=hr.Rho(9))).write(folder)
     return folder
 
 
@@ -129,7 +130,7 @@ def test_codes_and_names_that_xml_does_not_allow_are_read_back_with_escapes(tmp_
     areas = pl.DataFrame({"town": odd, "nm": [f"n{each}" for each in reversed(odd)]})
     place = hr.Axis.from_frame("place", areas, levels=["town"], names="nm")
     counts = hr.Counts.from_frame(hr.Tree([place]), areas.with_columns(n=500), count="n")
-    hr.release(counts, hr.make_plan(counts.tree, budget=hr.Rho(50))).write(tmp_path / "out")
+    hr.release(counts, plain_plan(counts.tree, budget=hr.Rho(50))).write(tmp_path / "out")
     hr.export(tmp_path / "out", tmp_path / "sdmx", hr.Sdmx())
     codes = [(c.name, c.description) for c in parts(tmp_path / "sdmx", Codelist)["CL_PLACE"]]
     shown = ["\\ufffe", "\\uffff", "\\x1b[2J", "]]>", "<&\"'>"]

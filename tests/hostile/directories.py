@@ -24,6 +24,7 @@ from hedgerow.release.directory import manifest, measurements
 from hedgerow.release.directory import stored as described
 from hedgerow.tables import axis
 from tests.hostile.commands import listing, write
+from tests.made import plain_plan
 
 COUNTS, NOISY, DOMAIN = (
     "counts/cuboid=2.parquet",
@@ -70,7 +71,7 @@ def made(folder: Path, level: str = "county", name: str = "place", **options: An
     areas = pl.DataFrame(CODES, schema=[level, "tract"], orient="row")
     tree = hr.Tree([hr.Axis.from_frame(name, areas, levels=[level, "tract"])])
     table = areas.with_columns(people=pl.int_range(pl.len()) * 10 + 50)
-    plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"), measure=hr.All(), **options)
+    plan = plain_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"), measure=hr.All(), **options)
     unit = plan.neighbours.unit
     table = table if unit is None else table.rename({"people": unit})
     counts = hr.Counts.from_frame(tree, table, count=None if unit else "people", unit=unit)
@@ -255,7 +256,7 @@ def honest_codes(folder: Path) -> None:
     areas = pl.DataFrame(codes, schema=["county", "tract"], orient="row")
     tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["county", "tract"])])
     table = areas.with_columns(people=pl.Series([100, 200, 300, 400]))
-    plan = hr.make_plan(tree, budget=hr.Rho(5), measure=hr.All())
+    plan = plain_plan(tree, budget=hr.Rho(5), measure=hr.All())
     hr.release(hr.Counts.from_frame(tree, table, count="people"), plan, directory=folder)
 
 
@@ -443,7 +444,7 @@ def cube(*sizes: int, **options: Any) -> hr.Plan:
         hr.Axis.from_frame("work", areas, levels=levels, columns=columns),
     ]
     options = {"budget": hr.Rho(1), "neighbours": hr.Replace(), "measure": hr.All(), **options}
-    return hr.make_plan(hr.Tree(axes), workload=hr.Cube(), **options)
+    return plain_plan(hr.Tree(axes), workload=hr.Cube(), **options)
 
 
 @cache

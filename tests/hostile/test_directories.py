@@ -30,6 +30,7 @@ from tests.hostile.commands import ran
 from tests.hostile.directories import EDITS, HARMLESS, honest
 from tests.hostile.mutations import toml
 from tests.hostile.walking import walkers
+from tests.made import plain_plan
 
 pytestmark = pytest.mark.xdist_group("forged")  # one process walks them all
 
@@ -427,7 +428,7 @@ def test_noisy_counts_below_survivors_are_no_more_than_these_have(tmp_path):
     areas = pl.DataFrame(directories.CODES, schema=["county", "tract"], orient="row")
     tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["county", "tract"])])
     table = areas.with_columns(n=pl.when(pl.col("county") < "c2").then(10**6).otherwise(0))
-    plan = hr.make_plan(tree, budget=hr.Rho(50), neighbours=hr.Replace())
+    plan = plain_plan(tree, budget=hr.Rho(50), neighbours=hr.Replace())
     counts = hr.Counts.from_frame(tree, table, count="n")
     folder = tmp_path / "out"
     hr.release(counts, plan, directory=folder)

@@ -20,7 +20,7 @@ from hedgerow.release.preflight import check_public_total
 from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 ESTIMATORS = {
     "chebyshev": "survivors",
@@ -144,7 +144,7 @@ def test_huge_counts_under_huge_noise_add_up_or_are_refused(
 ):
     tree = hr.Tree([fixed_axis("geo", 2, 2)])
     try:
-        plan = hr.make_plan(
+        plan = plain_plan(
             tree, budget=hr.Rho(f"1e-{digits}"), neighbours=neighbours, measure=measure
         )
         codes = (np.arange(4, dtype=np.int32),)
@@ -176,7 +176,7 @@ def test_inner_nodes_of_any_size_are_released(estimator, measure):
     codes = pl.int_range(many, eager=True).cast(pl.String).str.zfill(7)
     areas = pl.DataFrame({"region": ["a"] * (many - 1) + ["b"], "code": codes})
     tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["region", "code"])])
-    plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(), measure=measure)
+    plan = plain_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(), measure=measure)
     full = np.full(many, LARGEST_LEAF)
     counts = hr.Counts.from_leaves(tree, (np.arange(many, dtype=np.int32),), full)
     release = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1))
@@ -201,7 +201,7 @@ def test_a_tree_of_depth_64_is_released(tmp_path, axes, measure):
     assert tree.depth == 64
     leaves = tuple(np.arange(len(frame), dtype=np.int32) for _ in names)
     counts = hr.Counts.from_leaves(tree, leaves, np.full(len(frame), 1_000_000))
-    release = hr.release(counts, hr.make_plan(tree, budget=hr.Rho(1), measure=measure))
+    release = hr.release(counts, plain_plan(tree, budget=hr.Rho(1), measure=measure))
     release.write(tmp_path / "out")
     assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
     found = release.level(depth=64)

@@ -33,7 +33,8 @@ def two_axes(*sizes):
 
 
 def plan_of(tree, total="public", mechanism=hr.DiscreteGaussian, **options):
-    options = {"workload": hr.Cube(), "measure": hr.All(), "budget": BUDGETS[mechanism], **options}
+    usual = {"workload": hr.Cube(), "measure": hr.All(), "allocation": hr.Uniform()}
+    options = {**usual, "budget": BUDGETS[mechanism], **options}
     return hr.make_plan(tree, neighbours=NEIGHBOURS[total], mechanism=mechanism, **options)
 
 

@@ -177,6 +177,8 @@ def test_arizona_and_texas_below_public_states_differ_by_the_papers_six_per_cent
         mechanism=hr.DiscreteLaplace,
         neighbours=neighbours,
         invariants=[hr.Invariant("geography", "state")],
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
     )
     frame = fairness(plan).filter(depth=2)
     noise = plan.depths[2].mechanism
@@ -199,6 +201,8 @@ def test_an_only_child_of_a_public_parent_is_exact_and_no_measure_of_the_others(
         **GAUSS,
         neighbours=hr.Replace(),
         invariants=[hr.Invariant("geography", "state")],
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
     )
     frame = fairness(plan).filter(depth=2)
     assert frame["families"].to_list() == [1, 2]
@@ -209,7 +213,9 @@ def test_an_only_child_of_a_public_parent_is_exact_and_no_measure_of_the_others(
 
 def test_below_an_unmeasured_depth_all_leaves_are_as_one_family():
     """Its counts are sums of the noisy leaves, so two projections are one."""
-    plan = hr.make_plan(states(2, 5, 9), **GAUSS, allocation=hr.Shares(["1/4", 0, "3/4"]))
+    plan = hr.make_plan(
+        states(2, 5, 9), **GAUSS, allocation=hr.Shares(["1/4", 0, "3/4"]), measure=hr.Survivors()
+    )
     above, own = (plan.depths[t].mechanism.noise_variance for t in (0, 2))
     frame = fairness(plan).filter(depth=2)
     expected = above / 16**2 + own * (1 - 1 / 16)
@@ -218,7 +224,7 @@ def test_below_an_unmeasured_depth_all_leaves_are_as_one_family():
 
 def test_the_rows_add_up_to_the_nodes_of_each_depth():
     tree = random_tree(np.random.default_rng(3), axes=2, depth=3)
-    frame = fairness(hr.make_plan(tree, **GAUSS))
+    frame = fairness(hr.make_plan(tree, **GAUSS, allocation=hr.Uniform(), measure=hr.Survivors()))
     for t in range(1, tree.depth + 1):
         at = frame.filter(depth=t)
         assert (at["siblings"] * at["families"]).sum() == tree.nodes(t)
@@ -230,8 +236,8 @@ def test_the_rows_add_up_to_the_nodes_of_each_depth():
 
 def test_combining_depths_makes_everybody_more_precise():
     tree = states(3, 40)
-    alone = fairness(hr.make_plan(tree, **GAUSS))
-    combined = fairness(hr.make_plan(tree, **GAUSS, measure=hr.All()))
+    alone = fairness(hr.make_plan(tree, **GAUSS, allocation=hr.Uniform(), measure=hr.Survivors()))
+    combined = fairness(hr.make_plan(tree, **GAUSS, measure=hr.All(), allocation=hr.Uniform()))
     assert (combined["variance"] <= alone["variance"] * (1 + 1e-12)).all()
     assert (combined["variance"] < alone["variance"] * 0.9).any()
 
@@ -263,9 +269,22 @@ def test_two_family_sizes_reach_every_ratio_within_the_range_and_no_other(fewer,
 def test_two_family_sizes_can_be_made_equal(kind):
     asked = problem(states(3, 12), **kind)
     assert least_ratio(asked) == pytest.approx(1, abs=1e-5)
-    plan = hr.make_plan(asked.tree, **kind, neighbours=hr.Replace(), allocation=Fair(1.001))
+    plan = hr.make_plan(
+        asked.tree, **kind, neighbours=hr.Replace(), allocation=Fair(1.001), measure=hr.Survivors()
+    )
     assert worst_ratios(plan)[2] <= 1.001 * (1 + 1e-4)
-    assert worst_ratios(hr.make_plan(asked.tree, **kind, neighbours=hr.Replace()))[2] > 1.1
+    assert (
+        worst_ratios(
+            hr.make_plan(
+                asked.tree,
+                **kind,
+                neighbours=hr.Replace(),
+                allocation=hr.Uniform(),
+                measure=hr.Survivors(),
+            )
+        )[2]
+        > 1.1
+    )
 
 
 @pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
@@ -316,7 +335,9 @@ def test_shares_of_a_tree_of_several_axes_keep_the_ratio():
     tree = random_tree(np.random.default_rng(8), axes=2, depth=2, widest=3)
     asked = problem(tree, **GAUSS)
     ratio = least_ratio(asked) * 1.05
-    plan = hr.make_plan(tree, **GAUSS, neighbours=hr.Replace(), allocation=Fair(ratio))
+    plan = hr.make_plan(
+        tree, **GAUSS, neighbours=hr.Replace(), allocation=Fair(ratio), measure=hr.Survivors()
+    )
     assert max(found or 1 for found in worst_ratios(plan).values()) <= ratio * (1 + 1e-4)
 
 

@@ -170,7 +170,11 @@ def test_combined_laplace_estimates_stay_within_the_least_chernoff_bound(epsilon
     """Σ aX with Σ a²v = V: E e^{λX} <= 1/(1 - λ²b²), so x √(V b²/v) with x of the infimum."""
     tree = geography(*sizes)
     plan = hr.make_plan(
-        tree, budget=hr.Epsilon(epsilon), mechanism=hr.DiscreteLaplace, measure=hr.All()
+        tree,
+        budget=hr.Epsilon(epsilon),
+        mechanism=hr.DiscreteLaplace,
+        measure=hr.All(),
+        allocation=hr.Uniform(),
     )
     frame, noise = forecast(plan), plan.depths[-1].mechanism
     q, b = math.exp(-1 / float(noise.scale)), float(noise.scale)
@@ -182,7 +186,9 @@ def test_combined_laplace_estimates_stay_within_the_least_chernoff_bound(epsilon
 
 
 def test_a_count_that_is_released_as_measured_has_the_exact_tail_of_its_noise():
-    plan = hr.make_plan(geography(3, 4), budget=hr.Rho(1))
+    plan = hr.make_plan(
+        geography(3, 4), budget=hr.Rho(1), allocation=hr.Uniform(), measure=hr.Survivors()
+    )
     total = plan.depths[0].mechanism
     assert forecast(plan)["max_95"][0] == total.tail_bound(0.05)
     leaves_alone = hr.Shares([0, 0, 1])
@@ -207,7 +213,9 @@ def test_public_depths_have_no_error_and_unmeasured_ones_no_noise():
 
 def test_a_skipped_depth_of_survivors_is_the_sum_of_what_is_measured_below():
     skipping = hr.Shares(["1/2", 0, "1/2"])
-    plan = hr.make_plan(geography(3, 4), budget=hr.Rho(1), allocation=skipping)
+    plan = hr.make_plan(
+        geography(3, 4), budget=hr.Rho(1), allocation=skipping, measure=hr.Survivors()
+    )
     v = plan.depths[2].mechanism.noise_variance
     expected = [v, v / 9 + 4 * v * (1 - 1 / 3), v / 144 + v * (1 - 1 / 12)]
     assert forecast(plan)["rmse"].to_list() == pytest.approx(np.sqrt(expected))
@@ -215,8 +223,12 @@ def test_a_skipped_depth_of_survivors_is_the_sum_of_what_is_measured_below():
 
 def test_combining_depths_makes_every_error_smaller():
     options = {"budget": hr.Rho(1)}
-    together = forecast(hr.make_plan(geography(3, 4, 5), measure=hr.All(), **options))
-    apart = forecast(hr.make_plan(geography(3, 4, 5), **options))
+    together = forecast(
+        hr.make_plan(geography(3, 4, 5), measure=hr.All(), **options, allocation=hr.Uniform())
+    )
+    apart = forecast(
+        hr.make_plan(geography(3, 4, 5), **options, allocation=hr.Uniform(), measure=hr.Survivors())
+    )
     assert (together["rmse"] < apart["rmse"]).all()
 
 
@@ -262,7 +274,13 @@ def test_the_bound_is_for_the_cells_that_are_estimated_worst():
     """
     areas = pl.DataFrame({"a": ["x", *"yyyyyyyyy"], "b": list("0123456789")})
     tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["a", "b"])])
-    plan = hr.make_plan(tree, budget=hr.Rho("1/100"), neighbours=hr.Replace())
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho("1/100"),
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     v1, v2 = (depth.mechanism.noise_variance for depth in plan.depths[1:])
     above, large = v1 / 2, v1 / 2 / 81 + v2 * 8 / 9
     frame = forecast(plan)

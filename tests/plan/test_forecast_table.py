@@ -11,13 +11,27 @@ def geography(*sizes):
 
 def test_rows_are_words_under_headings():
     rows = forecast_rows(
-        forecast(hr.make_plan(geography(3, 1, 4), budget=hr.Rho("1/2"), neighbours=hr.Replace()))
+        forecast(
+            hr.make_plan(
+                geography(3, 1, 4),
+                budget=hr.Rho("1/2"),
+                neighbours=hr.Replace(),
+                allocation=hr.Uniform(),
+                measure=hr.Survivors(),
+            )
+        )
     )
     assert {len(row) for row in rows} == {len(HEADINGS)}
     assert rows[0] == ("0", "total", "1", "", "public", "0", "0", "0", "±0", "0.0%")
     assert rows[1][:6] == ("1", "level1", "3", "50.0%", "σ² 4", "2")
     assert rows[2][3:6] == ("", "unmeasured", "")
-    plan = hr.make_plan(geography(3), budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
+    plan = hr.make_plan(
+        geography(3),
+        budget=hr.Epsilon(1),
+        mechanism=hr.DiscreteLaplace,
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     assert forecast_rows(forecast(plan))[0][4] == "scale 2"
 
 

@@ -43,7 +43,7 @@ KINDS = ["rho", "epsilon", "epsilon-delta"]
 @pytest.mark.parametrize("given", PROBLEMS, ids=KINDS)
 @pytest.mark.parametrize("prior", [None, prior_of()], ids=["large", "prior"])
 def test_shares_are_multiples_of_a_ten_thousandth_that_sum_to_one(given, prior):
-    shares = Optimal(prior=prior).shares(given)
+    shares = Optimal(prior=prior, objective="cells").shares(given)
     assert sum(shares) == 1
     assert all((share * 10_000).denominator == 1 and share > 0 for share in shares)
     assert list(shares) == sorted(shares)
@@ -53,13 +53,13 @@ def test_shares_are_multiples_of_a_ten_thousandth_that_sum_to_one(given, prior):
 def test_without_a_prior_shares_follow_the_numbers_of_nodes(given, power):
     importance = [3, 1, 2, 0.5]
     expected = (np.array(importance) * np.array([1, 4, 20, 120])) ** power
-    shares = Optimal(importance=importance).shares(given)
+    shares = Optimal(importance=importance, objective="cells").shares(given)
     assert floats(shares) == pytest.approx(expected / expected.sum(), abs=1e-4)
 
 
 def test_the_total_counts_less_where_replacing_moves_it_by_half_of_what_moves_elsewhere():
     who = hr.Replace(3, exactly=False)
-    shares = floats(Optimal().shares(problem(neighbours=who)))
+    shares = floats(Optimal(objective="cells").shares(problem(neighbours=who)))
     assert shares[1] / shares[0] == pytest.approx((4 * 18 / 9) ** 0.5, rel=5e-3)
     assert shares[2] / shares[1] == pytest.approx(5**0.5, rel=1e-3)
 
@@ -69,24 +69,32 @@ def test_laplace_noise_of_a_level_grows_with_the_sum_of_the_shifts_there():
         budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, neighbours=hr.Replace(2, exactly=False)
     )
     expected = (np.array([1, 4, 20, 120]) * np.array([2, 4, 4, 4]) ** 2) ** (1 / 3)
-    assert floats(Optimal().shares(given)) == pytest.approx(expected / expected.sum(), abs=1e-4)
+    assert floats(Optimal(objective="cells").shares(given)) == pytest.approx(
+        expected / expected.sum(), abs=1e-4
+    )
     _, levels = levels_of(given, None, prior_of())
     assert [level.sensitivity for level in levels] == [2, 4, 4, 4]
 
 
 def test_a_plan_takes_the_shares_and_names_the_allocation():
-    plan = hr.make_plan(TREE, budget=RHO, allocation=Optimal(prior=prior_of()))
+    plan = hr.make_plan(TREE, budget=RHO, allocation=Optimal(prior=prior_of(), objective="cells"))
     assert plan.allocation == "optimal"
-    assert plan.shares == Optimal(prior=prior_of()).shares(problem(measure=hr.Survivors()))
+    assert plan.shares == Optimal(prior=prior_of(), objective="cells").shares(
+        problem(measure=hr.Survivors())
+    )
     assert plan.guarantee.rho == Fraction(1, 2)
 
 
 def test_an_epsilon_delta_budget_is_shared_as_the_rho_it_allows():
     given = problem(budget=hr.EpsilonDelta("1", "1e-10"))
     prior = prior_of()
-    shares = Optimal(prior=prior).shares(given)
-    plan = hr.make_plan(TREE, budget=given.budget, allocation=Optimal(prior=prior))
-    same = Optimal(prior=prior).shares(problem(budget=hr.Rho(plan.guarantee.rho)))
+    shares = Optimal(prior=prior, objective="cells").shares(given)
+    plan = hr.make_plan(
+        TREE, budget=given.budget, allocation=Optimal(prior=prior, objective="cells")
+    )
+    same = Optimal(prior=prior, objective="cells").shares(
+        problem(budget=hr.Rho(plan.guarantee.rho))
+    )
     assert floats(shares) == pytest.approx(floats(same), abs=1.01e-4)
 
 
@@ -94,27 +102,29 @@ def test_an_epsilon_delta_budget_is_shared_as_the_rho_it_allows():
 def test_a_common_factor_of_importances_changes_nothing(seed, factor):
     importance = np.random.default_rng(seed).uniform(0.1, 5, 4)
     given = problem()
-    one = Optimal(importance=list(importance)).shares(given)
-    other = Optimal(importance=list(importance * factor)).shares(given)
+    one = Optimal(importance=list(importance), objective="cells").shares(given)
+    other = Optimal(importance=list(importance * factor), objective="cells").shares(given)
     assert floats(one) == pytest.approx(floats(other), abs=1.01e-4)
 
 
 def test_importances_by_name_leave_the_others_at_one():
-    by_name = Optimal(importance={"level2": 5}).shares(problem())
-    assert by_name == Optimal(importance=[1, 1, 5, 1]).shares(problem())
+    by_name = Optimal(importance={"level2": 5}, objective="cells").shares(problem())
+    assert by_name == Optimal(importance=[1, 1, 5, 1], objective="cells").shares(problem())
 
 
 def test_a_level_of_no_importance_stays_unmeasured():
-    shares = Optimal(importance=[1, 0, 1, 1], prior=prior_of()).shares(problem())
+    shares = Optimal(importance=[1, 0, 1, 1], prior=prior_of(), objective="cells").shares(problem())
     assert shares[1] is None
     assert sum(share for share in shares if share) == 1
-    plan = hr.make_plan(TREE, budget=RHO, allocation=Optimal(importance={"level1": 0}))
+    plan = hr.make_plan(
+        TREE, budget=RHO, allocation=Optimal(importance={"level1": 0}, objective="cells")
+    )
     assert [what.kind for what in plan.depths].count("unmeasured") == 1
 
 
 def test_relative_errors_without_a_prior_weigh_by_the_square_of_the_nodes():
     sizes = np.array([1.0, 4, 20, 120])
-    shares = Optimal(importance=Relative()).shares(problem())
+    shares = Optimal(importance=Relative(), objective="cells").shares(problem())
     expected = sizes**1.5
     assert floats(shares) == pytest.approx(expected / expected.sum(), abs=1.1e-4)
 
@@ -122,7 +132,9 @@ def test_relative_errors_without_a_prior_weigh_by_the_square_of_the_nodes():
 def test_levels_that_matter_alike_share_equally_where_each_noisy_count_is_meant():
     """Σ_ℓ of mean variances: w n = 1 at every level, so that ρ_ℓ ∝ (w n)^(1/2) is constant."""
     given = problem()
-    assert Optimal(importance=hr.PerLevel()).shares(given) == (Fraction(1, 4),) * 4
+    assert (
+        Optimal(importance=hr.PerLevel(), objective="cells").shares(given) == (Fraction(1, 4),) * 4
+    )
     numbers = [1 / n for n in (1, 4, 20, 120)]
     for objective in ("cells", "released"):
         named, numbered = (
@@ -157,10 +169,12 @@ def test_empty_cells_of_a_prior_take_budget_from_their_level():
     full = hr.Counts.from_leaves(TREE, (leaves,), np.full(120, 10**6))
     empty = hr.Counts.from_leaves(TREE, (leaves[:1],), np.array([120 * 10**6]))
     of_full, of_empty = (
-        floats(Optimal(prior=Prior(counts, public=True)).shares(problem()))
+        floats(Optimal(prior=Prior(counts, public=True), objective="cells").shares(problem()))
         for counts in (full, empty)
     )
-    assert of_full == pytest.approx(floats(Optimal().shares(problem())), abs=1.01e-4)
+    assert of_full == pytest.approx(
+        floats(Optimal(objective="cells").shares(problem())), abs=1.01e-4
+    )
     halved = np.array([1, 4 * 0.625, 20 * 0.525, 120 * (0.5 + 1 / 240)]) ** 0.5
     assert of_empty == pytest.approx(halved / halved.sum(), abs=3e-3)
     assert of_empty[3] < of_full[3] - 0.01
@@ -176,7 +190,7 @@ def test_the_error_after_estimation_has_a_solver_of_its_own(given):
 
 
 def test_a_budget_with_which_no_count_is_wrong_is_still_shared():
-    shares = Optimal(prior=prior_of()).shares(problem(budget=hr.Rho(10**6)))
+    shares = Optimal(prior=prior_of(), objective="cells").shares(problem(budget=hr.Rho(10**6)))
     assert sum(shares) == 1
     assert min(shares) > Fraction(1, 10)
 
@@ -206,7 +220,7 @@ def test_rounded_shares_sum_to_one_and_stay_close(shares):
 )
 def test_importances_that_are_none_are_refused_when_made(importance, said):
     with pytest.raises(hr.PlanError, match=said):
-        Optimal(importance=importance)
+        Optimal(importance=importance, objective="cells")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +235,7 @@ def test_importances_that_are_none_are_refused_when_made(importance, said):
 )
 def test_importances_that_do_not_fit_the_depths_are_refused(importance, said):
     with pytest.raises(hr.PlanError, match=said):
-        Optimal(importance=importance).shares(problem())
+        Optimal(importance=importance, objective="cells").shares(problem())
 
 
 def test_unknown_objectives_are_refused():
@@ -244,7 +258,7 @@ def test_a_prior_with_other_level_names_is_refused(objective):
 )
 def test_a_budget_that_the_mechanism_cannot_spend_is_refused(budget, mechanism):
     with pytest.raises(hr.BudgetError, match=r"epsilon"):
-        Optimal().shares(problem(budget=budget, mechanism=mechanism))
+        Optimal(objective="cells").shares(problem(budget=budget, mechanism=mechanism))
 
 
 @pytest.mark.slow
@@ -262,7 +276,7 @@ def test_eight_million_prior_counts_are_shared_out_in_seconds():
     assert sum(tree.nodes(t) for t in given.depths) > 8_000_000
     tracemalloc.start()
     begun = time.process_time()
-    shares = Optimal(prior=prior).shares(given)
+    shares = Optimal(prior=prior, objective="cells").shares(given)
     seconds = time.process_time() - begun
     memory = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

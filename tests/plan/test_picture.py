@@ -19,7 +19,13 @@ SAID = hr.Description(
 
 @pytest.fixture
 def plan():
-    return hr.make_plan(TREE, budget=hr.Rho(1), neighbours=hr.Replace())
+    return hr.make_plan(
+        TREE,
+        budget=hr.Rho(1),
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
 
 
 def panels(plan, monkeypatch, tmp_path):

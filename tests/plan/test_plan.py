@@ -33,7 +33,13 @@ def test_add_remove_measures_the_total_and_replace_publishes_it():
 
 def test_replacing_units_with_at_most_m_records_measures_the_total():
     neighbours = hr.Replace(3, exactly=False)
-    plan = hr.make_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), neighbours=neighbours)
+    plan = hr.make_plan(
+        hr.Tree([GEOGRAPHY]),
+        budget=hr.Rho(1),
+        neighbours=neighbours,
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     assert kinds(plan) == ["measured"] * 3
     assert plan.depths[0].mechanism.sigma2 == 9  # come or go: 1/2 + 1/4 + 1/4 of the budget
     assert plan.depths[1].mechanism.sigma2 == 18  # move: 1/2 + 1/2
@@ -54,7 +60,12 @@ def test_replacing_units_with_at_most_m_records_measures_the_total():
 def test_a_depth_alone_costs_its_share_of_the_budget_or_more(neighbours, price, mechanism):
     budget = hr.Rho(1) if mechanism is hr.DiscreteGaussian else hr.Epsilon(1)
     plan = hr.make_plan(
-        hr.Tree([GEOGRAPHY]), budget=budget, neighbours=neighbours, mechanism=mechanism
+        hr.Tree([GEOGRAPHY]),
+        budget=budget,
+        neighbours=neighbours,
+        mechanism=mechanism,
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
     )
     assert plan.price_of_a_share == price
     for use, share in zip(plan.guarantee.uses, filter(None, plan.shares), strict=True):
@@ -73,13 +84,24 @@ def test_six_equal_depths_under_replace_get_the_exact_variance():
     sizes = (2, 2, 2)
     axes = [fixed_axis(n, *sizes, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
     budget = hr.EpsilonDelta("1", "1e-8")
-    plan = hr.make_plan(hr.Tree(axes), budget=budget, neighbours=hr.Replace())
+    plan = hr.make_plan(
+        hr.Tree(axes),
+        budget=budget,
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     assert float(plan.depths[6].mechanism.sigma2) == pytest.approx(312.15, abs=0.01)
 
 
 def test_discrete_laplace_spends_a_pure_epsilon():
     plan = hr.make_plan(
-        TRIPS, budget=hr.Epsilon(1), neighbours=hr.Replace(), mechanism=hr.DiscreteLaplace
+        TRIPS,
+        budget=hr.Epsilon(1),
+        neighbours=hr.Replace(),
+        mechanism=hr.DiscreteLaplace,
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
     )
     assert {what.mechanism for what in plan.depths[1:]} == {hr.DiscreteLaplace(8)}
     assert plan.guarantee.pure_epsilon == 1
@@ -142,7 +164,13 @@ def test_the_hash_signs_everything_public_and_nothing_else():
 
 
 def test_a_plan_prints_as_the_table_of_its_forecast():
-    plan = hr.make_plan(TRIPS, budget=hr.Rho("1/2"), neighbours=hr.Replace())
+    plan = hr.make_plan(
+        TRIPS,
+        budget=hr.Rho("1/2"),
+        neighbours=hr.Replace(),
+        allocation=hr.Uniform(),
+        measure=hr.Survivors(),
+    )
     *lines, empty, promise = str(plan).splitlines()
     assert lines[0].split() == " ".join(HEADINGS).split()
     assert (len(lines), empty, promise) == (6, "", str(plan.promise))

@@ -13,6 +13,7 @@ import hedgerow as hr
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.profile import FALSE_ALARMS
+from tests.made import plain_plan
 from tests.privacy.test_profile import exact_law, real
 
 MODEL = (Path(__file__).parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
@@ -84,7 +85,7 @@ def documented():
         {"hospital": ["North", "North", "South"], "ward": ["North A", "North B", "South A"]},
         levels=["hospital", "ward"],
     )
-    plan = hr.make_plan(hr.Tree([geography]), budget=hr.EpsilonDelta("1", "1e-6"))
+    plan = plain_plan(hr.Tree([geography]), budget=hr.EpsilonDelta("1", "1e-6"))
     losses, chances = np.zeros(1), np.ones(1)
     (sigma2,) = {use.noise.sigma2 for use in plan.guarantee.uses}
     x = np.arange(-200, 201)

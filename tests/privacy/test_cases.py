@@ -25,6 +25,7 @@ from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import compose_profiles
 from hedgerow.privacy.use import Use, read_use
+from tests.made import plain_plan
 
 AREAS = pl.DataFrame({"county": ["A", "A", "B", "B"], "tract": ["A1", "A2", "B1", "B2"]})
 TREE = hr.Tree([hr.Axis.from_frame("place", AREAS, levels=["county", "tract"])])
@@ -124,7 +125,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_delta_is_exactly_that_of_the_worst_pair_of_tables(name):
-    plan = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS[name])
+    plan = plain_plan(TREE, neighbours=AT_MOST, **PLANS[name])
     assert plan.guarantee.is_worst
     for epsilon in EPSILONS:
         low, high = plan.guarantee.delta_bounds(epsilon)
@@ -136,7 +137,7 @@ def test_delta_is_exactly_that_of_the_worst_pair_of_tables(name):
 
 @pytest.mark.parametrize("name", ["equal shares", "half for the total", "little for the total"])
 def test_the_worst_pair_of_tables_costs_the_whole_budget(name):
-    plan = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS[name])
+    plan = plain_plan(TREE, neighbours=AT_MOST, **PLANS[name])
     assert 0.9999e-6 < worst(plan, 1, "1") <= 1e-6
 
 
@@ -145,9 +146,9 @@ def test_the_worst_pair_of_tables_costs_the_whole_budget(name):
     "shares", [["1/3", "1/3", "1/3"], ["3/5", "1/5", "1/5"], [0, "1/2", "1/2"]]
 )
 def test_the_worst_case_costs_exactly_the_budget(who, shares):
-    plan = hr.make_plan(TREE, neighbours=who, allocation=hr.Shares(shares), budget=hr.Rho("1/2"))
+    plan = plain_plan(TREE, neighbours=who, allocation=hr.Shares(shares), budget=hr.Rho("1/2"))
     assert plan.guarantee.rho == Fraction(1, 2)
-    pure = hr.make_plan(TREE, neighbours=who, allocation=hr.Shares(shares), **LAPLACE)
+    pure = plain_plan(TREE, neighbours=who, allocation=hr.Shares(shares), **LAPLACE)
     assert pure.guarantee.pure_epsilon == 1
 
 
@@ -155,7 +156,7 @@ def test_what_was_spent_where_one_was_asked_is_spent_now():
     """The total and one level, half each: as if both depths changed at once, and as they can."""
     level = AREAS.select("county").unique()
     tree = hr.Tree([hr.Axis.from_frame("place", level, levels=["county"])])
-    plan = hr.make_plan(tree, neighbours=AT_MOST, **GAUSS)
+    plan = plain_plan(tree, neighbours=AT_MOST, **GAUSS)
     assert [use.noise.parameter for use in plan.guarantee.uses] == [
         Fraction("26.74575"),
         Fraction("53.4915"),
@@ -173,7 +174,7 @@ def test_what_was_spent_where_one_was_asked_is_spent_now():
 @pytest.mark.parametrize("spent", [{"budget": hr.EpsilonDelta(4, "1e-3")}, LAPLACE])
 def test_no_unit_of_two_records_costs_more_than_is_stated(spent, shares):
     who = hr.Replace(2, exactly=False)
-    plan = hr.make_plan(TREE, neighbours=who, allocation=hr.Shares(shares), **spent)
+    plan = plain_plan(TREE, neighbours=who, allocation=hr.Shares(shares), **spent)
     assert not plan.guarantee.is_worst
     for epsilon in ("0.3", "1", "4"):
         low, high = plan.guarantee.delta_bounds(epsilon)
@@ -182,7 +183,7 @@ def test_no_unit_of_two_records_costs_more_than_is_stated(spent, shares):
 
 
 def test_the_least_missed_differences_are_those_of_the_worse_case():
-    plan = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS["half for the total"])
+    plan = plain_plan(TREE, neighbours=AT_MOST, **PLANS["half for the total"])
     cases = [Profile(case) for case in plan.guarantee.cases]
     for alpha in (0.01, 0.05, 0.4):
         least = plan.guarantee.tradeoff(alpha)
@@ -194,7 +195,7 @@ def test_the_least_missed_differences_are_those_of_the_worse_case():
 @pytest.mark.parametrize("name", [name for name in PLANS if "Laplace" not in name])
 def test_epsilon_is_that_of_the_worse_case(name):
     """Whichever it is: moving where the total has a small share, coming or going elsewhere."""
-    guarantee = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS[name]).guarantee
+    guarantee = plain_plan(TREE, neighbours=AT_MOST, **PLANS[name]).guarantee
     for delta in ("1e-4", "1e-6", "1e-10"):
         each = [Profile(case).epsilon(delta) for case in guarantee.cases]
         assert guarantee.epsilon(delta) == pytest.approx(max(each), rel=1e-8)
@@ -209,7 +210,7 @@ def test_pure_noise_of_several_cases_is_dominated_by_that_of_the_dearest():
 
 
 def test_a_case_that_is_part_of_another_is_not_priced_again():
-    plan = hr.make_plan(TREE, neighbours=AT_MOST, **PLANS["no total"])
+    plan = plain_plan(TREE, neighbours=AT_MOST, **PLANS["no total"])
     (losses,) = plan.guarantee.losses
     assert sum(times for _, times in losses) == 4
 
@@ -306,7 +307,7 @@ def test_a_release_alone_keeps_its_exact_price_and_one_case_stays_one():
 
 
 def test_the_plan_is_read_back_with_its_cases():
-    plan = hr.make_plan(TREE, neighbours=AT_MOST, **GAUSS)
+    plan = plain_plan(TREE, neighbours=AT_MOST, **GAUSS)
     described = json.loads(json.dumps(plan.to_dict()))
     assert tuple(map(read_use, described["guarantee"]["uses"])) == plan.guarantee.uses
     assert [use["cases"] for use in described["guarantee"]["uses"]][:2] == [

@@ -5,7 +5,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 GEOGRAPHY_FIRST = ["geo.level1", "geo.level2", "group.level1"]
 
@@ -22,8 +22,8 @@ def counts_of(values):
 
 
 def made(counts, seed=0, **options):
-    options = {"budget": hr.Rho("1/20"), "neighbours": hr.Replace(), "measure": hr.All()} | options
-    plan = hr.make_plan(counts.tree, **options)
+    options = {"budget": hr.Rho("1/20"), "measure": hr.All(), "allocation": hr.Uniform()} | options
+    plan = plain_plan(counts.tree, neighbours=hr.Replace(), **options)
     return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
 
 
@@ -41,7 +41,7 @@ def uneven():
     tree = hr.Tree([fixed_axis("geo", 4, 3)])
     plan = hr.make_plan(
         tree, budget=hr.Rho("1/2"), neighbours=hr.Replace(),
-        allocation=hr.Shares(["1/2000", "1999/2000"]),
+        allocation=hr.Shares(["1/2000", "1999/2000"]), measure=hr.Survivors(),
     )  # fmt: skip
     codes = (np.arange(12, dtype=np.int32),)
     counts = hr.Counts.from_leaves(tree, codes, np.arange(200, 1400, 100))

@@ -15,7 +15,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.carried import parts_of
 from hedgerow.release.page.report import page
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 from tests.release.drawn_page import read
 
 BUDGET = hr.EpsilonDelta("1", "1e-8")
@@ -65,7 +65,7 @@ def planned():
 
 def written(folder, tree, counts, options, seed=4):
     """A release in a folder, with its page: of a cube unless the options have a workload."""
-    plan = hr.make_plan(tree, **({"workload": hr.Cube()} | options))
+    plan = plain_plan(tree, **({"workload": hr.Cube()} | options))
     in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed)).write(folder)
     made = SimpleNamespace(folder=folder, plan=plan, tree=tree, counts=counts)
     made.release = hr.read_release(folder)

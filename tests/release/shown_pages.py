@@ -21,7 +21,6 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums
-from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.directory.measurements import counts_file, noisy_file
@@ -30,7 +29,7 @@ from hedgerow.release.page.report import page
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.estimate.dense_trees import dense_combined, dense_projected
-from tests.made import fixed_axis, random_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.drawn_page import number, read
 
 BINS, WIDTH = 40, 25
@@ -61,31 +60,36 @@ def planned():
     one, two = areas(rng), random_counts(rng, random_tree(rng, depth=2, widest=3))
     four = areas(rng, depth=4)
     ranges = Ranges.equal_width("income", 0, BINS * WIDTH, BINS)
-    tree = make_plan(Tree([coded_axis(ranges, [4, 10])]), budget=Epsilon(1), measure=All(),
+    tree = plain_plan(Tree([coded_axis(ranges, [4, 10])]), budget=Epsilon(1), measure=All(),
                      neighbours=Replace(), mechanism=DiscreteLaplace)  # fmt: skip
     sums = plan_distribution(ranges, budget=Rho("1/10"), measure=RunningSums())
-    yield "geography", make_plan(one.tree, budget=Rho("1/2")), one, Chebyshev()
+    yield "geography", plain_plan(one.tree, budget=Rho("1/2")), one, Chebyshev()
     yield (
         "flows",
-        make_plan(two.tree, budget=EpsilonDelta(1, "1e-8"), neighbours=Replace()),
+        plain_plan(two.tree, budget=EpsilonDelta(1, "1e-8"), neighbours=Replace()),
         two,
         Chebyshev(),
     )
     yield (
         "parts",
-        make_plan(
+        plain_plan(
             four.tree, budget=EpsilonDelta(2, "1e-7"), neighbours=Replace(),
             invariants=[Invariant("geography", "level1")], allocation=Shares([0, "1/4", "3/4"]),
         ),
         four,
         Chebyshev(),
     )  # fmt: skip
-    yield "combined", make_plan(one.tree, budget=Rho("1/50"), measure=All()), one, Euclidean()
+    yield "combined", plain_plan(one.tree, budget=Rho("1/50"), measure=All()), one, Euclidean()
     at_most_one = Replace(exactly=False)  # a record comes or goes, or moves: two cases
-    yield "cases", make_plan(one.tree, budget=Rho("1/2"), neighbours=at_most_one), one, Chebyshev()
+    yield "cases", plain_plan(one.tree, budget=Rho("1/2"), neighbours=at_most_one), one, Chebyshev()
     low = Shares(["1/100000", "99999/100000"])
-    yield "uneven", make_plan(towns().tree, budget=Rho(1), allocation=low), towns(), Euclidean()
-    yield "three", make_plan(one.tree, budget=Rho("1/2"), neighbours=AddRemove(3)), one, Chebyshev()
+    yield "uneven", plain_plan(towns().tree, budget=Rho(1), allocation=low), towns(), Euclidean()
+    yield (
+        "three",
+        plain_plan(one.tree, budget=Rho("1/2"), neighbours=AddRemove(3)),
+        one,
+        Chebyshev(),
+    )
     yield "numeric", tree, incomes(rng, tree), Euclidean()
     yield "sums", sums, incomes(rng, sums), Isotonic()
 

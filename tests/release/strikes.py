@@ -34,7 +34,7 @@ from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, Charging
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import is_unfinished
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["tests.release.strikes"])
@@ -73,7 +73,7 @@ def table():
     rng = np.random.default_rng(1)
     codes = tuple(rng.integers(0, 6, 40).astype(np.int32) for _ in "od")
     counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 200, 40))
-    return counts, hr.make_plan(tree, budget=hr.Rho("1/2"), measure=hr.All())
+    return counts, plain_plan(tree, budget=hr.Rho("1/2"), measure=hr.All())
 
 
 @contextmanager

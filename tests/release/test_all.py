@@ -14,7 +14,7 @@ from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
 from hedgerow.release.reestimate.measured_nodes import estimated
-from tests.made import fixed_axis, random_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 
 RHO = hr.Rho("1/20")
@@ -108,7 +108,7 @@ def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, ki
     rng = np.random.default_rng(7)
     tree = hr.Tree([random_axis(rng, "geo", depth=3, widest=4)])
     counts = random_counts(rng, tree, filled=0.6)
-    plan = hr.make_plan(tree, budget=RHO, measure=hr.All(), **PLANS[kind])
+    plan = plain_plan(tree, budget=RHO, measure=hr.All(), **PLANS[kind])
     at = cut_depth(plan) if cut else None
     noisy = noisy_counts(counts, plan, seeded_bits(3), at)
     exact = (0, {(0,): counts.total}) if plan.public_depth == 0 else None
@@ -147,7 +147,7 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     tree = random_tree(rng, axes=1 + seed % 2, depth=3)
     counts = random_counts(rng, tree, filled=[0.05, 0.8][seed % 2])
     neighbours = [hr.Replace(), hr.AddRemove()][seed // 3]
-    plan = hr.make_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
+    plan = plain_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
     monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
     monkeypatch.setattr(outline, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
@@ -170,7 +170,7 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
 def test_a_written_release_of_all_nodes_passes_its_check(tmp_path):
     rng = np.random.default_rng(4)
     tree = random_tree(rng, axes=2, depth=2)
-    plan = hr.make_plan(tree, budget=RHO, measure=hr.All(), neighbours=hr.Replace())
+    plan = plain_plan(tree, budget=RHO, measure=hr.All(), neighbours=hr.Replace())
     hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
     assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
 
@@ -179,7 +179,7 @@ def test_nodes_below_a_public_zero_are_not_measured():
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     codes = np.array([0, 9], dtype=np.int32)
     counts = hr.Counts.from_leaves(tree, (codes,), np.array([50, 70]))
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=RHO,
         neighbours=hr.Replace(),
@@ -195,13 +195,13 @@ def test_combining_needs_a_plan_that_measures_all_nodes():
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     counts = random_counts(np.random.default_rng(1), tree)
     with pytest.raises(hr.EstimateError, match='measure = "all"'):
-        hr.release(counts, hr.make_plan(tree, budget=RHO), estimator=hr.Chebyshev(combine=True))
+        hr.release(counts, plain_plan(tree, budget=RHO), estimator=hr.Chebyshev(combine=True))
 
 
 def test_more_leaves_than_can_be_measured_are_refused():
     axes = [fixed_axis(n, 300, 300, columns=[f"{n}1", f"{n}2"]) for n in "od"]
     with pytest.raises(hr.PlanError, match="measure survivors alone"):
-        hr.make_plan(hr.Tree(axes), budget=RHO, measure=hr.All())
+        plain_plan(hr.Tree(axes), budget=RHO, measure=hr.All())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -210,7 +210,7 @@ def test_survivors_of_an_unmeasured_depth_are_sums_of_what_is_measured_below(see
     tree = hr.Tree([fixed_axis("geo", 4, 3, 5)])
     counts = random_counts(rng, tree)
     shares = hr.Shares(["1/2", 0, "1/2"])
-    plan = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace(), allocation=shares)
+    plan = plain_plan(tree, budget=RHO, neighbours=hr.Replace(), allocation=shares)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
     nodes = {t: here for (t,), here in release.content.nodes.items()}
     noisy = release.measurements(depth=3)["noisy_count"].to_numpy().reshape(-1, 3, 5)
@@ -229,18 +229,18 @@ def test_noise_that_real_valued_estimates_do_not_hold_is_refused_and_no_table_is
 ):
     """How large a table is decides no refusal: its counts stop at the limit of the estimates."""
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
-    plan = hr.make_plan(tree, budget=RHO, measure=hr.All())
+    plan = plain_plan(tree, budget=RHO, measure=hr.All())
     for leaves, wanted in (([1], 1 << 40), ([1, 2], 1 << 40), ([1, 5], 1 << 40)):
         values = np.full(len(leaves), 1 << 40)
         huge = hr.Counts.from_leaves(tree, (np.array(leaves, np.int32),), values)
         total = hr.release(huge, plan, estimator=estimator).level(depth=0)["count"].item()
         assert abs(total - wanted) < 1_000
-    wide = hr.make_plan(tree, budget=hr.Rho("1e-30"), measure=hr.All())
+    wide = plain_plan(tree, budget=hr.Rho("1e-30"), measure=hr.All())
     counts = random_counts(np.random.default_rng(1), tree)
     with pytest.raises(hr.EstimateError, match=r"above 2\*\*30 records"):
         hr.release(counts, wide, estimator=estimator, directory=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-    survivors = hr.make_plan(tree, budget=RHO)
+    survivors = plain_plan(tree, budget=RHO)
     assert hr.release(huge, survivors).level(depth=0)["count"].item() > 1 << 39
 
 
@@ -252,7 +252,7 @@ def test_noise_that_is_next_to_never_there_leaves_the_truth(epsilon, measure, es
     tree = hr.Tree([fixed_axis("geo", 3, 3)])
     values = 5 * np.arange(9, dtype=np.int64) + 1
     counts = hr.Counts.from_leaves(tree, (np.arange(9, dtype=np.int32),), values)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=hr.Epsilon(epsilon), mechanism=hr.DiscreteLaplace, measure=measure
     )
     found = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1))

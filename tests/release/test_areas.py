@@ -15,7 +15,7 @@ from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.areas.tables import is_closed
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.lists.lookup import Lookup
-from tests.made import random_axis
+from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import dense_estimates, incidence
 
 PLACES = {"town": ["p1", "p2", "p3", "q1", "q2", "r1"], "county": ["p", "p", "p", "q", "q", "r"]}
@@ -77,7 +77,7 @@ def made(kind):
         for town, band in zip(*rows.values(), strict=True):
             ages = [AGES["band"].index(band), AGES["band"].index(band) + 1]
             allowed[PLACES["town"].index(town), :, ages] = True
-    plan = hr.make_plan(tree, budget=hr.Rho("1/40"), **WORKLOADS[kind], **more)
+    plan = plain_plan(tree, budget=hr.Rho("1/40"), **WORKLOADS[kind], **more)
     codes = np.nonzero(allowed)
     values = np.arange(1, len(codes[0]) + 1) * 7 % 23
     counts = hr.Counts.from_leaves(tree, tuple(code.astype(np.int32) for code in codes), values)
@@ -181,7 +181,7 @@ def test_areas_by_columns_of_attributes_are_those_of_dense_least_squares(workloa
     names = ["place.county × person.hhgq", "place.town × person.sex", "place.town × person.detail"]
     kind = hr.Cube() if workload == "cube" else hr.Cuboids(names)
     more = {} if total == "measured" else FIXED
-    plan = hr.make_plan(tree, budget=hr.Rho("1/40"), workload=kind, **more)
+    plan = plain_plan(tree, budget=hr.Rho("1/40"), workload=kind, **more)
     allowed = np.ones([6, 12], dtype=bool)
     codes = tuple(code.astype(np.int32) for code in np.nonzero(allowed))
     counts = hr.Counts.from_leaves(tree, codes, np.arange(1, 73) * 7 % 23)
@@ -205,7 +205,7 @@ def test_areas_by_columns_of_attributes_that_are_held_as_tables_are_those_of_den
     tree = hr.Tree([place, person, ages])
     names = ["place.town × person.sex × age.band", "place.county × person.detail × age.band"]
     names += ["place.town × person.detail × age.age", "place.county × age.age"]
-    plan = hr.make_plan(tree, budget=hr.Rho("1/40"), workload=hr.Cuboids(names))
+    plan = plain_plan(tree, budget=hr.Rho("1/40"), workload=hr.Cuboids(names))
     assert not isinstance(plan.joint, PlannedSpine)
     allowed = np.ones([6, 6, 4], dtype=bool)
     codes = tuple(code.astype(np.int32) for code in np.nonzero(allowed))
@@ -292,7 +292,7 @@ def test_areas_that_are_levels_have_the_errors_of_these(epsilon):
     tree = hr.Tree([place, ages])
     shares = hr.Shares({"place": ["1/6", "1/3", "1/2"], "age": ["1/2", "1/4", "1/4"]})
     budget, more = hr.Epsilon(epsilon), {"workload": hr.Cube(), "allocation": shares}
-    plan = hr.make_plan(tree, budget=budget, mechanism=hr.DiscreteLaplace, **more)
+    plan = plain_plan(tree, budget=budget, mechanism=hr.DiscreteLaplace, **more)
     assert plan.joint.is_exact == (epsilon != "8")
     codes = tuple(code.astype(np.int32) for code in np.nonzero(np.ones((6, 4))))
     counts = hr.Counts.from_leaves(tree, codes, np.arange(24) + 10**7)
@@ -308,7 +308,7 @@ def test_areas_that_are_levels_have_the_errors_of_these(epsilon):
 
 def test_survivors_have_counts_and_no_errors():
     place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
-    plan = hr.make_plan(hr.Tree([place]), budget=hr.Rho(1))
+    plan = plain_plan(hr.Tree([place]), budget=hr.Rho(1))
     table = {"town": ["p1", "q1"], "people": [500, 900]}
     counts = hr.Counts.from_frame(plan.tree, table, count="people")
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))

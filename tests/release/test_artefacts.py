@@ -20,7 +20,7 @@ from hedgerow.release.directory import output as places
 from hedgerow.release.directory import staging
 from hedgerow.release.directory.manifest import FORMAT, MANIFEST_KEYS
 from hedgerow.release.execution import in_memory
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 from tests.refused import refused, told
 
 
@@ -28,7 +28,7 @@ from tests.refused import refused, told
 def made():
     rng = np.random.default_rng(11)
     tree = random_tree(rng, axes=2, depth=3)
-    plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+    plan = plain_plan(tree, budget=hr.Rho("1/2"))
     return random_counts(rng, tree), plan
 
 
@@ -182,7 +182,7 @@ def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tm
     values = counts.values.copy()
     values[0] += 1
     other_table = hr.Counts.from_leaves(plan.tree, counts.codes, values)
-    other_plan = hr.make_plan(plan.tree, budget=hr.Rho("1/3"))
+    other_plan = plain_plan(plan.tree, budget=hr.Rho("1/3"))
     for changed, what in (
         ((other_table, plan, hr.Euclidean()), "table"),
         ((counts, other_plan, hr.Euclidean()), "plan"),
@@ -259,7 +259,7 @@ def test_a_complete_release_is_published_for_its_own_plan_alone(made, tmp_path, 
         patch.setattr(staging, "_publish", die)
         with pytest.raises(KilledError):
             hr.release(counts, plan, directory=tmp_path / "out")
-    stronger = hr.make_plan(plan.tree, budget=hr.Rho("1/1000"))
+    stronger = plain_plan(plan.tree, budget=hr.Rho("1/1000"))
     with pytest.raises(hr.ReleaseError, match="the plan differs"):
         hr.release(counts, stronger, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
     assert not (tmp_path / "out").exists()
@@ -414,7 +414,7 @@ def test_a_plan_for_another_domain_is_refused(made):
     counts, _ = made
     other = random_tree(np.random.default_rng(12), axes=2, depth=3)
     with pytest.raises(hr.PlanError, match="another tree"):
-        hr.release(counts, hr.make_plan(other, budget=hr.Rho(1)))
+        hr.release(counts, plain_plan(other, budget=hr.Rho(1)))
 
 
 def test_a_table_that_was_bounded_for_other_units_is_refused():
@@ -423,7 +423,7 @@ def test_a_table_that_was_bounded_for_other_units_is_refused():
     counts = hr.Counts.from_frame(tree, table, unit="visit")
     for unit in ("patient", "visit"):
         neighbours = hr.AddRemove(unit=unit)
-        plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=neighbours)
+        plan = plain_plan(tree, budget=hr.Rho(1), neighbours=neighbours)
         if unit == "patient":
             with pytest.raises(hr.PlanError, match="so many records of each 'visit'"):
                 hr.release(counts, plan)
@@ -436,11 +436,11 @@ def test_a_plan_that_promises_less_than_the_table_needs_is_refused(made):
     tree, leaves = plan.tree, (counts.codes, counts.values)
     bounded = hr.Counts.from_leaves(tree, *leaves, contributions=3)
     with pytest.raises(hr.PlanError, match="keeps up to 3 records a unit, but the plan protects 2"):
-        hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(2)))
+        hr.release(bounded, plain_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(2)))
     with pytest.raises(hr.PlanError, match="exactly=False"):
-        hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace(3)))
+        hr.release(bounded, plain_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace(3)))
     at_most = hr.Replace(3, exactly=False)
-    hr.release(bounded, hr.make_plan(tree, budget=hr.Rho(1), neighbours=at_most))
+    hr.release(bounded, plain_plan(tree, budget=hr.Rho(1), neighbours=at_most))
 
 
 def rehash(folder):
@@ -460,7 +460,7 @@ def rehash(folder):
 def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(tmp_path, forged):
     tree = hr.Tree([hr.Axis.from_frame("g", pl.DataFrame({"a": ["x", "y"]}), ["a"])])
     counts = hr.Counts.from_frame(tree, pl.DataFrame({"a": ["x"]}))
-    hr.release(counts, hr.make_plan(tree, budget=hr.Rho(1)), directory=tmp_path / "out")
+    hr.release(counts, plain_plan(tree, budget=hr.Rho(1)), directory=tmp_path / "out")
     path = tmp_path / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["plan"]["cuboids"][0]["cells"] = forged
@@ -763,7 +763,7 @@ def test_files_tell_no_time_but_the_day(tmp_path):
     """How long a release took at each depth tells of the table."""
     rng = np.random.default_rng(3)
     tree = random_tree(rng, axes=1)
-    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    plan = plain_plan(tree, budget=hr.Rho(1))
     hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
     times = {path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     assert len(times) == 1

@@ -11,7 +11,7 @@ from hedgerow.release.descent.nodes import Nodes, Roots, Slices
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import Counts
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 
 
 def reachable(value, seen):
@@ -37,7 +37,7 @@ def reachable(value, seen):
 def test_nothing_that_a_release_holds_leads_to_the_table(measure, neighbours):
     rng = np.random.default_rng(1)
     counts = random_counts(rng, random_tree(rng))
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), measure=measure, neighbours=neighbours)
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/2"), measure=measure, neighbours=neighbours)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(0))
     seen = {}
     reachable(release, seen)

@@ -15,7 +15,7 @@ from hedgerow.release.cuboid import cuboid_errors, levels_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 
 ORIGIN = {"o": "level2"}
 COLUMNS = ["o1", "o2"]
@@ -32,7 +32,7 @@ def counts(tree):
 
 
 def made(counts, *, seed=0, measure=None, estimator=None, **options):
-    plan = hr.make_plan(
+    plan = plain_plan(
         counts.tree,
         budget=options.pop("budget", hr.Rho("1/20")),
         neighbours=options.pop("neighbours", hr.Replace()),

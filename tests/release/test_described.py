@@ -9,6 +9,7 @@ import hedgerow as hr
 from hedgerow.errors import HedgerowError, ReleaseError, TableError
 from hedgerow.release.page.report import page
 from hedgerow.spec.release_spec import ReleaseSpec
+from tests.made import plain_plan
 
 FILE = """
 [table]
@@ -232,7 +233,7 @@ def test_texts_are_texts():
     with pytest.raises(TableError, match="axes must be a table of names and labels"):
         hr.Description(axes=["home"])
     with pytest.raises(HedgerowError, match=r"a description .*Description"):
-        hr.make_plan(
+        plain_plan(
             hr.Tree([hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])]),
             budget=hr.Rho(1),
         ).described({"title": "x"})
@@ -248,7 +249,7 @@ def test_what_has_no_label_is_called_in_words_without_the_one_for_codes():
 def test_the_page_says_what_a_record_is_in_the_words_of_the_publisher(tmp_path):
     tree = hr.Tree([hr.Axis.from_frame("home", {"town": ["1", "2"]}, levels=["town"])])
     counts = hr.Counts.from_frame(tree, {"town": ["1"], "n": [5]}, count="n")
-    plan = hr.make_plan(tree, budget=hr.Rho(1)).described(hr.Description(unit="workers"))
+    plan = plain_plan(tree, budget=hr.Rho(1)).described(hr.Description(unit="workers"))
     hr.release(counts, plan).write(tmp_path / "out")
     text = (tmp_path / "out" / "report.html").read_text()
     assert "say “record”, they mean one of these <bdi>workers</bdi>." in text

@@ -39,7 +39,7 @@ from hedgerow.release.distribution.release import (
 from hedgerow.release.execution import in_memory, release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 from tests.refused import refused, told
 
 ALPHA = 1e-6
@@ -422,7 +422,7 @@ def test_release_distribution_draws_fresh_noise_and_writes(tmp_path):
 
 def released_over(axes, measure, public=()):
     tree = Tree(axes)
-    plan = make_plan(tree, budget=Rho(1), neighbours=Replace(), measure=measure, invariants=public)
+    plan = plain_plan(tree, budget=Rho(1), neighbours=Replace(), measure=measure, invariants=public)
     leaves = tuple(np.zeros(1, dtype=np.int32) for _ in axes)
     counts = Counts.from_leaves(tree, leaves, np.array([9]))
     return plan, in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(1))

@@ -12,7 +12,7 @@ from hedgerow.release.descent import block, outline
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, plain_plan, random_counts
 
 BUDGET = hr.Rho("1/2")
 
@@ -107,7 +107,7 @@ def made(shape, measure, who, **options):
     axes = [fixed_axis(f"a{i}", *sizes, columns=[f"a{i}_{k}" for k in range(len(sizes))])
             for i, sizes in enumerate(TREES[shape])]  # fmt: skip
     tree = hr.Tree(axes)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=BUDGET, neighbours=WHO[who], measure=MEASURES[measure], **options
     )
     return random_counts(rng, tree, filled=0.9), plan

@@ -13,7 +13,7 @@ from hedgerow.release.execution import in_memory
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.reestimate.reestimate import estimate_measurements, reestimate
 from hedgerow.tables.counts import label_nodes
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 from tests.release.test_all import nodes_by_depth
 
 
@@ -24,7 +24,7 @@ def written(request, tmp_path):
     tree = random_tree(rng, axes=2, depth=2)
     counts = random_counts(rng, tree, filled=0.7)
     measure = hr.All() if request.param == "all" else hr.Survivors()
-    plan = hr.make_plan(tree, budget=hr.Rho("1/5"), measure=measure)
+    plan = plain_plan(tree, budget=hr.Rho("1/5"), measure=measure)
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))
     release.write(tmp_path / "out")
     return tmp_path / "out", plan, counts, release
@@ -90,7 +90,7 @@ def test_depths_without_noisy_counts_are_estimated_as_in_the_release(tmp_path, s
     counts = random_counts(np.random.default_rng(9), tree)
     if not neighbours.total_is_public:
         shares = ["1/4", *(str(hr.Rho(s).rho * 3 / 4) if s else 0 for s in shares)]
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=hr.Rho("1/5"), neighbours=neighbours, allocation=hr.Shares(shares)
     )
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))

@@ -8,7 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import every_cell as module
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 from tests.release.spine.made_spines import dense_estimates, incidence
 from tests.release.test_areas import made, noisy_row_by_row
 from tests.release.test_noisy import WORKLOADS, released
@@ -47,7 +47,7 @@ def test_all_cells_are_listed_above_a_level_that_is_public_by_declaration():
     tree = hr.Tree([fixed_axis("geo", 2, 3)])
     leaves = np.arange(6, dtype=np.int32)
     counts = hr.Counts.from_leaves(tree, (leaves,), np.array([0, 0, 0, 5, 50, 500]))
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho("1"),
         neighbours=hr.Replace(),
@@ -88,7 +88,7 @@ def test_more_cells_than_can_be_listed_are_refused(monkeypatch):
 
 def test_an_interval_of_a_count_of_0_holds_an_empty_cell():
     place = hr.Axis.from_frame("place", {"town": [f"t{i:03}" for i in range(400)]}, ["town"])
-    plan = hr.make_plan(hr.Tree([place]), budget=hr.Rho("1/8"), measure=hr.All())
+    plan = plain_plan(hr.Tree([place]), budget=hr.Rho("1/8"), measure=hr.All())
     counts = hr.Counts.from_frame(plan.tree, {"town": ["t000"], "n": [900]}, count="n")
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(5))
     found = release.level("town", all=True)

@@ -11,7 +11,7 @@ from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
 
@@ -27,7 +27,7 @@ def made(request, monkeypatch):
     rng = np.random.default_rng(3)
     tree = random_tree(rng, axes=2, depth=3)
     counts = random_counts(rng, tree, filled=0.9)
-    plan = hr.make_plan(tree, budget=hr.Rho("1/2"), measure=MEASURES[request.param])
+    plan = plain_plan(tree, budget=hr.Rho("1/2"), measure=MEASURES[request.param])
     source = Drawn(counts, plan, seeded_bits(0))
 
     def run(folder=None):

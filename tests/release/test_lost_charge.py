@@ -18,7 +18,7 @@ from hedgerow.release import execution
 from hedgerow.release.directory import output, staging
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.execution import in_memory
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 from tests.refused import refused
 
 DATASET = "trips"
@@ -29,7 +29,7 @@ RESUME, DISCARD = hr.Unfinished.RESUME, hr.Unfinished.DISCARD
 def made():
     rng = np.random.default_rng(11)
     tree = random_tree(rng, axes=2, depth=2)
-    return random_counts(rng, tree), hr.make_plan(tree, budget=hr.Rho("1/2"))
+    return random_counts(rng, tree), plain_plan(tree, budget=hr.Rho("1/2"))
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_what_no_longer_fits_is_refused_and_what_was_begun_stays(
         if changed == "estimator":
             options = {"estimator": hr.Chebyshev()}
         elif changed == "plan":
-            given = counts, hr.make_plan(plan.tree, budget=hr.Rho("1/4"))
+            given = counts, plain_plan(plan.tree, budget=hr.Rho("1/4"))
         elif changed == "table":
             given = hr.Counts.from_leaves(plan.tree, counts.codes, counts.values + 1), plan
         else:
@@ -294,7 +294,7 @@ def test_a_release_that_has_appeared_is_not_passed_off_as_one_of_another_plan(
             released(made, None, directory=tmp_path / "out")
     assert (tmp_path / "out").exists()
     assert (tmp_path / "out.staging").exists()
-    other = counts, hr.make_plan(plan.tree, budget=hr.Rho("1/4"))
+    other = counts, plain_plan(plan.tree, budget=hr.Rho("1/4"))
     with pytest.raises(hr.ReleaseError, match="complete and of another plan"):
         released(other, None, RESUME, directory=tmp_path / "out")
     released(made, None, RESUME, directory=tmp_path / "out")

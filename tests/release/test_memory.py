@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.release import preflight as memory
 from hedgerow.release.preflight import check_memory, needed_memory, read_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_too_little_is_refused(text):
 def flat(leaves, measure=None):
     labels = (pl.Series("x", np.arange(leaves)).cast(pl.String).str.zfill(9),)
     axis = hr.Axis("x", ("x",), ("x",), labels, (np.array([0, leaves]),))
-    return hr.make_plan(hr.Tree([axis]), budget=hr.Rho(1), measure=measure or hr.Survivors())
+    return plain_plan(hr.Tree([axis]), budget=hr.Rho(1), measure=measure or hr.Survivors())
 
 
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=lambda m: m.name)
@@ -59,7 +59,7 @@ def test_a_subtree_that_is_measured_whole_counts_and_one_of_survivors_does_not()
     axes = [fixed_axis(n, 10, 10, 10, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
     tree = hr.Tree(axes * 1)
     few, whole = (
-        needed_memory(hr.make_plan(tree, budget=hr.Rho(1), measure=m))
+        needed_memory(plain_plan(tree, budget=hr.Rho(1), measure=m))
         for m in (hr.Survivors(), hr.All())
     )
     assert whole > few

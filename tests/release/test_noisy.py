@@ -9,6 +9,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import noisy as noisy_module
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.measurement_file import read_measurements
+from tests.made import plain_plan
 
 NEXT_TO_NO_NOISE = hr.Rho(10**6)
 PLACES = pl.DataFrame({
@@ -40,7 +41,7 @@ def planned(kind, budget):
     place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
     work = hr.Axis.from_frame("work", JOBS, ["field", "job"], attribute=kind == "spine")
     tree = hr.Tree([place, work])
-    plan = hr.make_plan(tree, budget=budget, **WORKLOADS[kind])
+    plan = plain_plan(tree, budget=budget, **WORKLOADS[kind])
     return plan, hr.Counts.from_frame(tree, RECORDS, count="people")
 
 
@@ -150,7 +151,7 @@ def test_files_with_too_few_noisy_counts_are_refused():
 
 def test_a_measurement_file_reads_what_table_writes(run, tmp_path):
     place = hr.Axis.from_frame("place", PLACES, ["county", "town"])
-    plan = hr.make_plan(hr.Tree([place]), budget=hr.Rho(1), measure=hr.All())
+    plan = plain_plan(hr.Tree([place]), budget=hr.Rho(1), measure=hr.All())
     counts = hr.Counts.from_frame(plan.tree, RECORDS, count="people")
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
     release.write(tmp_path / "out")

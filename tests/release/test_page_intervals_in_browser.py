@@ -13,7 +13,6 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.cuboids import All
-from hedgerow.plan.make import make_plan
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
@@ -23,6 +22,7 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between
 
@@ -43,7 +43,7 @@ def written(folder, tree, **options):
     shape = tuple(axis.size(axis.depth) for axis in tree.axes)
     codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
     values = (7 * np.arange(codes.shape[1], dtype=np.int64) ** 2) % 400
-    plan = make_plan(tree, **options)
+    plan = plain_plan(tree, **options)
     counts = Counts.from_leaves(tree, tuple(codes), values)
     in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(3)).write(folder)
     return folder

@@ -4,12 +4,12 @@ import numpy as np
 
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 from tests.tables.test_maps import axis_of, file_of, voronoi
 
 AREAS = 10_000
@@ -17,7 +17,7 @@ AREAS = 10_000
 
 def page_of(folder, axis):
     tree = Tree([axis])
-    plan = make_plan(tree, budget=Rho(1))
+    plan = plain_plan(tree, budget=Rho(1))
     size = axis.size(axis.depth)
     values = np.random.default_rng(20260902).lognormal(6, 1.5, size).astype(np.int64)
     counts = Counts.from_leaves(tree, (np.arange(size, dtype=np.int32),), values)

@@ -17,7 +17,6 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import All
-from hedgerow.plan.make import make_plan
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
@@ -29,6 +28,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, barriers
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
@@ -53,7 +53,7 @@ def axis(name, folder, key="town"):
 
 def written(folder, tree, codes, values, *, budget=2, estimator=None, **options):
     said = Description(title=TITLE, unit="people")
-    plan = make_plan(tree, budget=Rho(budget), **options).described(said)
+    plan = plain_plan(tree, budget=Rho(budget), **options).described(said)
     estimator = estimator or Chebyshev()
     counts = Counts.from_leaves(tree, codes, values)
     in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)

@@ -19,6 +19,7 @@ from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cube as cube_module
 from hedgerow.release.page import words
 from hedgerow.text import visible
+from tests.made import plain_plan
 from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of, written
 from tests.release.drawn_page import read, table, tables
 from tests.release.named_pages import KINDS, released
@@ -236,7 +237,7 @@ def test_one_table_is_not_called_several(named, kind):
 
 def test_levels_that_were_not_released_are_not_said_to_be_counted(named):
     assert "by home (region), work (region) and age (region)." in named["alone"].seen.text
-    plan = hr.make_plan(
+    plan = plain_plan(
         named["alone"].tree, budget=hr.Rho(1), workload=hr.Cuboids(["home.region × work.region"])
     )
     assert "<bdi>age" not in words.released(plan, 5)

@@ -5,6 +5,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.page.report import check_report, page
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import read
 
@@ -34,7 +35,7 @@ def made(request, tmp_path_factory):
         pl.col(f"{way}_area").str.slice(0, 1).alias(f"{way}_state") for way in ("home", "work")
     )
     workload = hr.Cube() if request.param == "cube" else hr.Chain()
-    plan = hr.make_plan(tree, budget=hr.Rho(50), workload=workload)
+    plan = plain_plan(tree, budget=hr.Rho(50), workload=workload)
     out = tmp_path_factory.mktemp(request.param) / "out"
     hr.release(hr.Counts.from_frame(tree, table, count="people"), plan).write(out)
     return request.param, out, hr.read_release(out).plan

@@ -8,7 +8,6 @@ import pytest
 
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.make import make_plan
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
@@ -16,6 +15,7 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
@@ -39,7 +39,7 @@ def written(folder, tree, **options):
     shape = tuple(each.size(2) for each in tree.axes)
     codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
     values = 40 + 300 * np.arange(codes.shape[1], dtype=np.int64)
-    plan = make_plan(tree, budget=Rho(1), **options)
+    plan = plain_plan(tree, budget=Rho(1), **options)
     counts = Counts.from_leaves(tree, tuple(codes), values)
     in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(1)).write(folder)
     return folder / "report.html"

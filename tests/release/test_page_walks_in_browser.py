@@ -12,7 +12,6 @@ import pytest
 
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.make import make_plan
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Replace
@@ -23,6 +22,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from tests.browser import barriers
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between, unraised
 
@@ -52,7 +52,7 @@ def written(folder, tree, **options):
     values = 3 * np.arange(codes.shape[1], dtype=np.int64) ** 2
     said = Description(title=TITLE, unit="workers", publisher="Office of Counts", period="2025")
     budget = EpsilonDelta("1", "1e-8")
-    plan = make_plan(tree, budget=budget, neighbours=Replace(), **options).described(said)
+    plan = plain_plan(tree, budget=budget, neighbours=Replace(), **options).described(said)
     counts = Counts.from_leaves(tree, tuple(codes), values)
     in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(5)).write(folder)
     return folder

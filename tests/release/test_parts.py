@@ -15,7 +15,7 @@ from hedgerow.release.directory.measurements import cuboid_slug
 from hedgerow.spark.executors import read_notes, take_parts, write_run
 from hedgerow.spark.subtree import Subtrees, first_leaves, jobs_of, runs_of
 from hedgerow.tables.counts import Counts
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 
 
 @pytest.fixture(params=[hr.Survivors(), hr.All()], ids=["survivors", "all"])
@@ -27,7 +27,7 @@ def subtrees(request, monkeypatch):
     rng = np.random.default_rng(4)
     tree = random_tree(rng, 2, depth=2, widest=4)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
+    plan = plain_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
     cut = Outline.of(plan)
     assert 0 < cut.cut < tree.depth
     jobs = Subtrees(plan, cut, hr.Euclidean(), seeded_bits(2))

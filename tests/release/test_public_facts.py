@@ -14,6 +14,7 @@ from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.manifest import REPORT, sha256
 from hedgerow.release.preflight import check_public_total
 from hedgerow.tables.tree import cell_numbers
+from tests.made import plain_plan
 from tests.plan.test_facts import (
     APART,
     ONE,
@@ -121,7 +122,7 @@ def test_a_release_of_a_table_that_contradicts_the_facts_keeps_to_them(
     cells = [cell for row in cells_of(tree) for cell in row]
     table = pl.DataFrame(cells).with_columns(n=pl.int_range(pl.len()) % 7)
     rows = ROWS if tree is APART or not named else hr.PublicTable(ROWS.source, "unlisted")
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho("1/10"),
         neighbours=neighbours,

@@ -12,6 +12,7 @@ from hedgerow.errors import MachineError, ReleaseError
 from hedgerow.release.directory import parquet_file
 from hedgerow.release.directory.measurements import Shape
 from hedgerow.release.records import repeated
+from tests.made import plain_plan
 
 PLACES = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
 TREE = hr.Tree([
@@ -25,7 +26,7 @@ def released(workload=None, people=(900, 30, 500, 0, 7, 40)):
     table = cells.with_columns(people=pl.Series(people))
     counts = hr.Counts.from_frame(TREE, table, count="people")
     options = {} if workload is None else {"workload": workload}
-    plan = hr.make_plan(TREE, budget=hr.Rho(1), neighbours=hr.Replace(), **options)
+    plan = plain_plan(TREE, budget=hr.Rho(1), neighbours=hr.Replace(), **options)
     return hr.release(counts, plan)
 
 
@@ -139,7 +140,7 @@ def peak_of(folder, groups, each):
     counts = hr.Counts.from_leaves(
         tree, (np.arange(places, dtype=np.int32),), np.full(places, each)
     )
-    plan = hr.make_plan(tree, budget=hr.Rho(10**6), neighbours=hr.Replace())
+    plan = plain_plan(tree, budget=hr.Rho(10**6), neighbours=hr.Replace())
     hr.release(counts, plan).write(folder)
     file = folder / "counts" / "cuboid=1.parquet"
     pq.write_table(pq.read_table(file), file, row_group_size=2_000)

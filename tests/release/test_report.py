@@ -24,7 +24,6 @@ from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.pages.frame import SCRIPTS, part
 from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
-from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.descent.nodes import Nodes
@@ -48,7 +47,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
-from tests.made import random_axis, random_counts, random_tree
+from tests.made import plain_plan, random_axis, random_counts, random_tree
 from tests.release.contradictions import uneven
 
 pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
@@ -61,7 +60,7 @@ PLANTED = 987_654_321
 def released(folder, counts, *, estimator=None, **options):
     """A release of seeded noise in a folder, with what its page is made of."""
     options.setdefault("budget", Rho("1/2"))
-    plan = make_plan(counts.tree, **options)
+    plan = plain_plan(counts.tree, **options)
     estimator = estimator or Chebyshev()
     in_memory(counts, plan, estimator=estimator, bits=seeded_bits(3)).write(folder)
     return SimpleNamespace(folder=folder, plan=plan, estimator=estimator, counts=counts)
@@ -468,11 +467,11 @@ def test_figures_are_called_exact_only_where_they_are():
     exact = ("ε at several δ, rounded up", ["δ", "exact"])
     bound = (f"{exact[0]}; the first column is what is promised", ["δ", "proved bound"])
     usual, tiny = EpsilonDelta(1, "1e-8"), EpsilonDelta(1, "1e-310")
-    assert figures_of(make_plan(tree, budget=usual)) == exact
+    assert figures_of(plain_plan(tree, budget=usual)) == exact
     once = Replace(exactly=False)
-    assert figures_of(make_plan(tree, budget=usual, neighbours=once)) == exact
-    assert figures_of(make_plan(tree, budget=tiny)) == bound
-    assert figures_of(make_plan(tree, budget=usual, neighbours=AddRemove(2))) == bound
+    assert figures_of(plain_plan(tree, budget=usual, neighbours=once)) == exact
+    assert figures_of(plain_plan(tree, budget=tiny)) == bound
+    assert figures_of(plain_plan(tree, budget=usual, neighbours=AddRemove(2))) == bound
 
 
 def test_the_citation_names_plan_version_and_promise(pages):
@@ -494,9 +493,9 @@ def test_the_budget_is_seen_to_be_kept(pages, kind):
     plan, said = pages[kind].plan, "it is in budget"
     assert keeps_budget(plan)
     assert said in pages[kind].seen.said
-    dearer = make_plan(plan.tree, budget=Rho(200), neighbours=plan.neighbours)
+    dearer = plain_plan(plan.tree, budget=Rho(200), neighbours=plan.neighbours)
     if plan.mechanism is DiscreteLaplace:
-        dearer = make_plan(plan.tree, budget=Epsilon(2), neighbours=plan.neighbours,
+        dearer = plain_plan(plan.tree, budget=Epsilon(2), neighbours=plan.neighbours,
                            mechanism=DiscreteLaplace)  # fmt: skip
     given = SimpleNamespace(guarantee=dearer.guarantee, budget=plan.budget)
     assert not keeps_budget(given)
@@ -509,7 +508,7 @@ def test_a_budget_that_is_passed_by_a_thousandth_is_not_kept():
     }
     tree = random_tree(np.random.default_rng(2))
     for budget, smaller in costs.items():
-        guarantee = make_plan(tree, budget=budget).guarantee
+        guarantee = plain_plan(tree, budget=budget).guarantee
         assert keeps_budget(SimpleNamespace(guarantee=guarantee, budget=budget))
         for less in smaller:
             assert not keeps_budget(SimpleNamespace(guarantee=guarantee, budget=less))
@@ -580,7 +579,7 @@ def test_the_table_for_readers_without_scripts_marks_them_too():
     nodes = Nodes((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
                        np.zeros(3), np.zeros(3))  # fmt: skip
     root = Nodes((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
-    plan = make_plan(tree, budget=Rho(1))
+    plan = plain_plan(tree, budget=Rho(1))
     text = first_counts(plan, Carried([root, nodes], [interval, interval], []))
     assert text.count("contradicted") == 1
     line = next(line for line in text.splitlines() if "contradicted" in line)

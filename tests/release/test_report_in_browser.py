@@ -13,7 +13,6 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.cuboids import All
-from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
 from hedgerow.release.execution import in_memory
@@ -23,6 +22,7 @@ from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 from tests.parts import CHROMIUM
 from tests.release.contradictions import uneven
 from tests.release.drawn_page import between
@@ -33,7 +33,7 @@ EVIL = "</script><img src=x onerror=document.title='evil'>"
 
 
 def written(folder, tree, codes, values, estimator=None, **options):
-    plan = make_plan(tree, **{"budget": Rho(2), **options})
+    plan = plain_plan(tree, **{"budget": Rho(2), **options})
     estimator = estimator or Chebyshev()
     counts = Counts.from_leaves(tree, codes, values)
     in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)

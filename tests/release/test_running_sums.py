@@ -25,7 +25,7 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cuboids import All, RunningSums, Summed
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.make import make_plan, read_plan
+from hedgerow.plan.make import read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
@@ -42,6 +42,7 @@ from hedgerow.release.reestimate.reestimate import reestimate
 from hedgerow.release.release import read_release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import plain_plan
 
 BINS = 40
 RANGES = Ranges.equal_width("x", 0, BINS, BINS)
@@ -241,7 +242,7 @@ def test_other_estimators_are_refused(directory, method):
 def test_what_no_running_sums_can_be_of_is_refused():
     def plan(axes, **options):
         given = {"budget": Rho(1), "neighbours": Replace(), "allocation": ForDistribution()}
-        return make_plan(Tree(axes), measure=RunningSums(), **(given | options))
+        return plain_plan(Tree(axes), measure=RunningSums(), **(given | options))
 
     flat, deep = coded_axis(RANGES, (BINS,)), coded_axis(RANGES, (5, 8))
     wide = Ranges.equal_width("x", 0, 1, (1 << 16) + 1)

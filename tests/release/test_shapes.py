@@ -10,7 +10,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import measurable
 from hedgerow.release.descent import block, outline
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, random_axis
+from tests.made import fixed_axis, plain_plan, random_axis
 
 ESTIMATORS = [hr.Chebyshev(), hr.Euclidean(), hr.Sparse(penalty=0.01), hr.LeastSquares()]
 
@@ -91,9 +91,9 @@ def test_a_cut_below_survivors_is_at_a_measured_depth(monkeypatch):
     monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
     tree = hr.Tree([fixed_axis("geo", 300, 5, 4)])
     shares = hr.Shares(["1/2", 0, 0, "1/2"])
-    plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=shares)
+    plan = plain_plan(tree, budget=hr.Rho(1), allocation=shares)
     assert outline.cut_depth(plan) == 0
-    plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Shares(["1/2", 0, "1/4", "1/4"]))
+    plan = plain_plan(tree, budget=hr.Rho(1), allocation=hr.Shares(["1/2", 0, "1/4", "1/4"]))
     assert outline.cut_depth(plan) == 2
 
 
@@ -104,7 +104,7 @@ def test_a_release_in_memory_holds_nothing_of_the_table_but_noisy_counts():
     for leaves in kinds:
         values = np.full(len(leaves), 600 // len(leaves) * 1000)
         counts = hr.Counts.from_leaves(tree, (leaves.astype(np.int32),), values)
-        plan = hr.make_plan(tree, budget=hr.Rho("1/2"))
+        plan = plain_plan(tree, budget=hr.Rho("1/2"))
         release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(1))
         pickled.append(pickle.dumps(release.content.nodes[0,]))
     assert pickled[0] == pickled[1], "the total alone is the same in both, and so is its node"

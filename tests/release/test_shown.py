@@ -13,6 +13,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.shown import _reliability
+from tests.made import plain_plan
 
 TOWNS = pl.DataFrame({
     "county": ["a", "a", "a", "b", "b"],
@@ -29,7 +30,7 @@ def release():
     frame = TOWNS.with_columns(people=pl.Series(PEOPLE))
     counts = hr.Counts.from_frame(tree, frame, count="people")
     said = hr.Description(title="Residents & others", unit="residents", period="2021")
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.EpsilonDelta("1", "1e-8"),
         neighbours=hr.Replace(),
@@ -145,7 +146,7 @@ def test_a_cube_is_shown_by_any_of_its_cuboids():
     tree = hr.Tree(axes)
     frame = pl.DataFrame({"home": ["x", "y"], "work": ["y", "x"], "n": [500, 40]})
     counts = hr.Counts.from_frame(tree, frame, count="n")
-    plan = hr.make_plan(tree, budget=hr.Rho("1"), workload=hr.Cube(), measure=hr.All())
+    plan = plain_plan(tree, budget=hr.Rho("1"), workload=hr.Cube(), measure=hr.All())
     made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(0))
     shown = made.show("home.home × work.work", rows=2)
     assert [shown._short(words) for words in shown._labels()[1]] == ["x × y", "y × x"]
@@ -158,7 +159,7 @@ def test_a_cube_is_shown_by_any_of_its_cuboids():
 def test_a_release_of_nothing_but_the_total_shows_it():
     areas = pl.DataFrame({"region": ["north"], "town": ["mill"]})
     tree = hr.Tree([hr.Axis.from_frame("place", areas, levels=["region", "town"])])
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.EpsilonDelta("1", "1e-8"),
         neighbours=hr.AddRemove(),

@@ -8,7 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.survivor_sums import survivor_sums
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 from tests.release.contradictions import mostly_lost
 
 OUTFLOW = {"o": "level2"}
@@ -30,7 +30,7 @@ def flows(*, regions=4, places=8, seed=3):
 
 def made(counts, *, seed=0, **options):
     options = {"budget": hr.Rho("1/20"), "neighbours": hr.Replace()} | options
-    plan = hr.make_plan(counts.tree, **options)
+    plan = plain_plan(counts.tree, **options)
     return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
 
 

@@ -16,7 +16,7 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
 from tests.estimate.oracles import algorithm_4
-from tests.made import fixed_axis, random_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 
 RHO = hr.Rho("1/2")
 
@@ -121,7 +121,7 @@ def test_the_pass_is_the_papers_algorithm(monkeypatch, seed, cut, kind):
     axes = [fixed_axis(f"a{i}", 2, 3, 2, columns=[f"a{i}_{k}" for k in "xyz"]) for i in range(2)]
     tree = hr.Tree(axes)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, allocation=Falling(), **PLANS[kind])
+    plan = plain_plan(tree, allocation=Falling(), **PLANS[kind])
     assert len({what.mechanism for what in plan.depths[1:]}) == tree.depth
     released = simulate(counts, plan, seed).content.nodes
     at = cut_depth(plan) if cut else None
@@ -140,7 +140,7 @@ def test_counts_are_positive_integers_that_add_up(estimator, seed):
     rng = np.random.default_rng(100 + seed)
     tree = random_tree(rng, axes=1 + seed % 3, depth=3)
     counts = random_counts(rng, tree, filled=[0.02, 0.9][seed % 2])
-    plan = hr.make_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
+    plan = plain_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
     release = simulate(counts, plan, seed, estimator)
     for depth in range(tree.depth, 0, -1):
         lower, upper = release.level(depth=depth), release.level(depth=depth - 1)
@@ -158,8 +158,8 @@ def test_a_public_total_is_released_as_it_is_and_a_measured_one_is_not():
     rng = np.random.default_rng(1)
     tree = random_tree(rng)
     counts = random_counts(rng, tree)
-    public = hr.make_plan(tree, budget=RHO, neighbours=hr.Replace())
-    measured = hr.make_plan(tree, budget=hr.Rho("1/100000"), neighbours=hr.AddRemove())
+    public = plain_plan(tree, budget=RHO, neighbours=hr.Replace())
+    measured = plain_plan(tree, budget=hr.Rho("1/100000"), neighbours=hr.AddRemove())
     assert simulate(counts, public).level(depth=0)["count"].item() == counts.total
     totals = {simulate(counts, measured, s).level(depth=0)["count"].sum() for s in range(5)}
     assert len(totals) == 5
@@ -169,7 +169,7 @@ def test_invariant_counts_are_released_exactly_and_the_rest_is_measured():
     rng = np.random.default_rng(2)
     tree = hr.Tree([random_axis(rng, "origin"), random_axis(rng, "destination")])
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho("1/1000"),
         neighbours=hr.Replace(),
@@ -187,7 +187,7 @@ def test_an_unmeasured_depth_takes_its_parents_counts():
     tree = hr.Tree([fixed_axis("geo", 3, 1, 4)])
     rng = np.random.default_rng(3)
     counts = random_counts(rng, tree)
-    release = simulate(counts, hr.make_plan(tree, budget=RHO))
+    release = simulate(counts, plain_plan(tree, budget=RHO))
     assert release.level(depth=2)["count"].equals(release.level(depth=1)["count"])
     with pytest.raises(
         hr.ReleaseError, match=r"is unmeasured; it has no noisy counts: those measured are 'total'"
@@ -200,7 +200,7 @@ def test_an_empty_table_is_released_like_any_other(neighbours):
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     nothing = np.empty(0, dtype=np.int64)
     counts = hr.Counts.from_leaves(tree, (nothing.astype(np.int32),), nothing)
-    release = simulate(counts, hr.make_plan(tree, budget=RHO, neighbours=neighbours))
+    release = simulate(counts, plain_plan(tree, budget=RHO, neighbours=neighbours))
     total = release.level(depth=0)["count"].sum()
     assert release.level(depth=2)["count"].sum() == total
     assert total == 0 or neighbours.name == "add-remove"
@@ -209,7 +209,7 @@ def test_an_empty_table_is_released_like_any_other(neighbours):
 def test_a_tree_of_a_single_cell_is_released():
     tree = hr.Tree([fixed_axis("geo", 1)])
     counts = hr.Counts.from_leaves(tree, (np.zeros(1, np.int32),), np.array([1000]))
-    release = simulate(counts, hr.make_plan(tree, budget=RHO))
+    release = simulate(counts, plain_plan(tree, budget=RHO))
     assert release.level(depth=1)["count"].item() == release.level(depth=0)["count"].item()
     assert abs(release.level(depth=1)["count"].item() - 1000) < 50
 
@@ -223,7 +223,7 @@ def cut_everything(monkeypatch, chunk=7, jobs=3):
 def test_the_cut_depends_on_public_structure_alone(monkeypatch):
     cut_everything(monkeypatch)
     tree = random_tree(np.random.default_rng(4))
-    plan = hr.make_plan(tree, budget=RHO)
+    plan = plain_plan(tree, budget=RHO)
     assert tree.nodes(cut_depth(plan)) >= 3 > tree.nodes(cut_depth(plan) - 1)
 
 
@@ -232,7 +232,7 @@ def test_chunks_and_workers_change_nothing(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, axes=2, depth=3)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, budget=RHO)
+    plan = plain_plan(tree, budget=RHO)
 
     def nodes(workers):
         source = Drawn(counts, plan, seeded_bits(seed))
@@ -256,7 +256,7 @@ def test_a_cut_tree_adds_up_in_tree_order(monkeypatch, seed, tmp_path):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, axes=2, depth=3)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
+    plan = plain_plan(tree, budget=RHO, neighbours=[hr.Replace(), hr.AddRemove()][seed % 2])
     simulate(counts, plan, seed).write(tmp_path / "out")
     assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
 
@@ -273,7 +273,7 @@ def test_every_job_and_depth_draws_from_a_place_of_its_own(monkeypatch):
             places.append(place)
             return seeded_bits(0).stream(*place)
 
-    plan = hr.make_plan(tree, budget=RHO)
+    plan = plain_plan(tree, budget=RHO)
     source = Drawn(counts, plan, Recorder())
     jobs = list(Pass(Outline.of(plan), source, hr.Chebyshev()).results())
     measured = [found for found in jobs if found.noisy is not None]
@@ -285,7 +285,7 @@ def test_noisy_counts_are_the_truth_plus_independent_noise_of_the_plan():
     tree = hr.Tree([fixed_axis("geo", 20, 50)])
     leaves = np.arange(1000, dtype=np.int32)
     counts = hr.Counts.from_leaves(tree, (leaves,), np.full(1000, 10_000))
-    plan = hr.make_plan(tree, budget=hr.Rho("1/50"))
+    plan = plain_plan(tree, budget=hr.Rho("1/50"))
     assert [f"{float(w.mechanism.sigma2):.1f}" for w in plan.depths] == ["75.0"] * 3
     errors = {0: [], 1: [], 2: []}
     for seed in range(200):
@@ -308,7 +308,7 @@ def test_two_releases_of_one_table_differ():
     rng = np.random.default_rng(6)
     tree = random_tree(rng)
     counts = random_counts(rng, tree)
-    plan = hr.make_plan(tree, budget=hr.Rho("1/1000"))
+    plan = plain_plan(tree, budget=hr.Rho("1/1000"))
     first, second = hr.release(counts, plan), hr.release(counts, plan)
     assert not first.level(depth=tree.depth).equals(second.level(depth=tree.depth))
 
@@ -321,7 +321,7 @@ def test_memory_grows_with_what_is_there_and_not_with_what_could_be():
     rng = np.random.default_rng(7)
     codes = tuple(rng.integers(0, 320_000, 500).astype(np.int32) for _ in "od")
     counts = hr.Counts.from_leaves(tree, codes, np.full(500, 10_000))
-    plan = hr.make_plan(tree, budget=hr.Rho(10), neighbours=hr.Replace())
+    plan = plain_plan(tree, budget=hr.Rho(10), neighbours=hr.Replace())
     measured = []
     source = Drawn(counts, plan, seeded_bits(0))
     progress = Progress(on_cells=measured.append)
@@ -339,7 +339,7 @@ def test_sizes_of_all_shapes_survive(monkeypatch):
             cut_everything(monkeypatch)
         tree = hr.Tree([fixed_axis("geo", *sizes)])
         counts = random_counts(np.random.default_rng(8), tree)
-        release = simulate(counts, hr.make_plan(tree, budget=RHO))
+        release = simulate(counts, plain_plan(tree, budget=RHO))
         assert (
             release.level(depth=tree.depth)["count"].sum() == release.level(depth=0)["count"].sum()
         )
@@ -348,7 +348,7 @@ def test_sizes_of_all_shapes_survive(monkeypatch):
 def test_a_plan_that_protects_a_unit_needs_a_table_that_bounds_it():
     tree = hr.Tree([fixed_axis("geo", 2, 2)])
     frame = pl.DataFrame({"level1": ["000000000"], "level2": ["000000000"], "person": ["a"]})
-    plan = hr.make_plan(tree, budget=RHO, neighbours=hr.AddRemove(1, unit="person"))
+    plan = plain_plan(tree, budget=RHO, neighbours=hr.AddRemove(1, unit="person"))
     with pytest.raises(hr.PlanError, match="contributions were not bounded"):
         hr.release(hr.Counts.from_frame(tree, frame), plan)
     hr.release(hr.Counts.from_frame(tree, frame, unit="person"), plan)
@@ -358,7 +358,7 @@ def test_a_plan_that_protects_a_unit_needs_a_table_that_bounds_it():
 def test_a_name_or_a_class_of_an_estimator_is_refused_before_noise_is_drawn(estimator, tmp_path):
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     counts = random_counts(np.random.default_rng(0), tree)
-    plan = hr.make_plan(tree, budget=RHO)
+    plan = plain_plan(tree, budget=RHO)
     with pytest.raises(hr.EstimateError, match=r"an estimator must be Chebyshev\(\)"):
         hr.release(counts, plan, estimator=estimator, directory=tmp_path / "out")
     assert not list(tmp_path.iterdir())
@@ -367,7 +367,7 @@ def test_a_name_or_a_class_of_an_estimator_is_refused_before_noise_is_drawn(esti
 def test_what_is_no_table_or_no_plan_is_refused_without_its_contents():
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     counts = random_counts(np.random.default_rng(0), tree)
-    plan = hr.make_plan(tree, budget=RHO)
+    plan = plain_plan(tree, budget=RHO)
     with pytest.raises(hr.PlanError, match=r"must be Counts\.from_frame\(tree, …\), got Plan$"):
         hr.release(plan, counts)
     with pytest.raises(hr.PlanError, match=r"got DataFrame$"):
@@ -379,7 +379,7 @@ def test_what_is_no_table_or_no_plan_is_refused_without_its_contents():
 def test_a_level_or_a_number_in_place_of_a_confidence_is_refused():
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     counts = random_counts(np.random.default_rng(0), tree)
-    released = simulate(counts, hr.make_plan(tree, budget=RHO))
+    released = simulate(counts, plain_plan(tree, budget=RHO))
     with pytest.raises(hr.ReleaseError, match=r"got 'level1'; levels are named by their axes"):
         released.cuboid("level1")
     with pytest.raises(hr.ReleaseError, match=r"a confidence is Confidence\(0\.99\), got 0\.9"):

@@ -48,7 +48,7 @@ from hedgerow.spark.session import SEALED, SparkEngine, collected, spark_errors
 from hedgerow.spark.table import SparkTable, read_files, read_source
 from hedgerow.spec.release_spec import ReleaseSpec
 from tests.hostile.test_confidential import chain, left_behind
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 from tests.pages import blocks
 from tests.parts import JAVA
 from tests.refused import refused
@@ -109,7 +109,7 @@ def made(axes, measure=None, neighbours=None):
     rng = np.random.default_rng(axes)
     tree = random_tree(rng, axes, depth=3, widest=4 if axes == 1 else 3)
     counts = random_counts(rng, tree, filled=0.6)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho("1/50"),
         measure=hr.Survivors() if measure is None else measure,
@@ -247,7 +247,7 @@ def test_cuboids_that_are_estimated_together_are_summed_by_executors_and_release
 ):
     counts, _ = made(2)
     workload = TOGETHER[name]
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     for cuboid in plan.cuboids:
@@ -264,7 +264,7 @@ def test_named_cuboids_whose_run_was_killed_are_finished_with_the_same_noise(
 ):
     counts, _ = made(2)
     workload = TOGETHER["a chain and margins"]
-    plan = hr.make_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/2"), workload=workload, measure=measure)
     table = table_of(counts)
     with monkeypatch.context() as patch:
         patch.setattr(execution, "write_report", killed)

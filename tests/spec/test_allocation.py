@@ -42,7 +42,8 @@ def spec_of(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "made"),
     [
-        ({}, hr.Uniform()),
+        ({}, None),
+        ({"method": "uniform"}, hr.Uniform()),
         ({"method": "shares", "shares": ["1/4", "3/4"]}, hr.Shares(["1/4", "3/4"])),
         (
             {
@@ -63,6 +64,7 @@ def spec_of(tmp_path):
         ({"method": "fair", "ratio": 2, "importance": [1, "1/2"]}, Fair(2.0, (1.0, 0.5))),
     ],
     ids=[
+        "usual",
         "uniform",
         "shares",
         "shares-by-query",

@@ -25,7 +25,7 @@ from hedgerow.tables import ordered
 from hedgerow.tables import ordered as whole
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 LIMIT = 5
 TREE = hr.Tree([fixed_axis("geo", 2, 2)])
@@ -178,7 +178,7 @@ def on_executors(given_rows, shares):
         Rows(pa.Table.from_batches(found, spark_table.leaf_schema(TREE))), TREE
     ).table
     leaves = leaves.cast(spark_table.leaf_schema(TREE))
-    outline_ = Outline.of(hr.make_plan(TREE, budget=hr.Rho(1), neighbours=hr.AddRemove()))
+    outline_ = Outline.of(plain_plan(TREE, budget=hr.Rho(1), neighbours=hr.AddRemove()))
     batches = leaves.to_batches(max_chunksize=1)
     work = cluster_top._node_rows(outline_)
     nodes = pa.Table.from_batches(list(work(iter(batches))), cluster_top._top_schema(TREE))

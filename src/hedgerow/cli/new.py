@@ -30,6 +30,7 @@ from hedgerow.cli.proposal.template import (
 )
 from hedgerow.cli.terminal import escape, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
+from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
@@ -42,7 +43,6 @@ from hedgerow.tables.sources.files import share_files
 from hedgerow.tables.sources.source import Source, describe_source, open_source
 from hedgerow.text import check_utf8
 
-USUAL_DELTA = "1e-8"
 URL = r"[\w+]+:/"
 """How a database begins; a path keeps only one slash of a URL's two."""
 

@@ -17,8 +17,8 @@ from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text, sum_to_
 from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.plan.cuboids import Invariant, Measured, Public
+from hedgerow.plan.allocation.allocation import Allocation, Uniform
+from hedgerow.plan.cuboids import Invariant, Measured, Public, Survivors
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
@@ -261,6 +261,8 @@ def boninsegna(
         budget=spent,
         neighbours=neighbours,
         mechanism=DiscreteGaussian,
+        allocation=Uniform(),
+        measure=Survivors(),
         invariants=invariants,
     )
     return Setting(name, plan, Chebyshev(), budget)
@@ -287,6 +289,7 @@ def ko(
         neighbours=neighbours,
         mechanism=DiscreteLaplace,
         allocation=allocation,
+        measure=Survivors(),
         invariants=invariants,
     )
     return Setting(name, plan, Clipped(), budget)

@@ -64,7 +64,8 @@ _USUAL = """\
 method = "uniform"              # every measured depth gets the same share of the budget
 
 [estimate]
-method = "euclidean"            # how noisy counts become counts that add up
+method  = "euclidean"           # how noisy counts become counts that add up
+measure = "survivors"           # of children of positive counts; "all": every possible cell
 """
 
 _END = """\

@@ -8,7 +8,7 @@ from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import Mechanism, check_registered
-from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
+from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.tables.tree import Levels, Tree
@@ -24,8 +24,8 @@ class Measured:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), neighbours=hr.Replace())
-        >>> plan.depths[1] == hr.Measured(hr.DiscreteGaussian(2), plan.shares[1])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Shares([0, 0, 1]))
+        >>> plan.depths[2] == hr.Measured(hr.DiscreteGaussian("1/2"), plan.shares[2])
         True
     """
 
@@ -118,8 +118,9 @@ class Survivors:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> hr.make_plan(tree, budget=hr.Rho(1)).measure  # the default
-        Survivors()
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.Survivors())
+        >>> bool(hr.forecast(plan)["rmse"][0] < hr.forecast(plan)["noise_sd"][0])
+        False
     """
 
     name = "survivors"
@@ -131,7 +132,7 @@ class All:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All())
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All())  # the default
         >>> bool(hr.forecast(plan)["rmse"][0] < hr.forecast(plan)["noise_sd"][0])
         True
     """
@@ -191,24 +192,6 @@ MOST_CELLS = 1 << 32
 
 MOST_WHOLE = 1 << 26
 """Cells of a cuboid that a cube measures whole where `Survivors` are measured, at most."""
-
-FEW_LEAVES = 1 << 24
-"""Leaves up to which a cube measures all of them unless told otherwise."""
-
-
-def usual_measure(tree: Tree, workload: Workload) -> Measure:
-    """Return what is measured unless somebody says: all cells where they are few, else survivors.
-
-    A chain has survivors whatever its size. A cube finds survivors below the margins of two axes;
-    over more it measures all cells. Along a spine all cells are measured.
-    """
-    if isinstance(workload, Chain):
-        return Survivors()
-    if goes_along_spine(tree, workload):
-        return All()
-    cells = sum(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
-    always = isinstance(workload, Cube) and len(tree.axes) > 2
-    return All() if always or cells <= FEW_LEAVES else Survivors()
 
 
 def whole_cuboids(

@@ -5,7 +5,7 @@ from typing import Any
 
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation.allocation import Allocation, Problem, Uniform
+from hedgerow.plan.allocation.allocation import Allocation, Problem
 from hedgerow.plan.cuboids import (
     MEASURES,
     Invariant,
@@ -14,8 +14,8 @@ from hedgerow.plan.cuboids import (
     check_size,
     check_tree,
     refuse_kind,
-    usual_measure,
 )
+from hedgerow.plan.defaults import shares_of, usual_measure
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.public_rows import SPINE
@@ -49,11 +49,13 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         budget: `Rho` or `EpsilonDelta` for the discrete Gaussian, `Epsilon` for discrete Laplace.
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
-        allocation: how the measured cuboids share the budget; equally unless given.
+        allocation: how the measured cuboids share the budget; unless given so that the sum of
+            their mean squared errors is least in the release (`Optimal` with `PerLevel`), and
+            equally where that is beyond reach (`hedgerow.plan.defaults.shares_of`).
         workload: which cuboids are measured: those of the tree's own `Chain` unless given, all
             combinations of levels (`Cube`), or those that are named (`Cuboids`).
-        measure: `Survivors` unless given (of other workloads than a chain up to 2²⁴ cells `All`);
-            `All` lets estimators combine cuboids.
+        measure: which cells: unless given `All`, which lets estimators combine cuboids, up to
+            2²⁴ leaves, along a spine and of cubes of three axes and more; else `Survivors`.
         invariants: levels whose counts are public (`Replace` with exact contributions only).
         public: cells that hold nobody and bounds, from public rules and files (`Zeros`,
             `PublicTable`): used by the release, free, and no restriction of the promise. For a
@@ -75,7 +77,6 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     """
     check_budget(budget)
     neighbours = AddRemove() if neighbours is None else neighbours
-    allocation = Uniform() if allocation is None else allocation
     check_tree(tree)
     workload = workload_for(tree, workload)
     measure = usual_measure(tree, workload) if measure is None else measure
@@ -84,7 +85,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     facts = _facts(tree, workload, public)
     check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
-    found = allocation.shares(problem) if problem.cuboids else ()
+    allocation, found = shares_of(problem, allocation)
     shares = dict(zip(problem.cuboids, found, strict=True))
     return Plan(
         tree,
@@ -112,7 +113,8 @@ def _facts(
 
 def _check_rules(allocation: object, invariants: object) -> None:
     """Raise a PlanError for names or classes in place of an allocation or invariants."""
-    if isinstance(allocation, type) or not hasattr(allocation, "shares"):
+    is_rule = allocation is None or hasattr(allocation, "shares")
+    if isinstance(allocation, type) or not is_rule:
         refuse_kind("an allocation", "Uniform() or Optimal()", allocation)
     fitting = "Invariant(axis, level)"
     for invariant in as_list("invariants", invariants, f"a list of {fitting}", PlanError):

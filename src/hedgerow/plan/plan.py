@@ -83,7 +83,7 @@ class Plan:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-6"))
+        >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta(1, "1e-8"))
         >>> len(plan.depths), len(plan.hash), plan.budget.epsilon
         (3, 64, Fraction(1, 1))
         >>> float(plan.guarantee.epsilon(delta="1e-6")) <= 1

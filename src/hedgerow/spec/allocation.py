@@ -46,8 +46,8 @@ class AllocationSpec:
     section: AllocationSection
     table: TableSpec
 
-    def allocation(self, tree: Tree) -> Allocation:
-        """Return the allocation of the section, or raise for keys that do not go together."""
+    def allocation(self, tree: Tree) -> Allocation | None:
+        """Return the allocation of the section, or None; raise for keys that do not go together."""
         given = self.section
         self._check_shares()
         if (given.ratio is not None) != (given.method == "fair"):
@@ -66,7 +66,9 @@ class AllocationSpec:
             raise SpecError('objective goes with method = "optimal" or "distribution"')
         if given.levels is not None and given.queries is not None:
             return QueryShares(given.levels, given.queries)
-        return Uniform() if given.shares is None else Shares(given.shares)
+        if given.shares is not None:
+            return Shares(given.shares)
+        return None if given.method is None else Uniform()
 
     def _check_shares(self) -> None:
         """Raise a SpecError unless shares are given once, and with the method that takes them."""
@@ -177,7 +179,7 @@ def _importance(
 ) -> Importance:
     """Return the importances as floats: no privacy depends on their last digits."""
     if isinstance(given, str):
-        return Relative() if given == "relative" else PerLevel()
+        return Relative() if given == Relative.name else PerLevel()
     if not isinstance(given, dict):
         return None if given is None else _floats(given)
     by_axis = {name: _floats(w) for name, w in given.items() if isinstance(w, list)}

@@ -135,7 +135,7 @@ class PriorSection(Section):
 class AllocationSection(Section):
     """``[allocation]``: how the measured cuboids share the budget."""
 
-    method: Literal["uniform", "shares", "optimal", "fair", "distribution"] = "uniform"
+    method: Literal["uniform", "shares", "optimal", "fair", "distribution"] | None = None
     shares: list[Number] | dict[str, list[Number]] | dict[str, Number] | None = None
     levels: dict[str, Number] | None = None
     queries: dict[str, dict[str, Number]] | None = None

@@ -17,18 +17,12 @@ from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cuboids import (
-    MEASURES,
-    Invariant,
-    Measure,
-    Survivors,
-    protection,
-    usual_measure,
-)
+from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
+from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Chain, Workload, workload_for
+from hedgerow.plan.workload import Workload, workload_for
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
@@ -152,8 +146,6 @@ class ReleaseSpec:
             return MEASURES[given]
         if self._designed is not None:
             return self._designed.measure
-        if self.file.workload.cuboids == Chain.name:
-            return Survivors()
         tree = self.tree()
         return usual_measure(tree, self.workload(tree))
 

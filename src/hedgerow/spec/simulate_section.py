@@ -103,7 +103,7 @@ def words_of(entry: Section) -> str:
     """Return a name for an allocation or an estimator."""
     given: dict[str, Any] = entry.model_dump(exclude_none=True)
     given.pop("measure", None)
-    words = [str(given.pop("method"))]
+    words = [str(given.pop("method", "usual"))]
     for key, value in given.items():
         if key in {"objective", "penalty"}:
             words.append(f"{value}")

@@ -17,7 +17,7 @@ from hedgerow.evaluate.baselines import (
 from hedgerow.evaluate.method import Method, Setting, budget_text
 from hedgerow.evaluate.moments import MOST_DENSE
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
-from hedgerow.plan.allocation.allocation import Uniform
+from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.make import make_plan
@@ -208,17 +208,20 @@ class Comparison:
                 budget=budget,
                 neighbours=neighbours,
                 mechanism=mechanism,
+                allocation=Uniform(),
                 invariants=invariants,
             )
             return IndependentNoise(made, name)
-        optimal = baseline == "ko-optimal"
-        allocation = Optimal(prior=self.release.allocation.prior(tree)) if optimal else Uniform()
+        allocation: Allocation = Uniform()
+        if baseline == "ko-optimal":
+            prior = self.release.allocation.prior(tree)
+            allocation = Optimal(prior=prior, objective="cells")
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
         """Yield the file's own setting with uniform shares, unless a combination equals it."""
         own = self.own()
-        given = replace(own, budget=budget, allocation=AllocationSection())
+        given = replace(own, budget=budget, allocation=AllocationSection(method="uniform"))
         if not any(map(given.is_same, self.combinations())):
             name, spec = self._name(given), self._spec(given)
             yield name, _setting(name, _attempt(spec.plan, tree), spec)
@@ -229,7 +232,7 @@ def _usual(
 ) -> tuple[list[AllocationSection], list[EstimateSection]]:
     """Return the allocations and estimators of a workload that are compared unless listed."""
     methods = USUAL_ESTIMATORS if workload.cuboids == Chain.name else (Euclidean.name,)
-    allocations = [own.allocation, AllocationSection()]
+    allocations = [own.allocation, AllocationSection(method="uniform")]
     if workload.cuboids == Chain.name:
         allocations.append(AllocationSection(method="optimal", objective="released"))
     estimators = [EstimateSection.model_validate({"method": name}) for name in methods]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
@@ -129,7 +130,7 @@ def test_what_an_attacker_finds_is_never_below_what_the_plan_says(budget, contri
     """At budgets computed beforehand and between them, for the page's divisions and one's own."""
     mechanism = DiscreteLaplace if isinstance(budget, Epsilon) else DiscreteGaussian
     options = {"mechanism": mechanism, "neighbours": AddRemove(contributions=contributions)}
-    plan = make_plan(CHAIN, budget=budget, **options)
+    plan = make_plan(CHAIN, budget=budget, **options, allocation=Uniform(), measure=Survivors())
     points, solver = points_of(plan, is_fixed=False), solver_of(plan)
     drawn, asked, plans = np.random.default_rng(8), [], []
     own = points["divisions"][0]
@@ -137,7 +138,11 @@ def test_what_an_attacker_finds_is_never_below_what_the_plan_says(budget, contri
         for shares in (plan.shares, random_shares(drawn, len(plan.shares))):
             asked.append((0 if shares is plan.shares else -1, [float(s) for s in shares], value))
             made = with_value(budget, Fraction(str(value)))
-            plans.append(make_plan(CHAIN, budget=made, allocation=Shares(shares), **options))
+            plans.append(
+                make_plan(
+                    CHAIN, budget=made, allocation=Shares(shares), **options, measure=Survivors()
+                )
+            )
     ask = """return given.asked.map(([place, shares, value]) => {
       const { solver, points } = given, division = points.divisions[place] ?? null;
       const { most } = boughtBy(solver, points, division, shares, value);
@@ -153,7 +158,9 @@ def test_what_an_attacker_finds_is_never_below_what_the_plan_says(budget, contri
 
 
 def test_hashes_are_those_of_plans_made_anew():
-    plan = make_plan(CHAIN, budget=EpsilonDelta("0.77", "1e-8"), measure=Survivors())
+    plan = make_plan(
+        CHAIN, budget=EpsilonDelta("0.77", "1e-8"), measure=Survivors(), allocation=Uniform()
+    )
     points, ways = points_of(plan, is_fixed=False), divisions(plan)
     assert {way.key for way in ways} >= {"own", "optimal", "fair"}
     kinds = {"own": None, "equal": None}
@@ -162,7 +169,8 @@ def test_hashes_are_those_of_plans_made_anew():
         for place in places:
             budget = EpsilonDelta(points["texts"][place], points["delta"])
             if way.key in kinds:
-                assert told["hashes"][place] == make_plan(CHAIN, budget=budget).hash
+                made = make_plan(CHAIN, budget=budget, allocation=Uniform(), measure=Survivors())
+                assert told["hashes"][place] == made.hash
             again = replace(way.plan, budget=budget, inverse_two_rho=None)
             assert told["hashes"][place] == again.hash
 

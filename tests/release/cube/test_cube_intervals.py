@@ -7,7 +7,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def coverage(plan, counts):
 def test_intervals_of_every_cuboid_hold_as_often_as_they_say(
     measure, who, mechanism, budget, is_wide
 ):
-    plan = hr.make_plan(
+    plan = plain_plan(
         TREE,
         budget=budget,
         mechanism=mechanism,

@@ -21,7 +21,7 @@ from hedgerow.release.execution import in_memory
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.preflight import check_memory, needed_memory
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 from tests.release.test_draws import Recorder
 
 BUDGET = hr.EpsilonDelta("1", "1e-8")
@@ -37,7 +37,7 @@ PAIRS = hr.Tree([named_axis("o", 3, 4), named_axis("d", 2, 5)])
 
 def cube(tree=PAIRS, **options):
     options = {"budget": BUDGET, "neighbours": hr.Replace(), "measure": hr.All(), **options}
-    return hr.make_plan(tree, workload=hr.Cube(), **options)
+    return plain_plan(tree, workload=hr.Cube(), **options)
 
 
 def released(counts, plan, seed=1):

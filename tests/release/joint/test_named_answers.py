@@ -13,7 +13,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory import check
 from hedgerow.release.directory.stored import OnDisk
 from tests.estimate.cube.dense_cubes import cuboid_sums
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 from tests.release.cube.test_cube_release import (
     BUDGET,
     PAIRS,
@@ -42,7 +42,7 @@ SINGLE = hr.Tree([named_axis("o", 2, 1, 2), named_axis("d", 3, 1)])
 
 def named(workload, tree=PAIRS, **options):
     options = {"budget": BUDGET, "neighbours": hr.Replace(), "measure": hr.All(), **options}
-    return hr.make_plan(tree, workload=workload, **options)
+    return plain_plan(tree, workload=workload, **options)
 
 
 def choice(levels):

@@ -4,6 +4,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.execution import in_memory
+from tests.made import plain_plan
 from tests.release.cube.test_cube_release import BUDGET, PAIRS, table_of
 from tests.release.test_draws import Recorder
 
@@ -19,7 +20,7 @@ WORKLOADS = {
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_no_two_cells_of_named_cuboids_share_a_draw(name, measure):
     counts = table_of(filled=0.4)
-    plan = hr.make_plan(
+    plan = plain_plan(
         PAIRS,
         budget=BUDGET,
         neighbours=hr.AddRemove(),
@@ -36,7 +37,7 @@ def test_no_two_cells_of_named_cuboids_share_a_draw(name, measure):
 
 def test_a_stream_that_lacks_a_level_is_shared():
     workload = WORKLOADS["a chain and margins"]
-    plan = hr.make_plan(PAIRS, budget=BUDGET, workload=workload, measure=hr.All())
+    plan = plain_plan(PAIRS, budget=BUDGET, workload=workload, measure=hr.All())
     for drop in (0, 1):
         fault = Recorder(drop)
         in_memory(table_of(), plan, estimator=hr.Euclidean(), bits=fault)

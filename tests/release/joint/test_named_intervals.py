@@ -16,7 +16,7 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.joint.joint_pass import JointPass
 from tests.estimate.cube.dense_cubes import cuboid_sums, random_axis
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 TREE = hr.Tree([fixed_axis(name, 2, 3, columns=[f"{name}_1", f"{name}_2"]) for name in ("o", "d")])
 RELEASES = 2000
@@ -34,7 +34,7 @@ NOISE = {
 
 def plan_of(workload, noise, **options):
     who, mechanism, budget = NOISE[noise]
-    return hr.make_plan(
+    return plain_plan(
         TREE, budget=budget, mechanism=mechanism, neighbours=who, workload=workload,
         measure=hr.All(), **options,
     )  # fmt: skip

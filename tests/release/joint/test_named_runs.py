@@ -6,6 +6,7 @@ import hedgerow as hr
 from hedgerow.release.execution import in_memory
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.preflight import check_memory, needed_memory
+from tests.made import plain_plan
 from tests.release.cube.test_cube_release import BUDGET, PAIRS, named_axis, table_of
 
 WORKLOADS = {
@@ -15,7 +16,7 @@ WORKLOADS = {
 
 
 def named(name, tree=PAIRS, measure=None):
-    return hr.make_plan(
+    return plain_plan(
         tree,
         budget=BUDGET,
         neighbours=hr.Replace(),

@@ -12,7 +12,7 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.workload import tables_of
 from tests.estimate.workload.workloads import DenseWorkload
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 from tests.release.cube.test_cube_release import released, summed, tables, true_table
 
 SEEDS = range(40)
@@ -67,11 +67,11 @@ def planned(seed):
             "invariants": exact,
         }
         with suppress(hr.PlanError):
-            plan = hr.make_plan(tree, workload=workload, **options)
+            plan = plain_plan(tree, workload=workload, **options)
             tables_wanted = 2 if axes > 1 and seed % 9 < 6 else 1
             if isinstance(plan.workload, hr.Cuboids) and tables_wanted <= tables_in(plan):
                 other = spelled_otherwise(tree, workload, rng)
-                return plan, hr.make_plan(tree, workload=other, **options)
+                return plan, plain_plan(tree, workload=other, **options)
     raise AssertionError(f"seed {seed}: no workload that can be released")
 
 

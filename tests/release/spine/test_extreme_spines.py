@@ -11,6 +11,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.execution import in_memory
+from tests.made import plain_plan
 
 
 def axis(name, size, band=None, *, attribute=True):
@@ -38,7 +39,7 @@ def test_a_sum_that_facts_and_the_total_tell_has_no_variance_below_0(seed):
     inside = {"place": ["place0000000", "place0000002"], "kind": ["kind0000003", "kind0000004"]}
     cuboids = ["kind.kind_band", "kind.kind_band × age.age", "place.place × age.age", "kind.kind",
                "age.age", "place.place × kind.kind × age.age"]  # fmt: skip
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho(f"{rng.integers(1, 10**6)}/1000000"),
         neighbours=hr.Replace(),
@@ -62,7 +63,7 @@ def test_a_sum_that_facts_and_the_total_tell_has_no_variance_below_0(seed):
 def cube(rho, **options):
     tree = hr.Tree([axis("place", 6, band=2, attribute=False), axis("kind", 6, band=3)])
     options = {"neighbours": hr.AddRemove(), "workload": hr.Cube(), **options}
-    return hr.make_plan(tree, budget=hr.Rho(rho), **options)
+    return plain_plan(tree, budget=hr.Rho(rho), **options)
 
 
 def test_errors_are_called_exact_only_where_noise_has_the_variances_of_its_weights():
@@ -83,7 +84,7 @@ def test_errors_are_called_exact_only_where_noise_has_the_variances_of_its_weigh
 def test_attributes_of_too_many_cells_for_a_spine_are_held_as_tables():
     tree = hr.Tree([place(5), *(axis(f"a{i}", 2) for i in range(30))])
     cuboids = hr.Cuboids([f"place.place × a{i}.a{i}" for i in range(30)])
-    plan = hr.make_plan(tree, budget=hr.Rho(1), workload=cuboids)
+    plan = plain_plan(tree, budget=hr.Rho(1), workload=cuboids)
     assert isinstance(plan.joint, PlannedCuboids)
 
 
@@ -97,16 +98,16 @@ def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(
     cuboids = hr.Cuboids(["place.place × kind.kind", "kind.kind_band"])
     options = {"budget": hr.Rho(1), "workload": cuboids}
     if places * kinds < 1 << 27:
-        assert isinstance(hr.make_plan(tree, **options).joint, PlannedCuboids)
+        assert isinstance(plain_plan(tree, **options).joint, PlannedCuboids)
     rule = hr.Zeros({"kind": ["kind0000000"]})
     with pytest.raises(hr.PlanError, match="groups"):
-        hr.make_plan(tree, public=[rule], **options)
+        plain_plan(tree, public=[rule], **options)
 
 
 def test_cells_too_many_for_the_matrices_of_variances_are_held_as_tables():
     tree = hr.Tree([place(3), axis("kind", 200), axis("age", 200)])
     cuboids = hr.Cuboids(["place.place × kind.kind × age.age", "kind.kind"])
-    assert isinstance(hr.make_plan(tree, budget=hr.Rho(1), workload=cuboids).joint, PlannedCuboids)
+    assert isinstance(plain_plan(tree, budget=hr.Rho(1), workload=cuboids).joint, PlannedCuboids)
 
 
 def test_groups_that_public_tables_tell_apart_in_a_cube_are_refused_if_too_many():
@@ -114,7 +115,7 @@ def test_groups_that_public_tables_tell_apart_in_a_cube_are_refused_if_too_many(
     listed = {"place": ["place0000001"], "kind": ["kind0000005"]}
     facts = [hr.PublicTable(listed, zeros="listed")]
     with pytest.raises(hr.PlanError, match="tell fewer groups apart"):
-        hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube(), public=facts)
+        plain_plan(tree, budget=hr.Rho(1), workload=hr.Cube(), public=facts)
 
 
 def test_lower_bounds_of_more_records_than_are_counted_are_refused():
@@ -123,8 +124,8 @@ def test_lower_bounds_of_more_records_than_are_counted_are_refused():
     rows = rows.with_columns(least=pl.lit((1 << 40) - 1))
     options = {"budget": hr.Rho(1), "workload": hr.Cube(), "neighbours": hr.AddRemove()}
     with pytest.raises(hr.PlanError, match=r"2\*\*53 records or more together"):
-        hr.make_plan(tree, public=[hr.PublicTable(rows, at_least="least")], **options)
-    few = hr.make_plan(tree, public=[hr.PublicTable(rows[:8], at_least="least")], **options)
+        plain_plan(tree, public=[hr.PublicTable(rows, at_least="least")], **options)
+    few = plain_plan(tree, public=[hr.PublicTable(rows[:8], at_least="least")], **options)
     assert isinstance(few.joint, PlannedSpine)
 
 
@@ -142,7 +143,7 @@ def far_apart(cuboid, times, *, rho=1, facts=True, attributes=2):
         parts = [1 - 2 * small, small, small]
         shares = {tree.name_of((k, b)): Fraction(1, 2) * parts[b] for k in (0, 1) for b in range(3)}
         options = {"workload": hr.Cube()}
-    return hr.make_plan(
+    return plain_plan(
         tree,
         budget=hr.Rho(rho),
         neighbours=hr.AddRemove(),

@@ -7,6 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
+from tests.made import plain_plan
 from tests.release.spine.made_spines import incidence
 
 BLOCKS = pl.DataFrame({"tract": ["A", "A", "B"], "block": ["A1", "A2", "B1"]})
@@ -24,7 +25,7 @@ def measured(request):
     beside = [age, kind] if request.param == "age first" else [kind, age]
     tree = hr.Tree([hr.Axis.from_frame("place", BLOCKS, ["tract", "block"]), *beside])
     finest = " × ".join(f"{axis.name}.{axis.levels[-1]}" for axis in tree.axes)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree,
         budget=hr.Rho(10**6),
         workload=hr.Cuboids(["place.tract × kind.band", "age.age", "kind.kind", finest]),

@@ -17,7 +17,7 @@ from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory import keys
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
-from tests.made import random_axis
+from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import kinds_of_blocks, people, spine_tree
 
 
@@ -60,7 +60,7 @@ def planned(seed):
         facts, workload = [], hr.Cuboids(names)
     neighbours = hr.AddRemove() if seed % 3 else hr.Replace()
     options = {"workload": workload, "neighbours": neighbours, "public": facts}
-    plan = hr.make_plan(tree, budget=hr.Rho("1/5"), **options)
+    plan = plain_plan(tree, budget=hr.Rho("1/5"), **options)
     assert isinstance(plan.joint, PlannedSpine)
     return rng, plan
 
@@ -103,7 +103,7 @@ def test_names_of_files_streams_and_progress_are_the_same_whatever_the_table_hol
     kinds = kinds_of_blocks(rng, tree)
     facts = [hr.PublicTable(kinds, zeros="unlisted", at_least="least")]
     options = {"neighbours": hr.AddRemove(), "workload": hr.Cube(), "public": facts}
-    plan = hr.make_plan(tree, budget=hr.Rho("1/5"), **options)
+    plan = plain_plan(tree, budget=hr.Rho("1/5"), **options)
     sizes = [axis.size(axis.depth) for axis in tree.axes]
     every = tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
     zeros = np.zeros(len(every[0]), dtype=np.int64)

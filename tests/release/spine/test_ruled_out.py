@@ -7,6 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
+from tests.made import plain_plan
 
 BLOCKS = pl.DataFrame({"county": ["a", "a", "b"], "block": ["a1", "a2", "b1"]})
 KINDS = pl.DataFrame({"sort": ["home", "care", "care"], "kind": ["home", "nursing", "youth"]})
@@ -45,7 +46,7 @@ def released():
         attribute("race", pl.DataFrame({"race": ["x", "y", "z"]})),
     ])  # fmt: skip
     there = pl.DataFrame(THERE, schema=["block", "kind"], orient="row")
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=hr.Rho("1/10"), neighbours=hr.Replace(), workload=hr.Cuboids(CUBOIDS),
         public=[hr.Zeros({"kind": ["nursing"], "age": ["minor"]}),
                 hr.PublicTable(there, zeros="unlisted")],

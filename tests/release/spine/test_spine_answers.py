@@ -9,7 +9,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release.execution import in_memory
 from hedgerow.release.spine import answers
-from tests.made import random_axis
+from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import dense_estimates
 
 KINDS = ["home", "nursing", "prison"]
@@ -80,7 +80,7 @@ def released(made, seed, **options):
     make_tree, workload = MADE[made]
     tree = make_tree(rng)
     kinds, allowed = facts_of(rng, tree)
-    plan = hr.make_plan(
+    plan = plain_plan(
         tree, budget=hr.Rho(2), neighbours=hr.Replace(), workload=workload,
         public=[hr.PublicTable(kinds, zeros="unlisted")], **options,
     )  # fmt: skip
@@ -227,7 +227,7 @@ def test_names_that_are_none_are_refused_in_a_sentence():
 def test_other_releases_answer_by_levels_alone(made):
     rng = np.random.default_rng(4)
     tree = MADE[made][0](rng)
-    plan = hr.make_plan(tree, budget=hr.Rho(1))
+    plan = plain_plan(tree, budget=hr.Rho(1))
     codes = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
     counts = hr.Counts.from_leaves(tree, codes, np.array([5]))
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))

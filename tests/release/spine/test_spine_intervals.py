@@ -14,6 +14,7 @@ from hedgerow.release.descent.source import Drawn, leaves_between
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.execution import in_memory
 from hedgerow.release.spine.spine_pass import SpinePass
+from tests.made import plain_plan
 from tests.release.spine.made_spines import (
     dense_estimates,
     incidence,
@@ -43,7 +44,7 @@ def planned(workload, *, facts=True, seed=3, **options):
     least = "least" if isinstance(workload, hr.Cube) else None  # a kind is several cells
     public = [hr.PublicTable(kinds, zeros="unlisted", at_least=least)] if facts else ()
     options = {"budget": hr.Rho("1/4"), "neighbours": hr.Replace(), "public": public, **options}
-    plan = hr.make_plan(tree, workload=workload, measure=hr.All(), **options)
+    plan = plain_plan(tree, workload=workload, measure=hr.All(), **options)
     assert isinstance(plan.joint, plan_spine.PlannedSpine)
     return plan, people(rng, tree, kinds, mean=2), kinds
 

@@ -13,6 +13,7 @@ from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import pass_of
 from hedgerow.release.reestimate.measured_cells import measured_cells
+from tests.made import plain_plan
 from tests.release.spine.made_spines import (
     dense_estimates,
     incidence,
@@ -37,7 +38,7 @@ def planned(seed, **options):
         "public": facts,
         **options,
     }
-    return rng, hr.make_plan(tree, **options), kinds
+    return rng, plain_plan(tree, **options), kinds
 
 
 def released(seed, **options):

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import prod
 
 from hedgerow.cli.proposal.proposed_axis import toml
-from hedgerow.plan.cuboids import FEW_LEAVES
+from hedgerow.plan.cuboids import All
+from hedgerow.plan.defaults import FEW_LEAVES, USUAL_ALLOCATION, USUAL_IMPORTANCE, measure_of
 
 UNKNOWN_AXIS = ("<a name, such as geography>", ("<coarsest column>", "<finest column>"))
 MOST_WHOLE_CELLS = 1 << 27
@@ -89,8 +90,8 @@ def _measure(sizes: Sizes) -> str:
     """
     known = [size for size in sizes if size is not None]
     if len(known) == len(sizes) > 2 and _fits(known):
-        return "all"
-    return "survivors" if prod(size[-1] for size in known) > FEW_LEAVES else "all"
+        return All.name
+    return measure_of(prod(size[-1] for size in known)).name
 
 
 def privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
@@ -116,7 +117,9 @@ def last_sections(sizes: Sizes, *, is_distribution: bool, has_attributes: bool) 
     """Return ``[allocation]``, ``[estimate]``, ``[output]`` and a comment on ``[describe]``."""
     if is_distribution:
         return _DISTRIBUTION + _OUTPUT
-    return _COUNTS.format(measure="all" if has_attributes else _measure(sizes)) + _OUTPUT
+    usual, measure = USUAL_ALLOCATION, All.name if has_attributes else _measure(sizes)
+    given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
+    return _COUNTS.format(method=usual.name, measure=measure, **given) + _OUTPUT
 
 
 _DISTRIBUTION = """\
@@ -126,9 +129,9 @@ method = "distribution"   # minimises the error of cumulative counts
 """
 _COUNTS = """\
 [allocation]
-method     = "optimal"
-objective  = "released"   # minimises the error after estimation
-importance = "levels"     # all levels alike; without it all counts, so mostly the finest level
+method     = "{method}"
+objective  = "{objective}"   # minimises the error after estimation
+importance = "{importance}"     # all levels alike; without it all counts, so mostly the finest
 
 [estimate]
 method  = "euclidean"

@@ -63,7 +63,7 @@ class EvenMeans:
         for cuboid in self.wanted:
             if not is_within_any(cuboid, known):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
-        levels = [range(max(k) + 1) for k in zip(*cuboids, strict=True)]
+        levels = [range(max(k) + 1) for k in zip((0,) * len(sizes), *cuboids, strict=True)]
         if prod(map(len, levels)) > MOST_RESIDUALS:
             raise EstimateError(
                 f"the levels of these cuboids have more than {MOST_RESIDUALS:,} combinations"

@@ -153,6 +153,8 @@ class Relative:
         'optimal'
     """
 
+    name = "relative"
+
 
 @dataclass(frozen=True, slots=True)
 class PerLevel:
@@ -167,6 +169,8 @@ class PerLevel:
         >>> sum(hr.make_plan(tree, budget=hr.Rho(1), allocation=allocation).shares)
         Fraction(1, 1)
     """
+
+    name = "levels"
 
 
 ByAxis = Mapping[str, Sequence[float]]

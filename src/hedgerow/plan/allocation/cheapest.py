@@ -32,8 +32,8 @@ from hedgerow.plan.cuboids import (
     RunningSums,
     check_parts,
     check_tree,
-    usual_measure,
 )
+from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan

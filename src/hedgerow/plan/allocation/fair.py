@@ -50,7 +50,9 @@ class Fair:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 50, 5).axis([2, 3])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Fair(1.25))
+        >>> plan = hr.make_plan(
+        ...     tree, budget=hr.Rho(1), allocation=hr.Fair(1.25), measure=hr.Survivors()
+        ... )
         >>> bool(hr.fairness(plan)["ratio"].max() <= 1.25)
         True
     """

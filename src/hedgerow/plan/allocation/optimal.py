@@ -73,8 +73,8 @@ class Optimal:
     Args:
         importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
         prior: a public table with the levels of the release (along a chain).
-        objective: ``cells``, ``released``, or of a cube ``largest``; ``cells`` along a chain and
-            ``released`` of a cube unless given.
+        objective: ``cells``, ``released``, or of a cube ``largest``; ``released`` unless given,
+            and ``cells`` with a prior, which tells which noisy counts are clipped.
 
     Raises:
         PlanError: an importance below 0 or not finite, or all 0, an unknown objective, or an
@@ -82,7 +82,8 @@ class Optimal:
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
-        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Optimal())
+        >>> allocation = hr.Optimal(objective="cells")
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=allocation)
         >>> [float(share) for share in plan.shares]  # ∝ √n for n nodes
         [0.1907, 0.2698, 0.5395]
     """
@@ -123,7 +124,7 @@ class Optimal:
             raise PlanError(
                 'objective = "largest" goes with a cube (cuboids = "cube") or named cuboids'
             )
-        if self.objective == "released":
+        if self.objective == "released" or (self.objective is None and self.prior is None):
             weights = mean_importances(problem, self.importance, self.prior)
             return rounded_shares(released_shares(problem, weights))
         measured, levels = levels_of(problem, self.importance, self.prior)

@@ -24,6 +24,7 @@ from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import RunningSums, goes_along_spine
+from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.solver import is_priced, shares_for
@@ -46,7 +47,6 @@ MOST_FORECASTS, NEAR = 60, 0.0005
 """Of a division whose variances are carried: at how many budgets, and what a line may miss of a
 standard error half-way between two of them before there is another."""
 
-USUAL_DELTA = Fraction(1, 10**8)
 APART = 4
 """By what factor the budgets of trials of a prior are apart."""
 RATIO = 2
@@ -210,7 +210,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
     everywhere = range(len(budgets.values)) if not is_priced(plan) else ()
-    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else USUAL_DELTA
+    delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else Fraction(USUAL_DELTA)
     values, own = budgets.values, [way.profile for way in ways]
     sure = [
         {
