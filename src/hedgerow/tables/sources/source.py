@@ -277,9 +277,9 @@ def check_fits(
         TableError: they take more than a quarter of it.
     """
     usable = usable_memory()
-    texts = [f"sum(strlen(c{i}))" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
+    texts = [f"coalesce(strlen(c{i}), 0)" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
     size = 0
-    for each in (f"count(*) * {len(kinds) * BYTES_A_TEXT}", " + ".join(texts or ["0"])):
+    for each in (f"count(*) * {len(kinds) * BYTES_A_TEXT}", f"sum({' + '.join(texts) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             found = db.execute(f"SELECT {each} FROM {relation}").fetchall()
         size += found[0][0] or 0
