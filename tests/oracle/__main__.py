@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     changed = 0
     for name in names:
         case, fresh = recorded_case(name)
-        found = list(changes(Recording.read(name), fresh, ties=bool(case.ties)))
+        found = list(changes(Recording.read(name), fresh, case.left_out))
         changed += bool(found)
         print(f"{name}: {'as recorded' if not found else ''}", *found, sep="\n  ", flush=True)
         if anew and found:
