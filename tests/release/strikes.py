@@ -52,6 +52,9 @@ FAULTS = dict.fromkeys(("rmdir", "unlink", "unlinkat"), "EBUSY") | dict.fromkeys
 )
 """Errors of calls that need no room; the others get ENOSPC."""
 
+TRIES = 20
+"""Runs at most until a call of late in a run is reached, whose number hangs on fresh noise."""
+
 PTRACE_ANYONE = 0x59616D61, ctypes.c_ulong(-1)
 LINE = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\w+)\((.*)")
 
@@ -308,9 +311,13 @@ class Strikes:
         return shutil.copytree(self.template, self.place / "struck")
 
     def kill(self, call):
-        """The state that is left by a kill."""
-        folder = self.folder()
-        code, said = struck(folder, self.scenario.unfinished, call, "signal=KILL")
+        """The state that is left by a kill; where noise is new, files may take fewer calls."""
+        code, said = 0, ""
+        for _ in range(TRIES):
+            folder = self.folder()
+            code, said = struck(folder, self.scenario.unfinished, call, "signal=KILL")
+            if (code, said) != (0, ""):
+                break
         assert code == -signal.SIGKILL, (call, code, said)
         return settled(folder, self.before)
 
