@@ -79,8 +79,7 @@ def run(case: Case, counts: hr.Counts, folder: Path, given: list[Draw] | None = 
         redirect_stderr(printed),
         open_door(given or ()) as door,
     ):
-        options = {"estimator": case.estimator, "directory": folder, "progress": progress}
-        hr.release(counts, case.plan, **options)
+        hr.release(counts, case.plan, estimator=case.estimator, directory=folder, progress=progress)
     said += [printed.getvalue(), *(str(each.message) for each in warned)]
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {
@@ -128,8 +127,10 @@ def spent(one: Run, other: Run) -> Fraction:
 
 def stated(plan: hr.Plan) -> Fraction:
     """What the plan says that its draws cost together."""
-    laplace = plan.mechanism is hr.DiscreteLaplace
-    return plan.guarantee.pure_epsilon if laplace else plan.guarantee.rho
+    laplace, guarantee = plan.mechanism is hr.DiscreteLaplace, plan.guarantee
+    cost = guarantee.pure_epsilon if laplace else guarantee.rho
+    assert cost is not None
+    return cost
 
 
 # --- neighbours ----------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def neighbours_of(case: Case) -> dict[str, hr.Counts]:
         codes = tuple(code.ravel().astype(np.int32) for code in np.indices(leaves.shape))
         return hr.Counts.from_leaves(tree, codes, other)
 
-    found = {}
+    found: dict[str, hr.Counts] = {}
     if isinstance(relation, hr.Replace):
         found |= {
             "all records moved far away": changed((full, -m), (far, m)),

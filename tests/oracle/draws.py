@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
@@ -33,16 +33,16 @@ class Draw:
         mechanism: which noise.
         start: the first of the stream's cells.
         noise: int64 (cells).
-        true: int64 (cells): what was added to it; None before that is known.
-        noisy: int64 (cells): what the pass was given; None before that is known.
+        true: int64 (cells): what was added to it; none before that is known.
+        noisy: int64 (cells): what the pass was given; none before that is known.
     """
 
     place: Place
     mechanism: Mechanism
     start: int
     noise: Int64
-    true: Int64 | None = None
-    noisy: Int64 | None = None
+    true: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    noisy: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def asked(self) -> tuple[Place, str, int, int]:

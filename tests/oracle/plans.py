@@ -8,6 +8,7 @@ replay goes over the same list (`tests/audit/test_replay.py`).
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 from unittest import mock
 
 import polars as pl
@@ -123,7 +124,7 @@ def case(tree, name, neighbours, budget, shares, workload, measure, **more):
 
 # --- chains -------------------------------------------------------------------------------------
 
-OWN_AREAS = {"areas": ("place_level3", {})}
+OWN_AREAS: dict[str, Any] = {"areas": ("place_level3", {})}
 
 
 def chain(neighbours, budget, measure, shares, **more):

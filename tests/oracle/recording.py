@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -52,7 +53,7 @@ TOLERANCES = {
 by the first word of its quantity."""
 ERRORS_WITH_TIES = 0.05
 """How far errors may be where whole counts are not the same on every machine."""
-MASKED = ("software", "files", "estimation")
+MASKED = ("format", "software", "files", "estimation")
 """Entries of a manifest that may change: versions, and digests of files (their names may not)."""
 RUNS = 32
 DIGITS = 16
@@ -196,13 +197,13 @@ def changes(recorded: Recording, fresh: Recording, left_out: tuple[str, ...] = (
         hangs = bool(left_out) and quantity.startswith(left_out) and quantity.startswith(LISTED)
         if quantity not in recorded.numbers or hangs:
             continue
-        before_many, before = recorded.numbers[quantity]
+        before_many, kept = recorded.numbers[quantity]
         if many != before_many:
             yield f"{quantity}: {before_many} numbers are now {many}"
             continue
         kind = quantity.split()[0].rstrip(",")
         allowed = ERRORS_WITH_TIES if left_out and kind == "error" else TOLERANCES[kind]
-        off = np.abs(values - before) / np.where(fresh.scales[quantity], fresh.scales[quantity], 1)
+        off = np.abs(values - kept) / np.where(fresh.scales[quantity], fresh.scales[quantity], 1)
         if (worst := float(off.max(initial=0.0))) > allowed:
             wrong = int((off > allowed).sum())
             yield (
@@ -323,11 +324,11 @@ def _of_release(found: Recording, case: Case, release: hr.Release) -> None:
     found.digest("contradicted", flags)
     found.number("variance of noisy counts", variances)
     for asked in case.sums:
-        by = ", ".join(f"{axis} by {level}" for axis, level in asked.items())
-        found.asked(f"sum {by}", lambda asked=asked: release.cuboid(**asked))
+        words = ", ".join(f"{axis} by {level}" for axis, level in asked.items())
+        found.asked(f"sum {words}", partial(release.cuboid, **asked))
     if case.areas:
-        lookup, (_, by) = case.lookup(), case.areas
-        found.asked("area", lambda: release.areas(lookup, column="area", by=by))
+        _, by = case.areas
+        found.asked("area", partial(release.areas, case.lookup(), column="area", by=by))
     if isinstance(case.estimator, hr.Isotonic) or case.plan.allocation == "distribution":
         made = Distribution(release)
         found.frame("column", made.band(hr.Confidence(0.9, simultaneous=True)))
