@@ -150,7 +150,7 @@ def test_the_commuting_file_says_what_is_there(commuting):
 def test_both_files_leave_the_same_choices_to_a_newcomer(kind, tmp_path):
     written = parsed(EXAMPLES[kind](tmp_path, "small"))
     assert written["allocation"] == {"method": "uniform"}
-    assert written["estimate"] == {"method": "euclidean"}
+    assert written["estimate"] == {"method": "euclidean", "measure": "survivors"}
     assert written["output"] == {"directory": "out"}
 
 
