@@ -21,7 +21,7 @@ from hedgerow.spark import executors as cluster
 from hedgerow.spark.executors import take_parts, write_run
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkTable, read_files
-from tests.made import random_counts, random_tree
+from tests.made import plain_plan, random_counts, random_tree
 
 SEED = 11
 WRITE_RUN = write_run
@@ -33,7 +33,7 @@ def table_and_plan():
     rng = np.random.default_rng(2)
     tree = random_tree(rng, 2, depth=3, widest=3)
     counts = random_counts(rng, tree, filled=0.6)
-    return counts, hr.make_plan(tree, budget=hr.Rho("1/50"))
+    return counts, plain_plan(tree, budget=hr.Rho("1/50"))
 
 
 def parent(pid):
