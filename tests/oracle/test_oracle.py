@@ -172,7 +172,7 @@ def test_noisy_counts_and_errors_are_compared_where_ties_are_marked():
     other.digests["noisy counts place"] = "another"
     assert len(list(changes(recorded(), other, COUNTED))) == 1
     near, far = recorded(), recorded()
-    near.number("error of it", [1.01]), far.number("error of it", [1.05])
+    near.number("error of it", [1.01]), far.number("error of it", [1.2])
     known = recorded()
     known.number("error of it", [1.0])
     assert len(list(changes(known, near))) == 1
