@@ -1,5 +1,7 @@
 """Small public tables made for tests."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -52,7 +54,7 @@ def fixed_axis(name, *sizes, columns=None):
     return Axis.from_frame(name, frame, levels, columns=columns)
 
 
-def plain_plan(tree, **options):
+def plain_plan(tree: hr.Tree, **options: Any) -> hr.Plan:
     """A plan of equal shares, along a chain of survivors, unless told otherwise."""
     given = {name: option for name, option in options.items() if option is not None}
     along_a_chain = isinstance(given.get("workload", hr.Chain()), hr.Chain)
