@@ -35,9 +35,9 @@ def census(example, tmp_path):
     return Path(shutil.copytree(example, tmp_path / "census")) / "release.toml"
 
 
-def allocate(file, section, estimate=""):
+def allocate(file, section, measure='measure = "survivors"'):
     text = file.read_text().replace('method = "uniform"', section)
-    file.write_text(text.replace('method = "euclidean"', f'method = "euclidean"\n{estimate}'))
+    file.write_text(text.replace('measure = "survivors"', measure))
 
 
 def shares(out):
@@ -335,10 +335,7 @@ def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
 
 
 def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_states(run, census):
-    text = census.read_text().replace(
-        'method = "euclidean"', 'method = "euclidean"\nmeasure = "all"'
-    )
-    census.write_text(text)
+    allocate(census, 'method = "uniform"', 'measure = "all"')
     leaves = pl.read_parquet(census.parent / "areas.parquet")
     column = leaves.columns[-1]
     seats = leaves.select(column, seat=(pl.int_range(pl.len()) % 30).cast(pl.String))

@@ -7,7 +7,6 @@ import hedgerow as hr
 from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.plan.facts import Zeros
 from hedgerow.spec.release_spec import ReleaseSpec
-from tests.made import plain_plan
 
 FILE = """
 [table]
@@ -67,7 +66,7 @@ def test_a_file_has_the_facts_that_python_has(written, tmp_path):
     assert rule == Zeros({"kind": ["prison"]})
     assert rows.frame.rows() == [("A1", "home", 0), ("B1", "nursing", 2)]
     table = hr.PublicTable(tmp_path / "facilities.csv", zeros="unlisted", at_least="people")
-    made = plain_plan(plan.tree, budget=hr.Rho(1), workload=hr.Cube(), public=[rule, table])
+    made = hr.make_plan(plan.tree, budget=hr.Rho(1), workload=hr.Cube(), public=[rule, table])
     assert made.hash == plan.hash
     assert (plan.known.open_cells, plan.known.least) == (2, 2)
 
