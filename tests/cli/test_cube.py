@@ -25,6 +25,7 @@ def example(tmp_path_factory):
 
     file = Path(EXAMPLES["commuting"](hr_files / "trips", "small"))
     text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
+    text = text.replace('measure = "survivors"', 'measure = "all"')
     file.write_text(text.replace("delta         =", "#") + CUBE)
     spec = ReleaseSpec(file)
     tree = spec.tree()
@@ -145,8 +146,6 @@ def test_the_page_of_a_cube_is_written_again(run, folder):
 
 
 def test_a_chain_and_a_cube_are_simulated_beside_each_other(run, folder):
-    with (folder / "release.toml").open("a") as release_file:
-        release_file.write('\n[allocation]\nmethod = "uniform"\n')
     file = folder / "simulate.toml"
     file.write_text(
         '[simulate]\npublic = true\nrelease = "release.toml"\nworkloads = ["chain", "cube"]\n'
