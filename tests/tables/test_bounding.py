@@ -97,6 +97,18 @@ def test_a_number_may_name_the_unit():
 
 
 MISSING = ["nan", "NaN", "-nan", "None", "NaT", "<NA>", "NULL", "(null)", "NA", "N/A", "#N/A"]
+MISSING += [
+    "\\N",
+    "nil",
+    "<nil>",
+    "undefined",
+    "n.a.",
+    "#N/A N/A",
+    "-1.#IND",
+    "1.#QNAN",
+    "-nan(ind)",
+]
+MISSING += ["NA_character_", ".a"]
 
 
 @pytest.mark.parametrize("unit", [None, "", ".", "-", "?", "\u2013", *MISSING])

@@ -79,10 +79,13 @@ def rewritten_sql(unit: str) -> str:
     return f"({patterns} OR nfc_normalize({unit}) <> {unit})"
 
 
-MISSING = r"(?i)^[^\p{L}\p{N}]*(nan|nat|none|null|n/?a)?[^\p{L}\p{N}]*$"
+MISSING = (
+    r"(?i)^([^\p{L}\p{N}]*(nan|nan\(ind\)|nat|none|null|nil|undefined|n/?a|n/a n/a|n\.a\.?|"
+    r"na_character_|1\.#(ind|qnan))?[^\p{L}\p{N}]*|\\n|\.[a-z])$"
+)
 """An id without letters and digits, and what programs write in place of a missing one: of pandas
-``nan``, ``NaT`` and ``<NA>``, of Python ``None``, of databases ``NULL``, of spreadsheets ``#N/A``.
-"""
+``nan``, ``NaT`` and ``<NA>``, of Python ``None``, of databases ``NULL`` and ``\\N``, of
+spreadsheets ``#N/A``, of C ``1.#IND``, of R ``NA_character_``, of Stata ``.a``."""
 NO_UNIT = (
     "lacks the unit of some record, which may be written nan, None, NULL, NA or as a dot; each "
     "record needs its own, or who has a record without one has more than the bound"

@@ -546,6 +546,19 @@ def test_a_public_file_that_unpacks_to_very_much_is_written_to_no_disk(
         {**READERS, "read_prior": read_prior}[reader](path)
 
 
+@pytest.mark.parametrize("kind", [pl.Binary, pl.List(pl.String), pl.Decimal(38, 0)])
+def test_what_becomes_text_counts_by_its_letters(tmp_path, monkeypatch, kind):
+    """Bytes, lists and long numbers: little on disk, and no text until they are read."""
+    long = {pl.Binary: b"x" * 1000, pl.List(pl.String): ["x" * 1000]}.get(kind, 10**37)
+    times = 20_000 if kind != pl.Decimal(38, 0) else 400_000
+    table = pl.DataFrame({"town": pl.Series([long], dtype=kind)})
+    pl.concat([table] * times).write_parquet(tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 100_000
+    of_a_machine_with(monkeypatch, 80_000_000)
+    with pytest.raises(TableError, match=TOO_LARGE):
+        read_noisy(tmp_path / "a.parquet")
+
+
 def test_a_prior_of_very_many_codes_is_refused_before_they_become_areas(tmp_path, monkeypatch):
     codes = pl.DataFrame({"county": ["x"] * 400_000, "town": [str(i) for i in range(400_000)]})
     codes.write_parquet(tmp_path / "a.parquet")

@@ -151,6 +151,14 @@ def describe_source(source: Any, role: str) -> str:
 
 BYTES_A_TEXT = 16
 """In memory, beside its letters."""
+LONGEST_NUMBER = 40
+"""Letters of a number, date or UUID that is made text, at most."""
+SHORT = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
+    "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIME", "BOOLEAN", "UUID",
+    "INTERVAL",
+)  # fmt: skip
+"""How the types begin whose values have so few letters; of others all letters are counted."""
 
 
 @dataclass(frozen=True)
@@ -277,14 +285,20 @@ def check_fits(
         TableError: they take more than a quarter of it.
     """
     usable = usable_memory()
-    texts = [f"coalesce(strlen(c{i}), 0)" for i, kind in enumerate(kinds) if kind == "VARCHAR"]
-    size = 0
-    for each in (f"count(*) * {len(kinds) * BYTES_A_TEXT}", f"sum({' + '.join(texts) or 0})"):
+    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in _long(kinds)], 0
+    a_row = len(kinds) * BYTES_A_TEXT + (len(kinds) - len(lengths)) * LONGEST_NUMBER
+    for each in (f"count(*) * {a_row}", f"sum({' + '.join(lengths) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
             found = db.execute(f"SELECT {each} FROM {relation}").fetchall()
         size += found[0][0] or 0
         if usable is not None and size > usable // 4:
             raise _too_large(subject)
+
+
+def _long(kinds: Sequence[str]) -> list[int]:
+    """Return which columns may hold values of any length."""
+    is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
+    return [i for i, short in enumerate(is_short) if not short]
 
 
 def _load_file(
