@@ -355,3 +355,16 @@ def test_shares_of_a_tree_of_several_axes_keep_the_ratio():
 def test_wishes_that_make_no_sense_are_refused(wrong, said):
     with pytest.raises(hr.PlanError, match=said):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [(64, "trees of up to 63 axes, this one has 64"), (63, "different kinds of nodes")],
+)
+def test_fairness_of_very_many_axes_is_refused(axes, message):
+    """NumPy has 64 dimensions at most, and its product of 63 twos is none of int64."""
+    uneven = {"top": ["a", "a", "b"], "leaf": ["a1", "a2", "b1"]}
+    names = [(f"x{i}", [f"top{i}", f"leaf{i}"]) for i in range(axes)]
+    tree = Tree([Axis.from_frame(n, uneven, ["top", "leaf"], columns=c) for n, c in names])
+    with pytest.raises(hr.PlanError, match=message):
+        tree_classes(tree, subtrees=False)

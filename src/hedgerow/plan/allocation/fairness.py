@@ -7,6 +7,7 @@ allocations can and cannot change: docs/proofs.md, "Fair shares".
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,8 @@ from hedgerow.tables.tree import Tree
 
 MOST_CLASSES = 5_000_000
 """The most tuples of classes, over all depths."""
+MOST_AXES = 63
+"""NumPy's limit: arrays have one dimension an axis, and one of depths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +61,12 @@ class Classes:
     levels: tuple[tuple[LevelClasses, ...], ...]
 
     def __post_init__(self) -> None:
-        tuples = sum(int(np.prod(self.shape(t))) for t in range(self.tree.depth + 1))
+        if len(self.levels) > MOST_AXES:
+            raise PlanError(
+                f"fairness looks at trees of up to {MOST_AXES} axes, this one has "
+                f"{len(self.levels)}; ask for it with fewer axes"
+            )
+        tuples = sum(prod(self.shape(t)) for t in range(self.tree.depth + 1))
         if tuples > MOST_CLASSES:
             raise PlanError(
                 f"fairness looks at up to {MOST_CLASSES:,} different kinds of nodes, this tree has "

@@ -11,13 +11,12 @@ from typing import Any
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
-from hedgerow.tables.sources.database import open_database
-from hedgerow.tables.sources.source import describe_source, open_source
+from hedgerow.tables.sources.source import describe_source, open_table
 
 
 def columns_in(source: Any, role: str) -> tuple[str, ...]:
     """Return the names of a source's columns; no row is read."""
-    with open_database() as db, open_source(db, source, describe_source(source, role)) as opened:
+    with open_table(source, describe_source(source, role), public=True) as (_, opened):
         return opened.names
 
 
