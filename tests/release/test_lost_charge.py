@@ -409,3 +409,14 @@ def test_a_staging_folder_that_goes_while_it_is_looked_at_is_in_nobodys_way(
         output.check_output(tmp_path / "out")
     released(made, None, directory=tmp_path / "out")
     assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+
+
+def test_a_folder_that_cannot_be_listed_ends_in_one_sentence(made, tmp_path, monkeypatch):
+    (tmp_path / "out.staging").mkdir()
+
+    def fails(folder):
+        raise OSError(errno.EIO, "Input/output error", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", fails)
+    with pytest.raises(MachineError, match=r"^cannot look at .*out': Input/output error$"):
+        released(made, None, directory=tmp_path / "out")

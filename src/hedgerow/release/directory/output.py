@@ -63,10 +63,17 @@ def check_output(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> No
     Raises:
         ReleaseError: the output exists, lies within a release, or has an unfinished release that
             nobody spoke of; or it has none to resume or discard.
+        MachineError: it cannot be looked at.
     """
     unusable = output.name in {"", ".."} or "\0" in str(output)
     if unusable or len(os.fsencode(output.name)) > LONGEST_NAME:
         raise ReleaseError(f"[output] directory {str(output)[:300]!r} cannot be made")
+    with machine_errors(f"cannot look at [output] directory {str(output)!r}"):
+        _check_place(output, unfinished)
+
+
+def _check_place(output: Path, unfinished: Unfinished) -> None:
+    """Refuse a place whose name could be one."""
     above = next(folder for folder in output.absolute().parents if folder.exists())
     if not above.is_dir():
         raise ReleaseError(f"[output] directory {str(output)!r} lies below a file")
