@@ -3,12 +3,13 @@
 A call is struck by SIGKILL as it begins, by an error in its place, or by SIGSTOP until another run
 has come and gone. Between two calls that change a file nothing on the disk changes, so the states
 that strikes leave are all states there are. Python's own hooks would miss what Parquet and SQLite
-write. Each release runs in a process of its own, forked from one that has imported everything.
+write. Each release runs in a process beside the tests', which is kept while its releases end well.
 """
 
 import ctypes
 import json
 import multiprocessing
+import os
 import re
 import shutil
 import signal
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -53,7 +55,7 @@ FAULTS = dict.fromkeys(("rmdir", "unlink", "unlinkat"), "EBUSY") | dict.fromkeys
 """Errors of calls that need no room; the others get ENOSPC."""
 
 TRIES = 20
-"""Runs at most until a call is struck: fresh noise gives another its number now and then."""
+"""Runs at most until a call is struck: its number differs a little from run to run."""
 
 PTRACE_ANYONE = 0x59616D61, ctypes.c_ulong(-1)
 LINE = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\w+)\((.*)")
@@ -63,15 +65,28 @@ DIGEST = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Call:
-    """A system call of a release: which of those of its name, and what it is about."""
+    """A system call of a release: what it is about, and which it is.
+
+    Attributes:
+        name: of the system call.
+        about: the file, within the release's folder.
+        which: of those of its name about that file, from 0.
+        number: among all calls of its name in the run that was recorded, from 1.
+    """
 
     name: str
-    number: int
     about: str
+    which: int
+    number: int
+
+    def is_like(self, other):
+        """Whether it is the same call of another run, under whatever number."""
+        own = self.name, self.about, self.which
+        return own == (other.name, other.about, other.which)
 
 
 class NotReachedError(Exception):
-    """A call that many runs did not come to under its number."""
+    """A call that many runs did not come to under the number of the run before."""
 
 
 @cache
@@ -117,66 +132,98 @@ def prepared(folder):
     return folder
 
 
-def _run(folder, unfinished, go):
-    """Release when told to: 0 where it ends well, the exit code of a sentence, or 70."""
+def _serve(go):
+    """Make the releases that are asked for; answer with exit code and sentence.
+
+    The first one, of its own, loads all kernels, so few calls of the others are left to be traced.
+    """
     ctypes.CDLL(None).prctl(*PTRACE_ANYONE, 0, 0, 0)
-    try:
-        go.recv()
-        release(folder, unfinished)
-    except HedgerowError as error:
-        go.send(str(error))
-        raise SystemExit(error.exit_code) from None
-    except Exception as error:
-        go.send(repr(error))
-        raise SystemExit(70) from error
+    with TemporaryDirectory() as place:
+        release(prepared(Path(place) / "first"), REFUSE)
+    go.send("ready")
+    while True:
+        folder, unfinished = go.recv()
+        try:
+            release(folder, unfinished)
+        except HedgerowError as error:
+            go.send((error.exit_code, str(error)))
+        except Exception as error:
+            go.send((70, repr(error)))
+            raise
+        else:
+            go.send((0, ""))
+
+
+class Server:
+    """A process that releases when told to, and again if that ended well."""
+
+    idle: ClassVar[list["Server"]] = []
+
+    def __init__(self):
+        self.end, go = PROCESSES.Pipe()
+        self.process = PROCESSES.Process(target=_serve, args=(go,), daemon=True)
+        self.process.start()
+        go.close()
+        assert self.end.recv() == "ready"
+
+    @classmethod
+    def ready(cls):
+        return cls.idle.pop() if cls.idle else cls()
+
+    def answer(self):
+        """Exit code and sentence of the release; if it was killed, the negative signal and none."""
+        try:
+            code, said = self.end.recv()
+        except EOFError:
+            self.process.join()
+            return self.process.exitcode, ""
+        if code == 0:
+            self.idle.append(self)
+        else:  # what it still holds open ends with it
+            self.process.terminate()
+        return code, said
 
 
 class Traced:
-    """A release under strace, begun by `go`."""
+    """A release under strace."""
 
     def __init__(self, folder, unfinished, *options):
-        self.end, go = PROCESSES.Pipe()
-        self.process = PROCESSES.Process(target=_run, args=(folder, unfinished, go))
-        self.process.start()
+        self.server = Server.ready()
+        self.pid = self.server.process.pid
         self.log = folder / "strace.log"
-        what = ["-y", "-e", f"trace={CHANGING}", "-o", self.log, "-p", str(self.process.pid)]
+        what = ["-y", "-e", f"trace={CHANGING}", "-o", self.log, "-p", str(self.pid)]
         self.tracer = subprocess.Popen(
             ["strace", *what, *options], stderr=subprocess.PIPE, text=True
         )
         assert "attached" in self.tracer.stderr.readline()
-        self.end.send("go")
+        self.server.end.send((folder, unfinished))
 
     def is_stopped(self):
         """Whether it was stopped before it ended."""
-        while self.process.is_alive():
+        while not self.server.end.poll():
             if "--- stopped by SIGSTOP" in self.log.read_text(errors="replace"):
                 return True
             time.sleep(0.005)
         return False
 
     def proceed(self):
-        subprocess.run(["kill", "-CONT", str(self.process.pid)], check=True)
+        os.kill(self.pid, signal.SIGCONT)
 
     def ended(self):
         """The exit code and the sentence."""
-        self.process.join()
+        ended = self.server.answer()
+        self.tracer.terminate()  # it lets the process go
         self.tracer.communicate()
-        try:
-            said = self.end.recv()
-        except EOFError:  # it had nothing to say
-            said = ""
-        code = self.process.exitcode
-        self.process.close()
-        return code, said
+        return ended
 
 
 def calls_of(folder, unfinished):
     """The calls of a whole run that change something in its folder, all of one thread."""
     traced = Traced(folder, unfinished, "-f")
-    main = traced.process.pid
+    main = traced.pid
     code, said = traced.ended()
     assert code == 0, said
-    found, numbers = [], Counter()
+    found, numbers, same = [], Counter(), Counter()
     for line in traced.log.read_text(errors="replace").splitlines():
         match = LINE.match(line)
         if match is None:
@@ -189,7 +236,9 @@ def calls_of(folder, unfinished):
         if place[1] == traced.log.name:
             continue
         assert pid == main, f"another thread changes files: {line}"
-        found.append(Call(name, numbers[pid, name], DIGEST.sub("*", place[1])))
+        about = DIGEST.sub("*", place[1])
+        found.append(Call(name, about, same[name, about], numbers[pid, name]))
+        same[name, about] += 1
     traced.log.unlink()
     return found
 
@@ -304,22 +353,26 @@ SCENARIOS = {
 }
 
 
+def renumbered(call, folder, unfinished):
+    """The call under its number in one more run, unless that run did without it."""
+    again = calls_of(folder, unfinished)
+    return next((other for other in again if other.is_like(call)), call)
+
+
 class Strikes:
     """All strikes on one scenario, from a copy of the same folder each."""
 
     def __init__(self, scenario, place):
-        self.scenario, self.place = scenario, place
+        self.place, self.unfinished = place, REFUSE
         self.template = prepared(place / "template")
-        trial = shutil.copytree(self.template, place / "trial")
-        calls_of(trial, REFUSE)  # kernels are compiled and kept, which changes files as well
         if scenario.killed_at:
-            trial = shutil.copytree(self.template, place / "another")
-            whole = {f"{call.name} {call.about}": call for call in calls_of(trial, REFUSE)}
-            last = whole[scenario.killed_at]
-            assert struck(self.template, REFUSE, last, "signal=KILL")[0] == -signal.SIGKILL
+            whole = {f"{call.name} {call.about}": call for call in calls_of(self.folder(), REFUSE)}
+            killed, code, _ = self.strike(whole[scenario.killed_at], "signal=KILL")
+            assert code == -signal.SIGKILL
+            self.template = killed.rename(place / "killed")
+        self.unfinished = scenario.unfinished
         self.before = charges(self.template)
-        calls_of(self.folder(), scenario.unfinished)
-        self.calls = calls_of(self.folder(), scenario.unfinished)
+        self.calls = calls_of(self.folder(), self.unfinished)
 
     def folder(self):
         """A fresh copy; one made before is gone."""
@@ -330,9 +383,10 @@ class Strikes:
         """A folder in which the call was struck, and the exit code and sentence of that run."""
         for _ in range(TRIES):
             folder = self.folder()
-            ended = struck(folder, self.scenario.unfinished, call, how)
+            ended = struck(folder, self.unfinished, call, how)
             if ended is not None:
                 return folder, *ended
+            call = renumbered(call, self.folder(), self.unfinished)
         raise NotReachedError(call)
 
     def kill(self, call):
@@ -350,12 +404,13 @@ class Strikes:
 
     def overtake(self, call, unfinished):
         """The state that is left where another run comes and goes at this call."""
-        inject = f"inject={call.name}:signal=STOP:when={call.number}"
         for _ in range(TRIES):
             folder = self.folder()
-            stopped = Traced(folder, self.scenario.unfinished, "-e", inject)
+            inject = f"inject={call.name}:signal=STOP:when={call.number}"
+            stopped = Traced(folder, self.unfinished, "-e", inject)
             if not stopped.is_stopped():
                 stopped.ended()
+                call = renumbered(call, self.folder(), self.unfinished)
                 continue
             try:
                 release(folder, unfinished)
@@ -367,6 +422,7 @@ class Strikes:
             if is_call(call, stopped):
                 assert code in {0, 1, 2}, (call, code, said)
                 return f"{other}, exit code {code}: {settled(folder, self.before)}"
+            call = renumbered(call, self.folder(), self.unfinished)
         raise NotReachedError(call)
 
 

@@ -3,6 +3,8 @@
 `tests.release.strikes.main` strikes them all; here some of each file are.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from tests.parts import require_tracing
@@ -45,3 +47,9 @@ def test_the_calls_that_are_struck_are_those_of_key_seal_charge_files_and_rename
     if name in {"release", "discard"}:
         assert ("rename", "out.staging/staging.json.unfinished") in about
         assert {"ledger.sqlite", "ledger.sqlite-journal"} <= {place for _, place in about}
+
+
+def test_a_call_that_comes_under_another_number_than_recorded_is_struck(strikes):
+    _, scenario = strikes
+    call = scenario.calls[len(scenario.calls) // 2]
+    assert scenario.kill(replace(call, number=call.number + 3))
