@@ -16,8 +16,7 @@ from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, publish, table
-from hedgerow.arrays import Int64
-from hedgerow.tables.tree import Codes
+from hedgerow.arrays import Codes, Int64
 from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, figures
 from studies.page import DATA
 from studies.real_tables import trips_between

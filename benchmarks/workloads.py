@@ -16,7 +16,8 @@ from scipy.sparse.linalg import LinearOperator, cg, lsqr
 import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio, publish, table
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.arrays import Levels
+from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.plan.named import PlannedCuboids
@@ -25,7 +26,7 @@ from studies.page import DATA
 from studies.real_tables import trips_between
 
 Floats = NDArray[np.float64]
-Tables = dict[Cuboid, Floats]
+Tables = dict[Levels, Floats]
 
 RUNS = 2
 RESIDUAL = 1e-9

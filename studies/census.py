@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.model import Key
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
@@ -67,9 +67,9 @@ class Way:
     """
 
     layout: Layout
-    sigma2: Mapping[Key, Fraction]
-    cells: Mapping[Key, Cells]
-    estimate: Callable[[Mapping[Key, Floats]], Mapping[int, Int64]]
+    sigma2: Mapping[Levels, Fraction]
+    cells: Mapping[Levels, Cells]
+    estimate: Callable[[Mapping[Levels, Floats]], Mapping[int, Int64]]
 
     def run(self, seed: int) -> tuple[Mapping[int, Int64], float]:
         """Counts under a seed, and the seconds without those for noise."""
@@ -82,7 +82,7 @@ def bureau_way(layout: Layout) -> Way:
     """Production's shares, estimated as the Bureau did."""
     model = Production(layout.support, layout.attributes, production_sigma2())
 
-    def estimate(noisy: Mapping[Key, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
         return bureau_counts(
             model, noisy, layout.state.total, CHAIN, allowed=layout.attributes.allowed
         )
@@ -103,7 +103,7 @@ def our_way(layout: Layout) -> Way:
     )  # fmt: skip
     part = Part.top(state.spine.depth)
 
-    def estimate(noisy: Mapping[Key, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
 
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
@@ -123,10 +123,10 @@ def cube_way(
         state.spine, axis, 1, state.has, state.bounds, zeros,
         [float(v) for v in levels], [float(s) for s in each], total_known=True,
     )  # fmt: skip
-    sigma2: dict[Key, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
+    sigma2: dict[Levels, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
     part = Part.top(state.spine.depth)
 
-    def estimate(noisy: Mapping[Key, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
 
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)

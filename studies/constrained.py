@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.estimate.cube.shape import CubeShape
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ class Constrained:
         first, second = (np.linalg.eigh(information(axis)) for axis in squares)
         return cls(squares, (first[1], second[1]), np.outer(first[0], second[0]))
 
-    def nearest(self, noisy: Mapping[Cuboid, Floats], shape: CubeShape) -> Floats:
+    def nearest(self, noisy: Mapping[Levels, Floats], shape: CubeShape) -> Floats:
         """Return the leaves: float64 (leaves of each axis).
 
         Args:
@@ -70,7 +71,7 @@ class Constrained:
         first, second = self.vectors
         return np.asarray(first @ ((first.T @ given @ second) * inverse) @ second.T)
 
-    def _spread(self, table: Floats, cuboid: Cuboid, shape: CubeShape) -> Floats:
+    def _spread(self, table: Floats, cuboid: Levels, shape: CubeShape) -> Floats:
         """Return S'M/v: each noisy count at all its leaves."""
         for a, (axis, level, squares) in enumerate(
             zip(shape.axes, cuboid, self.squares, strict=True)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.arrays import Levels
+from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import Measured
@@ -123,7 +124,7 @@ class Errors:
         runs: how many.
     """
 
-    squares: dict[Cuboid, float] = field(default_factory=dict)
+    squares: dict[Levels, float] = field(default_factory=dict)
     discovered: float = 0.0
     missed: float = 0.0
     seconds: float = float("inf")
@@ -139,7 +140,7 @@ class Errors:
         self.missed += (there & ~shown).sum() / there.sum()
         self.seconds, self.runs = min(self.seconds, seconds), self.runs + 1
 
-    def rmse(self, cuboid: Cuboid) -> float:
+    def rmse(self, cuboid: Levels) -> float:
         """Records."""
         return float(np.sqrt(self.squares[cuboid] / self.runs))
 
@@ -156,13 +157,13 @@ class Truth:
         return shape_of_tree(self.counts.tree)
 
     @cached_property
-    def tables(self) -> dict[Cuboid, Counts]:
+    def tables(self) -> dict[Levels, Counts]:
         """For each combination of levels the counts of all cells."""
         leaves = np.zeros(self.shape.shape(self.shape.finest), dtype=np.int64)
         leaves[self.counts.codes] = self.counts.values
         return {cuboid: self.summed(leaves, cuboid) for cuboid in self.shape.cuboids()}
 
-    def summed(self, leaves: NDArray[Number], cuboid: Cuboid) -> NDArray[Number]:
+    def summed(self, leaves: NDArray[Number], cuboid: Levels) -> NDArray[Number]:
         """The sums of leaves to a cuboid."""
         for a, (axis, level) in enumerate(zip(self.shape.axes, cuboid, strict=True)):
             start = axis.descendant_start(level, axis.depth)[:-1]

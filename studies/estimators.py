@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.error import (
     mean_variances,
@@ -40,7 +41,6 @@ from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.stored import noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
-from hedgerow.tables.tree import Levels
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise

@@ -16,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.model import Key
 from hedgerow.estimate.spine.support import Bounds, Support
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.production_shares import noise_parameters, rho_of
@@ -64,7 +64,7 @@ def production_uses() -> list[tuple[Fraction, int]]:
     return [(sigma2, 2) for sigma2 in noise_parameters().values()]
 
 
-def production_sigma2() -> dict[Key, Fraction]:
+def production_sigma2() -> dict[Levels, Fraction]:
     """The noise parameter of every cuboid that the production measured in a state."""
     return {
         (LEVELS.index(level), *marginal_of(query)): sigma2
@@ -281,14 +281,14 @@ class Production:
 
     support: Support
     attributes: Attributes
-    sigma2: Mapping[Key, Fraction]
+    sigma2: Mapping[Levels, Fraction]
 
     @cached_property
-    def measured(self) -> dict[Key, float]:
+    def measured(self) -> dict[Levels, float]:
         """Noise variances."""
         return {key: float(value) for key, value in self.sigma2.items()}
 
-    def cells(self, key: Key) -> Cells:
+    def cells(self, key: Levels) -> Cells:
         """The cells of a marginal."""
         level, coarse, age, origin, race = key
         here, sizes = self.attributes, (2 if age else 1, 2 if origin else 1, 63 if race else 1)
@@ -302,11 +302,11 @@ class Production:
 
 
 def noisy_tables(
-    cells: Mapping[Key, Cells],
-    sigma2: Mapping[Key, Fraction],
+    cells: Mapping[Levels, Cells],
+    sigma2: Mapping[Levels, Fraction],
     truth: Mapping[int, Int64],
     seed: int,
-) -> dict[Key, Floats]:
+) -> dict[Levels, Floats]:
     """The measurements of a run: exact discrete Gaussian noise from bits that all can draw."""
     bits, tables = seeded_bits(seed), {}
     for key, layout in cells.items():

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Codes, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
@@ -31,7 +32,6 @@ from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.stored import noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
-from hedgerow.tables.tree import Codes, Levels
 from studies.page import markdown
 
 Floats = NDArray[np.float64]

@@ -14,13 +14,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.release.cuboid import cuboid_errors
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Levels
 from studies.coverage import percent, share
 from studies.page import DATA, ROOT, markdown
 from studies.real_tables import trips_between

@@ -18,12 +18,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.workload import Workload, tables_of
 from hedgerow.release.execution import in_memory
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 from studies.cube import CASES, DELTA
 from studies.page import DATA, ROOT, markdown
 from studies.real_tables import trips_between

@@ -9,3 +9,8 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 Complex128 = NDArray[np.complex128]
+Codes = tuple[Int32, ...]
+"""Of listed cells the node on each axis: one array an axis."""
+
+Levels = tuple[int, ...]
+"""A cuboid: one level of each axis, 0 where it has no part in it."""

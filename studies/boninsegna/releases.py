@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.baselines import stability_histogram
 from hedgerow.evaluate.metrics import error_of_nodes
@@ -32,7 +33,6 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.tables.tree import Levels
 from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import Row
 

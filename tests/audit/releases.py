@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Codes, Levels
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
@@ -27,7 +28,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers
 from tests.audit.method import Event, Seen, Truth, audited
 from tests.made import fixed_axis
 

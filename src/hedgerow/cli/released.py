@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from hedgerow.arrays import Levels
 from hedgerow.cli.output_file import (
     Directory,
     check_place,
@@ -37,7 +38,6 @@ from hedgerow.release.reestimate.reestimate import (
 )
 from hedgerow.release.release import read_release
 from hedgerow.spec.measurement_file import read_measurements
-from hedgerow.tables.tree import Levels
 from hedgerow.text import one_line
 
 NOT_VERIFIED = 3

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -25,7 +25,7 @@ from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_with
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 22
 

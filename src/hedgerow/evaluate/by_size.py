@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.metrics import true_cells
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
-from hedgerow.tables.tree import Levels
 
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
           "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,

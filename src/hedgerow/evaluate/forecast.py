@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_of_nodes
@@ -20,7 +20,7 @@ from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Tree
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")

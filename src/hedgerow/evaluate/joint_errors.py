@@ -16,12 +16,12 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
 from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.shape import Cuboid, meet
+from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
@@ -32,7 +32,6 @@ from hedgerow.plan.joint import as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.spine.answers import spine_of
-from hedgerow.tables.tree import Levels
 
 MOST_DRAWN = 1 << 31
 """Noisy counts of named cuboids that are drawn at most: minutes of work."""
@@ -132,7 +131,7 @@ class CubeErrors:
     """
 
     plan: Plan
-    cuboid: Cuboid
+    cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over the cuboid and its coarsenings."""
@@ -157,8 +156,8 @@ class CubeErrors:
         return errors.reshape(pairs, -1)
 
     def _laws(
-        self, exact: Cuboid | None
-    ) -> Iterator[tuple[Cuboid, Mechanism | None, Float64, Float64]]:
+        self, exact: Levels | None
+    ) -> Iterator[tuple[Levels, Mechanism | None, Float64, Float64]]:
         """Yield for the cuboid and each coarsening η's law, the weights h, and the variance of ζ.
 
         Public ones have no error: what else is measured of them changes nothing.
@@ -200,7 +199,7 @@ class NamedErrors:
     """
 
     plan: Plan
-    cuboid: Cuboid
+    cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over noise alone, drawn exactly for every cell.
@@ -237,7 +236,7 @@ class SpineErrors:
     """
 
     plan: Plan
-    cuboid: Cuboid
+    cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over noise alone, drawn exactly for every cell.
@@ -267,7 +266,7 @@ class SpineErrors:
         return errors
 
     def _noise(
-        self, joint: PlannedSpine, cuboid: Cuboid, key: ReleaseKey
+        self, joint: PlannedSpine, cuboid: Levels, key: ReleaseKey
     ) -> tuple[Mechanism, Stream, int]:
         """Return the law of a cuboid's noise, its stream, and how many cells are measured."""
         levels = joint.levels(cuboid)

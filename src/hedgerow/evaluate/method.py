@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import true_cells
@@ -23,7 +23,7 @@ from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_NUMBERED = 1 << 62
 

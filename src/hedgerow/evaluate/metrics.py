@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
-from hedgerow.tables.tree import Codes, Levels, Tree
+from hedgerow.tables.tree import Tree
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",

@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
@@ -41,7 +40,6 @@ from hedgerow.release.reestimate.measured_cells import measured_cells
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Codes, Levels
 
 SHARE, AMOUNT = "share", "amount"
 DRAWS = 2000
@@ -180,7 +178,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
 
 
-def _errors_of(plan: Plan) -> Callable[[Plan, Cuboid], JointErrors]:
+def _errors_of(plan: Plan) -> Callable[[Plan, Levels], JointErrors]:
     """Return what the errors of cuboids that are estimated together are made of."""
     if isinstance(plan.joint, PlannedSpine):
         return SpineErrors

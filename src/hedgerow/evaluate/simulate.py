@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.evaluate.method import (
     FACTS,
@@ -27,7 +27,7 @@ from hedgerow.kernels import core_count
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 FEWEST_RUNS = 3
 

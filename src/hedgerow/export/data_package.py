@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     column_labels,
@@ -23,7 +24,6 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Levels
 
 DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60

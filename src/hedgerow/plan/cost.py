@@ -16,6 +16,7 @@ from math import log2, pi, prod, sqrt
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.workload.solvers import bytes_of_solver
 from hedgerow.plan.cuboids import All, Measured, Public, Summed
@@ -25,7 +26,7 @@ from hedgerow.plan.joint import as_tables
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 SECONDS_A_ROW = 0.4e-6
 """Core seconds to read, check and sort a row of the table."""

@@ -15,28 +15,19 @@ from math import inf, prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import least_squares, upward
 from hedgerow.estimate.cube.settle import settle
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    at_level,
-    coarser,
-    is_within,
-    maximal,
-    meet,
-)
+from hedgerow.estimate.cube.shape import CubeShape, at_level, coarser, is_within, maximal, meet
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
 from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
 from hedgerow.plan.named import PlannedCuboids
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 AxisFactors = tuple[tuple[Fraction, ...], ...]
 """For each axis the share of each level relative to that of its last one, coarsest first."""
@@ -53,10 +44,10 @@ class Box:
         public: the finest public cuboid among them, if any.
     """
 
-    finest: Cuboid
+    finest: Levels
     squares: tuple[AxisSquares, ...]
     variances: CubeVariances
-    public: Cuboid | None
+    public: Levels | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +63,11 @@ class PlannedCube(JointTables):
     factors: AxisFactors
 
     @property
-    def cuboids(self) -> tuple[Cuboid, ...]:
+    def cuboids(self) -> tuple[Levels, ...]:
         """All combinations of levels, each after all that are coarser."""
         return tuple(self.shape.cuboids())
 
-    def levels(self, cuboid: Cuboid) -> Levels:
+    def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
         return self.shape.first(cuboid)
 
@@ -85,7 +76,7 @@ class PlannedCube(JointTables):
         """The largest boxes of cuboids that are measured whole; one where all are."""
         return tuple(map(self._box, maximal(self.whole)))
 
-    def _box(self, corner: Cuboid) -> Box:
+    def _box(self, corner: Levels) -> Box:
         squares = []
         for own, level in zip(self.squares, corner, strict=True):
             kept = own
@@ -96,7 +87,7 @@ class PlannedCube(JointTables):
         return Box(corner, tuple(squares), CubeVariances(squares, exact, self.noise), exact)
 
     @cached_property
-    def box_of(self) -> dict[Cuboid, Box]:
+    def box_of(self) -> dict[Levels, Box]:
         """For each cuboid that is measured whole, the box that tells most of it."""
         return {
             cuboid: min(
@@ -111,7 +102,7 @@ class PlannedCube(JointTables):
         """Do nothing: a closed form can always be had."""
 
     def estimates(
-        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
     ) -> Tables:
         """Return the estimates of each cuboid from the box that tells most of it."""
         del wanted  # all come at once
@@ -129,8 +120,8 @@ class PlannedCube(JointTables):
         return found
 
     def settled(
-        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
-    ) -> dict[Cuboid, Counts]:
+        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
+    ) -> dict[Levels, Int64]:
         """Return the counts, settled from what each cell's own subtree says; overwrites tables."""
         del estimates
         for cuboid in self.whole:
@@ -140,22 +131,22 @@ class PlannedCube(JointTables):
         return settle(self.squares, tables, exact)
 
     @cached_property
-    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
         """For each cuboid of which survivors are measured, those one level coarser."""
         return {c: (coarser(c, 0), coarser(c, 1)) for c in self.cuboids if c not in self.whole}
 
-    def variances_of(self, cuboid: Cuboid) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Variances:
         """Return the variances of the box that tells most of a cuboid."""
         return self.box_of[cuboid].variances
 
-    def nominal_variance(self, cuboid: Cuboid) -> float:
+    def nominal_variance(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
         if cuboid in self.whole:
             box = self.box_of[cuboid]
             return CubeVariances(box.squares, box.public).mean(cuboid)
         return nominal_of(self.squares, cuboid)
 
-    def is_raw(self, cuboid: Cuboid) -> bool:
+    def is_raw(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts, nothing beside them.
 
         By the nominal variances, which the weights are best for: under those of the noise a
@@ -219,7 +210,7 @@ def planned_cube(
 
 
 def _squares(
-    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Cuboid | None
+    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Levels | None
 ) -> tuple[AxisSquares, ...]:
     """Return the weights of each axis, from the noise of the leaves on."""
     variances = product_variances(shape, factors, leaves, public)
@@ -227,7 +218,7 @@ def _squares(
 
 
 def product_variances(
-    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Cuboid | None
+    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Levels | None
 ) -> list[Float64]:
     """Return for each axis float64 (levels): a cuboid's nominal variance is their product.
 
@@ -249,9 +240,9 @@ def product_variances(
 
 def check_survivors(
     shape: CubeShape,
-    measured: Container[Cuboid],
-    public: Cuboid | None,
-    whole: Container[Cuboid],
+    measured: Container[Levels],
+    public: Levels | None,
+    whole: Container[Levels],
 ) -> None:
     """Raise a PlanError unless survivors of a cube can be found below settled margins."""
     if len(shape.axes) != 2:
@@ -273,7 +264,7 @@ def check_survivors(
 
 
 def axis_factors(
-    shape: CubeShape, shares: Mapping[Cuboid, Fraction], public: Cuboid | None
+    shape: CubeShape, shares: Mapping[Levels, Fraction], public: Levels | None
 ) -> AxisFactors | None:
     """Return for each axis the share of each level relative to that of its last one.
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import MOST_BINS
@@ -11,7 +12,7 @@ from hedgerow.noise.mechanisms import Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from hedgerow.arrays import Levels
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, format_delta, format_rounded_up
 
 

@@ -20,13 +20,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.shape import Ints
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.known import Known
 from hedgerow.plan.public_rows import SECTION, attribute_axes
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_NAMED = 6
 PART, WHOLE = 1, 2
@@ -84,7 +83,7 @@ def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float6
 
 
 def _below(
-    low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Ints
+    low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Int64
 ) -> tuple[Float64, Float64]:
     """Return the bounds of rows, tightened by the rows above: whole numbers, exact below 2⁵³."""
     rows, endless = len(low_above), np.isinf(high)
@@ -107,10 +106,10 @@ class Rows:
         start: int64 (groups + 1): where the rows of each group begin.
     """
 
-    node: Ints
+    node: Int64
     low: Float64
     high: Float64
-    start: Ints
+    start: Int64
 
     @classmethod
     def of(cls, support: Support, level: int, low: Float64, high: Float64) -> "Rows":
@@ -136,7 +135,7 @@ class Rows:
         return cells, free
 
 
-def _different(nodes: Sequence[Ints]) -> int:
+def _different(nodes: Sequence[Int64]) -> int:
     """Return how many nodes there are, each counted once."""
     if len(nodes) == 1:  # a group has one row a node
         return len(nodes[0])

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.error import largest_variances, mean_variances
@@ -23,7 +24,7 @@ from hedgerow.plan.cuboids import (
 )
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.joint import Joint
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "depth": pl.Int64, "cuboid": pl.String, "levels": pl.List(pl.Int64), "cells": pl.Int128,

@@ -13,30 +13,29 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, is_within, join
+from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
-from hedgerow.tables.tree import Codes, Levels, Tree
+from hedgerow.tables.tree import Tree
 
-Tables = dict[Cuboid, Float64]
+Tables = dict[Levels, Float64]
 
 
 class Variances(Protocol):
     """The variances of estimates that rest on the same noisy counts (records²)."""
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean over the cells of a cuboid."""
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest one, or a bound of it."""
 
-    def of_cells(self, cuboid: Cuboid) -> Float64:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return those of all cells: float64 (cells along each axis)."""
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return those of listed cells: float64 (cells)."""
 
     def covariance(self, first: Product, second: Product) -> float:
@@ -56,29 +55,29 @@ class Joint(ABC):
     """
 
     shape: CubeShape
-    noise: Mapping[Cuboid, float]
-    public: Cuboid | None
-    whole: frozenset[Cuboid]
+    noise: Mapping[Levels, float]
+    public: Levels | None
+    whole: frozenset[Levels]
 
     @property
     @abstractmethod
-    def cuboids(self) -> tuple[Cuboid, ...]:
+    def cuboids(self) -> tuple[Levels, ...]:
         """The cuboids of the workload, each after all that are coarser."""
 
     @abstractmethod
-    def levels(self, cuboid: Cuboid) -> Levels:
+    def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
 
     @abstractmethod
-    def variances_of(self, cuboid: Cuboid) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Variances:
         """Return the variances of what tells most of a cuboid all of whose cells are measured."""
 
     @abstractmethod
-    def nominal_variance(self, cuboid: Cuboid) -> float:
+    def nominal_variance(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
 
     @abstractmethod
-    def is_raw(self, cuboid: Cuboid) -> bool:
+    def is_raw(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
 
     @abstractmethod
@@ -99,23 +98,23 @@ class Joint(ABC):
         """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
 
     @property
-    def vague(self) -> tuple[Cuboid, ...]:
+    def vague(self) -> tuple[Levels, ...]:
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
         return ()
 
-    def possible_cells(self, cuboid: Cuboid) -> int:
+    def possible_cells(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
 
-    def open_cells(self, cuboid: Cuboid) -> int:
+    def open_cells(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid may hold records: all that no public fact rules out."""
         return self.possible_cells(cuboid)
 
-    def is_public(self, cuboid: Cuboid) -> bool:
+    def is_public(self, cuboid: Levels) -> bool:
         """Return whether the counts of a cuboid are public."""
         return is_within(cuboid, self.public)
 
-    def is_answerable(self, cuboid: Cuboid) -> bool:
+    def is_answerable(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return cuboid in self.whole
 
@@ -133,12 +132,12 @@ class Joint(ABC):
             return 0.0
         return self.variances_of(cuboid).mean(cuboid) ** 0.5 if self.is_answerable(cuboid) else None
 
-    def steps(self, cuboid: Cuboid) -> Steps | None:
+    def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
         del cuboid
         return None
 
-    def mean_variance(self, cuboid: Cuboid) -> float:
+    def mean_variance(self, cuboid: Levels) -> float:
         """Return the mean variance of a cuboid's estimates (records²)."""
         if self.is_public(cuboid):
             return 0.0
@@ -146,7 +145,7 @@ class Joint(ABC):
             return self.variances_of(cuboid).mean(cuboid)
         return self.noise[cuboid]
 
-    def largest_variance(self, cuboid: Cuboid) -> float:
+    def largest_variance(self, cuboid: Levels) -> float:
         """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""
         if self.is_public(cuboid):
             return 0.0
@@ -154,7 +153,7 @@ class Joint(ABC):
             return self.variances_of(cuboid).largest(cuboid)
         return self.noise[cuboid]
 
-    def variances_at(self, cuboid: Cuboid, codes: Codes) -> Float64:
+    def variances_at(self, cuboid: Levels, codes: Codes) -> Float64:
         """Return the variances of listed estimates: float64 (cells), records²."""
         if self.is_public(cuboid):
             return np.zeros(len(codes[0]))
@@ -168,12 +167,12 @@ class JointTables(Joint):
 
     @property
     @abstractmethod
-    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
         """For each cuboid of which survivors are measured, the one or two that it lies below."""
 
     @abstractmethod
     def estimates(
-        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
     ) -> Tables:
         """Return the unbiased estimates of all cuboids whose cells are all measured.
 
@@ -189,8 +188,8 @@ class JointTables(Joint):
 
     @abstractmethod
     def settled(
-        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
-    ) -> dict[Cuboid, Counts]:
+        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
+    ) -> dict[Levels, Int64]:
         """Return whole counts of the same cuboids, each the sum of every finer one.
 
         Args:

@@ -14,8 +14,9 @@ from math import prod
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, did_you_mean
-from hedgerow.estimate.cube.shape import AxisShape, Ints
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.plan.facts import Fact, Zeros
 from hedgerow.plan.placed import Flags, PlacedTables, combinations
@@ -53,9 +54,9 @@ class Known:
     spine: AxisShape
     tree: AxisShape
     group_axis: int | None
-    group_of: Ints
+    group_of: Int64
     zeros: Flags
-    has: tuple[Ints, Ints] | None
+    has: tuple[Int64, Int64] | None
     bounds: tuple[Bounds, ...]
     least: int
     most: int
@@ -77,7 +78,7 @@ class Known:
 
     def at_leaves(
         self, number: int, axis: AxisShape
-    ) -> tuple[tuple[Ints, Ints] | None, tuple[Bounds, ...]]:
+    ) -> tuple[tuple[Int64, Int64] | None, tuple[Bounds, ...]]:
         """Return ``has`` and ``bounds`` with the leaves of an axis for groups.
 
         Args:
@@ -104,7 +105,7 @@ class Known:
         return has, self.bounds
 
     @cached_property
-    def widths(self) -> Ints:
+    def widths(self) -> Int64:
         """Attribute cells of each group that may hold somebody: int64 (groups)."""
         return np.bincount(self.group_of[~self.zeros], minlength=self.groups)
 

@@ -6,10 +6,9 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
-from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import Cuboid, is_within, is_within_any, join, maximal, meet
+from hedgerow.estimate.cube.shape import is_within, is_within_any, join, maximal, meet
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.fold import Fold
@@ -23,7 +22,7 @@ from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measured
 from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_NUMBERED = 1 << 62
 """Cells that a cuboid may have: int64 numbers them."""
@@ -44,8 +43,8 @@ class PlannedCuboids(JointTables):
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
     """
 
-    nominal: Mapping[Cuboid, float]
-    own_levels: Mapping[Cuboid, Levels]
+    nominal: Mapping[Levels, float]
+    own_levels: Mapping[Levels, Levels]
 
     @classmethod
     def of(
@@ -73,7 +72,7 @@ class PlannedCuboids(JointTables):
                 f'{len(tree.axes)}: leave some out, or use cuboids = "chain"'
             )
         shape = shape_of_tree(tree, by_levels)
-        own: dict[Cuboid, Levels] = {}
+        own: dict[Levels, Levels] = {}
         for levels in by_levels:
             own.setdefault(shape.given(levels), levels)
         found = cls(
@@ -98,7 +97,7 @@ class PlannedCuboids(JointTables):
     def check(self, tree: Tree) -> None:
         """Raise a PlanError unless the cuboids can be estimated, and settled together."""
 
-        def named(cuboids: Iterable[Cuboid]) -> str:
+        def named(cuboids: Iterable[Levels]) -> str:
             return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
 
         if not self.tables:
@@ -126,7 +125,7 @@ class PlannedCuboids(JointTables):
             raise PlanError(str(error)) from None
         self._check_survivors(named)
 
-    def _check_survivors(self, named: Callable[[Iterable[Cuboid]], str]) -> None:
+    def _check_survivors(self, named: Callable[[Iterable[Levels]], str]) -> None:
         """Raise a PlanError unless survivors can be listed, below one cuboid or two."""
         for cuboid in self.sparse:
             if (cells := self.shape.cells(cuboid)) > MOST_NUMBERED:
@@ -151,25 +150,25 @@ class PlannedCuboids(JointTables):
                     "nested cuboids"
                 )
 
-    def folded(self, cuboid: Cuboid) -> tuple[int, int]:
+    def folded(self, cuboid: Levels) -> tuple[int, int]:
         """Return how many rows and columns survivors stand in below two cuboids; 0 below one."""
         covers = self.margins[cuboid]
         if len(covers) == 1:
             return 0, 0
         return folded_sizes(Fold(self.shape, cuboid, covers))
 
-    def _above(self, cuboid: Cuboid) -> Cuboid | None:
+    def _above(self, cuboid: Levels) -> Levels | None:
         """Return what all margins of a cuboid have between them, unless it is that cuboid."""
         above = reduce(join, self.margins[cuboid])
         return above if any(above) and above != cuboid else None
 
     @cached_property
-    def tables(self) -> tuple[Cuboid, ...]:
+    def tables(self) -> tuple[Levels, ...]:
         """The cuboids that are measured whole and that no other such one refines."""
         return maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
 
     @property
-    def sparse(self) -> tuple[Cuboid, ...]:
+    def sparse(self) -> tuple[Levels, ...]:
         """The cuboids of which survivors are measured, coarse to fine."""
         return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
 
@@ -180,7 +179,7 @@ class PlannedCuboids(JointTables):
         return Lattice.of(whole, maximal(whole), public=self.public)
 
     @cached_property
-    def margins(self) -> Mapping[Cuboid, tuple[Cuboid, ...]]:
+    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
         """For each cuboid of which survivors are measured, the one or two that it lies below."""
         return {
             cuboid: maximal(
@@ -190,11 +189,11 @@ class PlannedCuboids(JointTables):
         }
 
     @property
-    def cuboids(self) -> tuple[Cuboid, ...]:
+    def cuboids(self) -> tuple[Levels, ...]:
         """The cuboids of the workload, each after all that are coarser."""
         return tuple(self.own_levels)
 
-    def levels(self, cuboid: Cuboid) -> Levels:
+    def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
         if cuboid in self.own_levels:
             return self.own_levels[cuboid]
@@ -219,7 +218,7 @@ class PlannedCuboids(JointTables):
         return True
 
     @cached_property
-    def known(self) -> Cuboid | None:
+    def known(self) -> Levels | None:
         """What is public of the measured tables: the public cuboid's own one may be none of them.
 
         It is a level of one axis, so that its common coarsenings with tables are nested.
@@ -228,12 +227,12 @@ class PlannedCuboids(JointTables):
             return None
         return max((meet(self.public, table) for table in self.tables), key=sum)
 
-    def is_answerable(self, cuboid: Cuboid) -> bool:
+    def is_answerable(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
 
     def estimates(
-        self, tables: Mapping[Cuboid, Float64], wanted: Iterable[Cuboid] | None = None
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
     ) -> Tables:
         """Return the least-squares estimates of all that is settled, and the public counts."""
         every = list(self.lattice.elements if wanted is None else wanted)
@@ -249,18 +248,18 @@ class PlannedCuboids(JointTables):
         return found | self.solver.estimates(given, [c for c in every if c not in found])
 
     def settled(
-        self, tables: Tables, estimates: Mapping[Cuboid, Float64], exact: Mapping[Cuboid, Counts]
-    ) -> dict[Cuboid, Counts]:
+        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
+    ) -> dict[Levels, Int64]:
         """Return the counts of all that is settled."""
         tables.clear()
         return settle(self.shape, self.lattice, estimates, exact)
 
-    def variances_of(self, cuboid: Cuboid) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Variances:
         """Return the variances of all cuboids that are measured whole."""
         del cuboid
         return self.solver
 
-    def steps(self, cuboid: Cuboid) -> Steps | None:
+    def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
 
         That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
@@ -271,7 +270,7 @@ class PlannedCuboids(JointTables):
             return None if self.solver.is_exact else Steps(0.0, is_exact=False)
         return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
 
-    def nominal_variance(self, cuboid: Cuboid) -> float:
+    def nominal_variance(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
         if self.is_public(cuboid):
             return 0.0
@@ -283,7 +282,7 @@ class PlannedCuboids(JointTables):
         wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
         return solver_of(Observed(self.shape, wide, self.known))
 
-    def is_raw(self, cuboid: Cuboid) -> bool:
+    def is_raw(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
         own = self.noise.get(cuboid)
         return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
@@ -295,7 +294,7 @@ class PlannedCuboids(JointTables):
         return f"Cuboids are {self.solver.words}{errors}."
 
     @cached_property
-    def vague(self) -> tuple[Cuboid, ...]:
+    def vague(self) -> tuple[Levels, ...]:
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
         found = {
             cover

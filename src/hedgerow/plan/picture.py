@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError
 from hedgerow.picture import (
     BLUE,
@@ -27,7 +28,6 @@ from hedgerow.picture import (
 )
 from hedgerow.plan.forecast import Planned, forecast
 from hedgerow.tables.description import Description
-from hedgerow.tables.tree import Levels
 
 MOST_ROWS = 60
 """Cuboids that one picture shows."""

@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError, did_you_mean
-from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.plan.public_rows import (
     SECTION,
@@ -40,7 +41,7 @@ MOST_ROWS = 1 << 28
 Flags: TypeAlias = NDArray[np.bool_]
 
 
-def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Ints, Ints]:
+def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Int64, Int64]:
     """Return numbers of combinations of a table's attribute columns: of each leaf, of each row.
 
     Raises:
@@ -82,9 +83,9 @@ class Placed:
 
     rows: PublicRows
     level: int
-    nodes: Ints
-    of_group: Ints
-    of_row: Ints
+    nodes: Int64
+    of_group: Int64
+    of_row: Int64
 
     @property
     def is_by_group(self) -> bool:
@@ -92,7 +93,7 @@ class Placed:
         return len(np.unique(self.of_group)) == len(self.of_group)
 
     @property
-    def group(self) -> Ints:
+    def group(self) -> Int64:
         """The group of each row, where every one is a combination of its own: int64 (rows)."""
         found = np.empty(len(self.of_group), dtype=np.int64)
         found[self.of_group] = np.arange(len(found))
@@ -125,7 +126,7 @@ class PlacedTables:
     axis: int | None
     tree: AxisShape
     leaves: pl.DataFrame
-    group_of: Ints
+    group_of: Int64
     tables: tuple[Placed, ...]
 
     @classmethod
@@ -185,7 +186,7 @@ class PlacedTables:
         """The tables that leave out groups at some places."""
         return [table for table in self.tables if table.level and table.rows.zeros is not None]
 
-    def may_hold(self, widths: Ints) -> Flags:
+    def may_hold(self, widths: Int64) -> Flags:
         """Return which groups every place may have: bool (nodes of the deepest level × groups).
 
         Args:
@@ -205,7 +206,7 @@ class PlacedTables:
             raise PlanError(f"{SECTION} facts leave nobody anywhere; correct them")
         return may
 
-    def limits(self, widths: Ints, may: Flags) -> tuple[int, int]:
+    def limits(self, widths: Int64, may: Flags) -> tuple[int, int]:
         """Return the least and the largest number of all records that the bounds allow for.
 
         Args:
@@ -235,7 +236,9 @@ class PlacedTables:
             )
         return int(low.sum()), int(min(high.sum(), UNBOUNDED))
 
-    def _tighten(self, table: Placed, keys: Ints, low: Floats, high: Floats, widths: Ints) -> None:
+    def _tighten(
+        self, table: Placed, keys: Int64, low: Float64, high: Float64, widths: Int64
+    ) -> None:
         """Tighten the bounds of a level by those of a table."""
         wanted = table.nodes * self.groups + table.group
         row = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -253,7 +256,7 @@ class PlacedTables:
         low[row] = np.maximum(low[row], least)
         high[row] = np.minimum(high[row], most)
 
-    def _check_level(self, level: int, keys: Ints, low: Floats, high: Floats) -> None:
+    def _check_level(self, level: int, keys: Int64, low: Float64, high: Float64) -> None:
         wrong = np.flatnonzero(low > high)
         if len(wrong):
             at = int(wrong[0])
@@ -280,7 +283,7 @@ class PlacedTables:
         return " × ".join(words)
 
 
-def _summed(above: Ints, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats]:
+def _summed(above: Int64, low: Float64, high: Float64) -> tuple[Int64, Float64, Float64]:
     """Return the rows of the level above, with the sums of bounds; they stop at `UNBOUNDED`.
 
     Sums of whole numbers are exact in doubles up to there.
@@ -311,8 +314,8 @@ def _group_axis(tree: Tree, rows: Sequence[PublicRows]) -> int | None:
 
 
 def _groups(
-    tree: Tree, axis: int | None, leaves: pl.DataFrame, told: Sequence[Ints]
-) -> tuple[AxisShape, Ints]:
+    tree: Tree, axis: int | None, leaves: pl.DataFrame, told: Sequence[Int64]
+) -> tuple[AxisShape, Int64]:
     """Return the levels of an axis down to the groups, and the group of every attribute cell.
 
     Of a single attribute the groups are the nodes of the coarsest level within which no table tells
@@ -331,7 +334,7 @@ def _groups(
     return shape.down_to(shape.given[level]), own.ancestors(level)[leaf].astype(np.int64)
 
 
-def _level_of(axis: Axis, of_leaf: Ints) -> int:
+def _level_of(axis: Axis, of_leaf: Int64) -> int:
     """Return the coarsest level no node of which has leaves with different numbers."""
     for level in range(axis.depth):
         start = axis.descendant_start(level, axis.depth)[:-1]
@@ -340,7 +343,7 @@ def _level_of(axis: Axis, of_leaf: Ints) -> int:
     return axis.depth
 
 
-def _nodes(spine: Axis, table: PublicRows) -> tuple[int, Ints]:
+def _nodes(spine: Axis, table: PublicRows) -> tuple[int, Int64]:
     """Return the level of the spine that a table lists, and the node of each row."""
     if not table.level:
         return 0, np.zeros(len(table.frame), dtype=np.int64)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
@@ -51,7 +52,7 @@ from hedgerow.privacy.neighbours import Change, Neighbours
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.tables.description import Description
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

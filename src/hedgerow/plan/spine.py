@@ -20,9 +20,8 @@ from math import floor, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.cells import Cells
@@ -33,7 +32,6 @@ from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
 from hedgerow.plan.joint import Joint, Variances
 from hedgerow.plan.placed import Flags
-from hedgerow.tables.tree import Codes, Levels
 
 MOST_HELD = 1 << 26
 """Cells above the cut, at most: they are held in memory, in half a dozen tables."""
@@ -60,15 +58,15 @@ class PlannedSpine(Joint):
     model: Model
     leaves: Int32
     is_free: Flags
-    own_levels: Mapping[Cuboid, Levels]
+    own_levels: Mapping[Levels, Levels]
     excess: float
 
     @property
-    def cuboids(self) -> tuple[Cuboid, ...]:
+    def cuboids(self) -> tuple[Levels, ...]:
         """The cuboids of the workload, each after all that are coarser."""
         return tuple(self.own_levels)
 
-    def levels(self, cuboid: Cuboid) -> Levels:
+    def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
         return self.own_levels.get(cuboid) or self.shape.first(cuboid)
 
@@ -149,11 +147,11 @@ class PlannedSpine(Joint):
         found[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
         return found
 
-    def cells(self, cuboid: Cuboid) -> Cells:
+    def cells(self, cuboid: Levels) -> Cells:
         """Return where the cells of a cuboid lie that public facts do not rule out."""
         return self.model.cells(cuboid)
 
-    def start(self, cuboid: Cuboid, node: int) -> int:
+    def start(self, cuboid: Levels, node: int) -> int:
         """Return how many cells of a cuboid lie before a node's."""
         if cuboid not in self._starts:
             nodes = range(self.shape.axes[0].sizes[cuboid[0]])
@@ -161,10 +159,10 @@ class PlannedSpine(Joint):
         return int(self._starts[cuboid][node])
 
     @cached_property
-    def _starts(self) -> dict[Cuboid, Int64]:
+    def _starts(self) -> dict[Levels, Int64]:
         return {}
 
-    def possible_cells(self, cuboid: Cuboid) -> int:
+    def possible_cells(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured: all that stand in `Cells`.
 
         Not measured are those of groups that a node does not have. A rule that couples attributes
@@ -172,13 +170,13 @@ class PlannedSpine(Joint):
         """
         return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
 
-    def open_cells(self, cuboid: Cuboid) -> int:
+    def open_cells(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid may hold records."""
         _, numbers = self.attribute_cells(cuboid)
         reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
         return self.model.support.count_pairs(cuboid[0], reaches)
 
-    def codes_of(self, cuboid: Cuboid) -> tuple[Codes, Int64]:
+    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
         """Return the cells of a cuboid that public facts do not rule out, row by row.
 
         Returns:
@@ -226,17 +224,17 @@ class PlannedSpine(Joint):
         found[numbers[taken], group[taken]] = True
         return found
 
-    def is_row_by_row(self, cuboid: Cuboid) -> bool:
+    def is_row_by_row(self, cuboid: Levels) -> bool:
         """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""
         codes, _ = self.attribute_cells(cuboid)
         sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], cuboid[1:], strict=True)]
         return bool((np.diff(np.ravel_multi_index(codes, sizes)) > 0).all())
 
     @cached_property
-    def _numbered(self) -> dict[Cuboid, tuple[Codes, Int32]]:
+    def _numbered(self) -> dict[Levels, tuple[Codes, Int32]]:
         return {}
 
-    def attribute_cells(self, cuboid: Cuboid) -> tuple[Codes, Int32]:
+    def attribute_cells(self, cuboid: Levels) -> tuple[Codes, Int32]:
         """Return the attribute cells of a cuboid in the order of `Cells`, and each detail cell's.
 
         Returns:
@@ -248,7 +246,7 @@ class PlannedSpine(Joint):
             self._numbered[beside] = self._number(cuboid)
         return self._numbered[beside]
 
-    def _number(self, cuboid: Cuboid) -> tuple[Codes, Int32]:
+    def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
         cells, support = self.cells(cuboid), self.model.support
         above = support.tree.ancestors(support.tree.depth, cells.coarse)
         first = np.append(0, np.cumsum(cells.width))
@@ -266,10 +264,10 @@ class PlannedSpine(Joint):
     # --- variances ------------------------------------------------------------------------------
 
     @cached_property
-    def _forms(self) -> dict[Cuboid, "SpineVariances"]:
+    def _forms(self) -> dict[Levels, "SpineVariances"]:
         return {}
 
-    def variances_of(self, cuboid: Cuboid) -> "SpineVariances":
+    def variances_of(self, cuboid: Levels) -> "SpineVariances":
         """Return the variances of the cuboids with the attribute levels of one."""
         beside = cuboid[1:]
         if beside not in self._forms:
@@ -282,23 +280,23 @@ class PlannedSpine(Joint):
             self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
         return self._forms[beside]
 
-    def nominal_variance(self, cuboid: Cuboid) -> float:
+    def nominal_variance(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide, or a little more (records²).
 
         Estimates vary the more, the more noise does, and by no more than its largest excess.
         """
         return self.mean_variance(cuboid) * self.excess
 
-    def is_raw(self, cuboid: Cuboid) -> bool:
+    def is_raw(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
         own = self.noise.get(cuboid)
         return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
 
-    def is_answerable(self, cuboid: Cuboid) -> bool:
+    def is_answerable(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is a sum of cells that are all measured: every one is."""
         return len(cuboid) == len(self.shape.axes)
 
-    def steps(self, cuboid: Cuboid) -> Steps | None:
+    def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
 
         That is proved of a cube whose nodes all have the same groups, and of the cuboids of two
@@ -358,20 +356,20 @@ class SpineVariances(Variances):
     number: Int64
     sizes: tuple[int, ...]
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean over the cells that public facts do not rule out."""
         return self.forms.mean(cuboid[0])
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest one."""
         return self.forms.largest(cuboid[0])
 
-    def of_cells(self, cuboid: Cuboid) -> Float64:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Raise: most cells of so large a table are ruled out."""
         del cuboid
         raise EstimateError("variances along a spine are those of listed cells")
 
-    def at(self, cuboid: Cuboid, codes: Codes) -> Float64:  # type: ignore[override]
+    def at(self, cuboid: Levels, codes: Codes) -> Float64:  # type: ignore[override]
         """Return those of listed cells: float64 (cells); 0 where nobody can be."""
         flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
         number = self.number[flat]

@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Int32, Levels
 from hedgerow.errors import EstimateError, PlanError
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.coupled import MOST_APART
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
@@ -18,7 +18,7 @@ from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
 from hedgerow.plan.named import SMALLEST, wide_variance
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 NEXT_TO_NONE = 1e-4
 """Of a noise variance, records²: a hundredth of a record."""
@@ -60,7 +60,7 @@ def planned_spine(
         if isinstance(what, Measured)
     }
     noise = _noise_variances(measured)
-    own: dict[Cuboid, Levels] = {}
+    own: dict[Levels, Levels] = {}
     for levels in by_levels:
         own.setdefault(shape.given(levels), levels)
     exact = None if public is None else shape.given(public)
@@ -84,7 +84,7 @@ def planned_spine(
     return found
 
 
-def _noise_variances(measured: Mapping[Cuboid, Measured]) -> dict[Cuboid, float]:
+def _noise_variances(measured: Mapping[Levels, Measured]) -> dict[Levels, float]:
     """Return the noise variances of measured cuboids, those of next to no noise raised a little.
 
     A budget that leaves one cuboid no noise at all may leave another much: raised to `NEXT_TO_NONE`
@@ -118,8 +118,8 @@ def _check_public(tree: Tree, public: Levels | None) -> None:
 
 def _nested(
     shape: CubeShape,
-    measured: Mapping[Cuboid, Measured],
-    public: Cuboid | None,
+    measured: Mapping[Levels, Measured],
+    public: Levels | None,
     known: Known,
 ) -> Model | None:
     """Return the model of a cube over the spine and one attribute, if shares are a product."""
@@ -144,7 +144,7 @@ def _nested(
 
 
 def _marginals(
-    shape: CubeShape, noise: Mapping[Cuboid, float], public: Cuboid | None, known: Known
+    shape: CubeShape, noise: Mapping[Levels, float], public: Levels | None, known: Known
 ) -> Model:
     """Return the model of any cuboids over the spine and attributes of two levels.
 

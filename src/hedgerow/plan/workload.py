@@ -12,10 +12,11 @@ from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_CUBOIDS = 4096
 """Cuboids of a cube at most: each is a file, and a use in the accountant's composition."""

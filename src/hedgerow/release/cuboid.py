@@ -37,7 +37,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError, did_you_mean
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
@@ -63,7 +63,7 @@ from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.spine.answers import check_noisy, columns_among, estimates_along_spine
 from hedgerow.release.survivor_sums import survivor_sums
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Codes, Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_CELLS = 1 << 25
 """Noisy counts that least squares of sums off a chain hold at once, at most: 4 gigabytes."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.plan import Plan
@@ -18,7 +19,6 @@ from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_cells import measured_cells
 from hedgerow.release.reestimate.measured_nodes import least_squares_of, measured_nodes
-from hedgerow.tables.tree import Levels
 
 MOST_ROWS = 1 << 27
 """Cells that are listed, at most."""

@@ -9,7 +9,7 @@ file reads (`hedgerow.release.reestimate.external`).
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.joint import Joint
@@ -22,7 +22,6 @@ from hedgerow.release.directory.stored import Content, noise_variances, public_n
 from hedgerow.release.reestimate.measured_cells import surviving_cells
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Codes, Levels
 
 MOST_ROWS = 1 << 27
 """Rows of a table with codes, at most; larger ones are read from the files in parts."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.directory.stored import Content
-from hedgerow.tables.tree import Levels
 
 ROWS_AT_ONCE = 1 << 18
 """Records, and counts that they are made of, in memory at a time."""

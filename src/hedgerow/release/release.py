@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
@@ -46,7 +46,7 @@ from hedgerow.release.shown import ShownCounts
 from hedgerow.release.spine.answers import attribute_sums, is_off_tree
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 SHOWN_ROWS = 12
 

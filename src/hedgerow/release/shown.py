@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
@@ -21,7 +22,6 @@ from hedgerow.plan.picture import counts_of, title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.shown import promise_html
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.tables.tree import Levels
 from hedgerow.text import visible
 
 WIDTH, LONGEST = 9.0, 60

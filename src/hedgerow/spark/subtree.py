@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Int64, UInt64
+from hedgerow.arrays import Codes, Int64, UInt64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -28,7 +28,7 @@ from hedgerow.release.descent.topdown import Pass
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Tree
 
 LEAVES_A_RUN = 1 << 22
 FEWEST_RUNS, MOST_RUNS = 8, 1024

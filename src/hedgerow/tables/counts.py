@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.tables.ordered import LARGEST_LEAF, Sums, merge_equal
 from hedgerow.tables.read import read_leaves
-from hedgerow.tables.tree import Codes, Levels, Tree, tree_rank
+from hedgerow.tables.tree import Tree, tree_rank
 
 
 @dataclass(frozen=True, eq=False, repr=False)

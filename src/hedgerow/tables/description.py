@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 from hedgerow.text import is_visible
 
 LONGEST_TEXT, LONGEST_NOTE = 200, 4_000

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, UInt64
+from hedgerow.arrays import Codes, Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.sources.database import translate_duckdb_errors
-from hedgerow.tables.tree import Codes, Tree, leaf_words
+from hedgerow.tables.tree import Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
 

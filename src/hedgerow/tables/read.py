@@ -5,7 +5,7 @@ from typing import Any
 
 import duckdb
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Codes, Int64
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.domain import (
@@ -32,7 +32,7 @@ from hedgerow.tables.sources.source import (
     open_table,
     read_areas,
 )
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Tree
 
 
 def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = ()) -> str:

@@ -12,12 +12,9 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
-
-Levels = tuple[int, ...]
-"""A cuboid: one level of each axis, 0 for an axis that is summed over."""
 
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
@@ -298,7 +295,6 @@ def _levels_of(words: list[str], names: Iterable[str]) -> list[str]:
 
 # Tree order: words that sort leaves so that every subtree is one contiguous slice.
 
-Codes = tuple[Int32, ...]
 WORD_BITS = 63
 
 

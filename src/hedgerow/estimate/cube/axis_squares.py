@@ -21,8 +21,9 @@ from math import inf
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, Floats
+from hedgerow.estimate.cube.shape import AxisShape
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -40,14 +41,14 @@ class AxisSquares:
     """
 
     shape: AxisShape
-    own: Floats
-    combined: tuple[Floats, ...]
-    family: tuple[Floats, ...]
-    share: tuple[Floats, ...]
-    final: tuple[Floats, ...]
+    own: Float64
+    combined: tuple[Float64, ...]
+    family: tuple[Float64, ...]
+    share: tuple[Float64, ...]
+    final: tuple[Float64, ...]
 
     def __init__(
-        self, shape: AxisShape, own: Sequence[float] | Floats, *, public: int | None = None
+        self, shape: AxisShape, own: Sequence[float] | Float64, *, public: int | None = None
     ) -> None:
         """Go up and down the axis once.
 
@@ -69,7 +70,7 @@ class AxisSquares:
                 f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "
                 "a finite one for the last"
             )
-        combined, family = [np.full(shape.sizes[-1], own[-1])], list[Floats]()
+        combined, family = [np.full(shape.sizes[-1], own[-1])], list[Float64]()
         for level in range(shape.depth - 1, -1, -1):
             below = sums(shape, level, combined[0])
             family.insert(0, below)
@@ -108,29 +109,29 @@ class AxisSquares:
             object.__setattr__(made, name, value)
         return made
 
-    def own_weight(self, level: int) -> Floats:
+    def own_weight(self, level: int) -> Float64:
         """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""
         return _ratio(self.combined[level], np.full(self.shape.sizes[level], self.own[level]), 1.0)
 
-    def child_weight(self, level: int) -> Floats:
+    def child_weight(self, level: int) -> Float64:
         """Return u/S, the weight of the sum over a node's children: float64 (nodes)."""
         return _ratio(self.combined[level], self.family[level], 1.0)
 
-    def gain(self, level: int, exact: int) -> Floats:
+    def gain(self, level: int, exact: int) -> Float64:
         """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
         found = np.ones(self.shape.sizes[exact])
         for k in range(exact + 1, level + 1):
             found = found[self.shape.parents(k)] * self.share[k]
         return found
 
-    def explained(self, level: int, exact: int) -> Floats:
+    def explained(self, level: int, exact: int) -> Float64:
         """Return what level ``exact`` explains of the variance of each node of a level."""
         if level <= exact:
             return self.final[level]
         above = self.final[exact][self.shape.ancestors(level, exact)]
         return self.gain(level, exact) ** 2 * above
 
-    def explaining(self, level: int, weights: Floats, exact: int) -> tuple[int, Floats]:
+    def explaining(self, level: int, weights: Float64, exact: int) -> tuple[int, Float64]:
         """Return the sum of nodes of level ``exact`` that explains a weighted sum at a level.
 
         Args:
@@ -145,7 +146,7 @@ class AxisSquares:
             weights = sums(self.shape, k - 1, weights * _beside(self.share[k], weights))
         return min(level, exact), weights
 
-    def covariances(self, level: int, weights: Floats) -> list[Floats]:
+    def covariances(self, level: int, weights: Float64) -> list[Float64]:
         """Return the covariance of every node's estimate with a weighted sum over one level.
 
         Args:
@@ -155,7 +156,7 @@ class AxisSquares:
         Returns:
             For each level 0..L float64 (nodes, …).
         """
-        upward, within = [weights], list[Floats]()
+        upward, within = [weights], list[Float64]()
         for k in range(level, 0, -1):  # the sum as one over nodes of level k - 1 and residuals
             here = upward[0]
             within.insert(0, sums(self.shape, k - 1, here * _beside(self.combined[k], here)))
@@ -169,22 +170,22 @@ class AxisSquares:
             found.append(below)
         return found
 
-    def covariance(self, first: tuple[int, Floats], second: tuple[int, Floats]) -> float:
+    def covariance(self, first: tuple[int, Float64], second: tuple[int, Float64]) -> float:
         """Return the covariance of two weighted sums, each a level and its nodes' weights."""
         return float(second[1] @ self.covariances(*first)[second[0]])
 
 
-def sums(shape: AxisShape, level: int, below: Floats) -> Floats:
+def sums(shape: AxisShape, level: int, below: Float64) -> Float64:
     """Return the sum over the children of each node of a level: float64 (nodes, …)."""
     return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
 
 
-def _ratio(part: Floats, whole: Floats, otherwise: float) -> Floats:
+def _ratio(part: Float64, whole: Float64, otherwise: float) -> Float64:
     """Return part / whole, and a limit where the whole is 0: float64 (nodes)."""
-    found: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    found: Float64 = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
     return found
 
 
-def _beside(values: Floats, weights: Floats) -> Floats:
+def _beside(values: Float64, weights: Float64) -> Float64:
     """Return the values of nodes, with as many dimensions as the weights."""
     return values.reshape(-1, *(1,) * (weights.ndim - 1))

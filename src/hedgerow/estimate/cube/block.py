@@ -29,7 +29,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.marginal_cost import cheapest_units
 from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, family_hash
 from hedgerow.kernels import kernel
@@ -51,9 +51,9 @@ FARTHEST = 2.0**40
 """Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
 Matrix: TypeAlias = NDArray[np.float64]
-Weights: TypeAlias = tuple[Floats, Floats]
-Margins: TypeAlias = tuple[Ints, Ints]
-Scratch: TypeAlias = tuple[Floats, Floats, Floats, Floats, Ints]
+Weights: TypeAlias = tuple[Float64, Float64]
+Margins: TypeAlias = tuple[Int64, Int64]
+Scratch: TypeAlias = tuple[Float64, Float64, Float64, Float64, Int64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -115,7 +115,9 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
 
 
 @kernel
-def _without_clipping(z: Matrix, weights: Weights, margins: Margins, a: Floats, b: Floats) -> float:
+def _without_clipping(
+    z: Matrix, weights: Weights, margins: Margins, a: Float64, b: Float64
+) -> float:
     """Write the multipliers of the problem without y >= 0; return its smallest cell."""
     (u, v), (rows, columns) = weights, margins
     m, n = z.shape
@@ -144,7 +146,7 @@ def _without_clipping(z: Matrix, weights: Weights, margins: Margins, a: Floats, 
 
 
 @kernel
-def _fill_row(z: Floats, v: Floats, u: float, b: Floats, a: float, wanted: float) -> float:
+def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
     """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
     for _ in range(NEWTON):
@@ -169,11 +171,11 @@ def _fill_row(z: Floats, v: Floats, u: float, b: Floats, a: float, wanted: float
 def _fill_columns(
     z: Matrix,
     weights: Weights,
-    columns: Ints,
-    a: Floats,
-    b: Floats,
-    filled: Floats,
-    slope: Floats,
+    columns: Int64,
+    a: Float64,
+    b: Float64,
+    filled: Float64,
+    slope: Float64,
 ) -> float:
     """Fill all columns together; return how far the farthest one was off before."""
     before = np.inf
@@ -198,10 +200,10 @@ def _fill_columns(
 def _survey_columns(
     z: Matrix,
     weights: Weights,
-    columns: Ints,
+    columns: Int64,
     multipliers: Weights,
-    filled: Floats,
-    slope: Floats,
+    filled: Float64,
+    slope: Float64,
 ) -> float:
     """Write each column's sum and its slope in b; return how far the farthest one is off."""
     (u, v), (a, b), (m, n) = weights, multipliers, z.shape
@@ -222,7 +224,7 @@ def _survey_columns(
 
 @kernel
 def _round_rows(
-    t: Matrix, v: Floats, rows: Ints, hashed: int, keys: Floats, y: NDArray[np.int64]
+    t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, y: NDArray[np.int64]
 ) -> None:
     """Do step 2: round each row to whole counts of its sum."""
     m, n = t.shape
@@ -255,7 +257,7 @@ def _round_rows(
 def _move(
     t: Matrix,
     weights: Weights,
-    columns: Ints,
+    columns: Int64,
     hashed: int,
     scratch: Scratch,
     y: NDArray[np.int64],
@@ -283,7 +285,7 @@ def _move(
 
 
 @kernel
-def _write_excess(columns: Ints, y: NDArray[np.int64], over: Floats) -> bool:
+def _write_excess(columns: Int64, y: NDArray[np.int64], over: Float64) -> bool:
     """Write how much each column holds beyond its sum; return whether any does."""
     worst = 0.0
     for j in range(len(columns)):
@@ -301,7 +303,7 @@ def _cheapest_row(
     t: Matrix,
     weights: Weights,
     j: int,
-    cheapest: Floats,
+    cheapest: Float64,
     hashed: int,
     y: NDArray[np.int64],
 ) -> int:
@@ -320,7 +322,7 @@ def _cheapest_row(
 
 @kernel
 def _cheapest_place(
-    t: Floats, u: float, v: Floats, over: Floats, place: tuple[int, int], y: Ints
+    t: Float64, u: float, v: Float64, over: Float64, place: tuple[int, int], y: Int64
 ) -> tuple[int, float]:
     """Return the column that takes a unit of a row at the least cost, of those that lack one."""
     at, least, first = 0, np.inf, np.uint64(0)

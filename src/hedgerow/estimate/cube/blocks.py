@@ -3,15 +3,12 @@
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.kernels import kernel, over_families
-
-Counts = NDArray[np.int64]
 
 LIMIT = float(LARGEST_REAL_COUNT)
 """Estimates beyond it count as it, as in families
@@ -19,11 +16,11 @@ LIMIT = float(LARGEST_REAL_COUNT)
 
 
 def settle_cuboid(
-    upward: Floats,
-    weights: tuple[Floats, Floats],
-    margins: tuple[Counts, Counts],
-    starts: tuple[Ints, Ints],
-) -> Counts:
+    upward: Float64,
+    weights: tuple[Float64, Float64],
+    margins: tuple[Int64, Int64],
+    starts: tuple[Int64, Int64],
+) -> Int64:
     """Return the whole counts of a cuboid of two axes, or of a strip of row families, by blocks.
 
     Args:
@@ -56,11 +53,11 @@ def settle_cuboid(
 
 @kernel
 def _settle_blocks(
-    z: Floats,
-    weights: tuple[Floats, Floats],
-    margins: tuple[Counts, Counts],
-    starts: tuple[Ints, Ints],
-    counts: Counts,
+    z: Float64,
+    weights: tuple[Float64, Float64],
+    margins: tuple[Int64, Int64],
+    starts: tuple[Int64, Int64],
+    counts: Int64,
     part: tuple[int, int, int, int],
 ) -> None:
     """Settle the blocks of a range of row parents and of column parents."""
@@ -97,7 +94,7 @@ def _settle_blocks(
 
 @kernel
 def _positive(
-    given: Ints, begin: int, weight: Floats, nodes: Ints, sums: Ints, weights: Floats
+    given: Int64, begin: int, weight: Float64, nodes: Int64, sums: Int64, weights: Float64
 ) -> int:
     """Write the nodes of positive sums, their sums and weights; return how many they are."""
     many = 0

@@ -11,11 +11,11 @@ from math import isinf
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.estimate.cube.axis_squares import AxisSquares, sums
-from hedgerow.estimate.cube.shape import Floats
 
 
-def coefficients(own: AxisSquares) -> list[Floats]:
+def coefficients(own: AxisSquares) -> list[Float64]:
     """Return the sums of squared coefficients by level: float64 (nodes, levels) for each level.
 
     The estimate of a node is Σ t M over the measurements of an axis; here are Σ t² by level.
@@ -23,15 +23,15 @@ def coefficients(own: AxisSquares) -> list[Floats]:
     return _down(own, subtree_coefficients(own))[0]
 
 
-def mean_weights(own: AxisSquares, importance: Floats) -> Floats:
+def mean_weights(own: AxisSquares, importance: Float64) -> Float64:
     """Return Σ_k importance_k times the mean of `coefficients` over level k: float64 (levels)."""
     parts = coefficients(own)
     each = [w * p.mean(axis=0) for w, p in zip(importance, parts, strict=True)]
-    found: Floats = np.sum(each, axis=0)
+    found: Float64 = np.sum(each, axis=0)
     return found
 
 
-def subtree_coefficients(own: AxisSquares) -> list[Floats]:
+def subtree_coefficients(own: AxisSquares) -> list[Float64]:
     """Return those of z, what each node's own subtree says of it: float64 (nodes, levels) each."""
     found = [np.zeros((own.shape.sizes[-1], own.depth + 1))]
     found[0][:, own.depth] = 1.0
@@ -42,7 +42,7 @@ def subtree_coefficients(own: AxisSquares) -> list[Floats]:
     return found
 
 
-def _down(own: AxisSquares, up: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+def _down(own: AxisSquares, up: list[Float64]) -> tuple[list[Float64], list[Float64]]:
     """Return those of the estimates y, and the coefficient of each node's z in its own y.
 
     With Z = Σ z over a family below p, h = u_p/S and m the coefficient of z_p in y_p, the rest
@@ -61,7 +61,7 @@ def _down(own: AxisSquares, up: list[Floats]) -> tuple[list[Floats], list[Floats
     return found, within
 
 
-def with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Floats, Floats, Floats]:
+def with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Float64, Float64, Float64]:
     """Return τ of each node with itself, with what explains it, and of that with itself."""
     up = subtree_coefficients(own)
     found, within = _down(own, up)
@@ -79,7 +79,7 @@ def with_exact(own: AxisSquares, level: int, exact: int) -> tuple[Floats, Floats
     return found[level], gain * crossed, gain**2 * found[exact][ancestors]
 
 
-def products(own: AxisSquares, one: tuple[int, Floats], other: tuple[int, Floats]) -> Floats:
+def products(own: AxisSquares, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
     """Return τ of two weighted sums along an axis, by level: float64 (levels)."""
     first, second = own.covariances(*one), own.covariances(*other)
     each = zip(own.own, first, second, strict=True)

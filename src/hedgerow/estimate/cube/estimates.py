@@ -18,16 +18,10 @@ from itertools import product
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.passes import combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    Floats,
-    Ints,
-    at_level,
-    is_within_any,
-)
+from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any
 from hedgerow.estimate.cube.sums import strips, sum_along
 
 
@@ -38,8 +32,8 @@ def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
 
 def least_squares(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Cuboid, Floats],
-    public: Cuboid | None = None,
+    tables: Mapping[Levels, Float64],
+    public: Levels | None = None,
 ) -> None:
     """Turn the noisy counts of every cuboid into its best linear unbiased estimates, in place.
 
@@ -62,7 +56,7 @@ def least_squares(
         _condition(squares, tables, public, exact - tables[public])
 
 
-def upward(squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats]) -> None:
+def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> None:
     """Turn noisy counts into what each cell's own subtree says of it, in place.
 
     This suffices for whole counts that are settled from coarse to fine: the passes down only add
@@ -88,7 +82,7 @@ def upward(squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats]) -> N
 
 def check_tables(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Cuboid, Floats],
+    tables: Mapping[Levels, Float64],
     *,
     but_finest: bool = False,
 ) -> None:
@@ -105,7 +99,7 @@ def check_tables(
 
 
 def _upward_along(
-    squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats], axis: int
+    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
 ) -> None:
     for rest in _others(squares, axis):
         own = squares[axis]
@@ -118,7 +112,7 @@ def _upward_along(
 
 
 def _downward_along(
-    squares: Sequence[AxisSquares], tables: Mapping[Cuboid, Floats], axis: int
+    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
 ) -> None:
     own = squares[axis]
     for rest in _others(squares, axis):
@@ -127,9 +121,9 @@ def _downward_along(
 
 def _condition(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Cuboid, Floats],
-    public: Cuboid,
-    gap: Floats,
+    tables: Mapping[Levels, Float64],
+    public: Levels,
+    gap: Float64,
 ) -> None:
     """Move every cell by what the gap of the public cuboid says of it."""
     for cuboid, table in tables.items():
@@ -144,25 +138,25 @@ def _condition(
         _add_strips(table, gain, above, moved)
 
 
-def _add_strips(table: Floats, gain: Floats, above: Ints, moved: Floats) -> None:
+def _add_strips(table: Float64, gain: Float64, above: Int64, moved: Float64) -> None:
     """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
     shape = (-1, *(1,) * (table.ndim - 1))
     for rows in strips(table.shape):
         table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
 
 
-def _regressed(own: AxisSquares, table: Floats, axis: int, level: int, exact: int) -> Floats:
+def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: int) -> Float64:
     """Return the table along one axis: from the nodes of level ``exact`` to those of another."""
     if level <= exact:
         return sum_along(table, axis, own.shape.descendant_start(level, exact))
     shape = [1] * table.ndim
     shape[axis] = own.shape.sizes[level]
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
-    found: Floats = spread * own.gain(level, exact).reshape(shape)
+    found: Float64 = spread * own.gain(level, exact).reshape(shape)
     return found
 
 
-def _others(squares: Sequence[AxisSquares], axis: int) -> list[Cuboid]:
+def _others(squares: Sequence[AxisSquares], axis: int) -> list[Levels]:
     """Return every combination of the levels of all axes but one, which stands at 0."""
     levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
     return list(product(*levels))

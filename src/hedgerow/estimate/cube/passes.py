@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
 
@@ -26,7 +26,7 @@ def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
 def over_lines(
     task: Callable[[tuple[int, int, int, int]], None],
     shape: tuple[int, int, int],
-    child_start: Ints,
+    child_start: Int64,
 ) -> None:
     """Run ``task((l0, l1, p0, p1))`` over ranges of left and of parents that cover all once.
 
@@ -44,7 +44,7 @@ def over_lines(
         over_families(lambda a, b: task((0, left, a, b)), child_start * (left * right))
 
 
-def combine_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> None:
+def combine_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> None:
     """Pass up an axis, in place: turn noisy counts into what each node's subtree says of it.
 
     Args:
@@ -59,7 +59,7 @@ def combine_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> Non
         over_lines(task, below.shape, start[level])
 
 
-def spread_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> None:
+def spread_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> None:
     """Pass down an axis, in place: after `combine_levels`, turn all levels into estimates."""
     for level in range(1, own.depth + 1):
         above, below = lines(levels[level - 1], axis), lines(levels[level], axis)
@@ -70,10 +70,10 @@ def spread_levels(own: AxisSquares, levels: Sequence[Floats], axis: int) -> None
 
 @kernel
 def combine_lines(
-    upper: Floats,
-    lower: Floats,
-    child_start: Ints,
-    weights: tuple[Floats, Floats],
+    upper: Float64,
+    lower: Float64,
+    child_start: Int64,
+    weights: tuple[Float64, Float64],
     part: tuple[int, int, int, int],
 ) -> None:
     """Write ``own · upper + child · Σ lower`` to the upper table, (left, parents, right)."""
@@ -90,10 +90,10 @@ def combine_lines(
 
 @kernel
 def spread_lines(
-    upper: Floats,
-    lower: Floats,
-    child_start: Ints,
-    share: Floats,
+    upper: Float64,
+    lower: Float64,
+    child_start: Int64,
+    share: Float64,
     part: tuple[int, int, int, int],
 ) -> None:
     """Move the children by their shares of the gap to their parent, in the lower table."""

@@ -9,19 +9,19 @@ margins is the projection with weights 1/(u_i v_j).
 from collections.abc import Container, Mapping, Sequence
 from functools import partial
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.blocks import Counts
 from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.shape import Cuboid, Floats, at_level, fineness
+from hedgerow.estimate.cube.shape import at_level, fineness
 from hedgerow.estimate.workload import settle as workload
 from hedgerow.estimate.workload.lattice import Lattice
 
 
 def settle(
     squares: Sequence[AxisSquares],
-    upward: Mapping[Cuboid, Floats],
-    exact: Mapping[Cuboid, Counts] | None = None,
-) -> dict[Cuboid, Counts]:
+    upward: Mapping[Levels, Float64],
+    exact: Mapping[Levels, Int64] | None = None,
+) -> dict[Levels, Int64]:
     """Return the settled counts of every cuboid: each is the sum of all that are finer.
 
     Args:
@@ -40,8 +40,8 @@ def settle(
 
 
 def weight_of(
-    squares: Sequence[AxisSquares], cuboid: Cuboid, axis: int, tables: Container[Cuboid]
-) -> Floats:
+    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: Container[Levels]
+) -> Float64:
     """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 
     Args:

@@ -10,16 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Cuboid: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +27,11 @@ class AxisShape:
         given: for each level of the axis as it was given, the level here that has its nodes.
     """
 
-    child_start: tuple[Ints, ...]
+    child_start: tuple[Int64, ...]
     given: tuple[int, ...]
 
     @classmethod
-    def of(cls, child_start: Sequence[Ints]) -> "AxisShape":
+    def of(cls, child_start: Sequence[Int64]) -> "AxisShape":
         """Return the shape of an axis from the child ranges of all its levels.
 
         Args:
@@ -45,7 +40,7 @@ class AxisShape:
         Raises:
             EstimateError: ranges that do not nest, or a node without children.
         """
-        kept, given, nodes = list[Ints](), [0], 1
+        kept, given, nodes = list[Int64](), [0], 1
         for level, start in enumerate(child_start):
             if len(start) != nodes + 1 or start[0] != 0 or (np.diff(start) < 1).any():
                 raise EstimateError(
@@ -76,19 +71,19 @@ class AxisShape:
         """Return the number, as given, of the coarsest level that has these nodes."""
         return self.given.index(level)
 
-    def parents(self, level: int) -> Ints:
+    def parents(self, level: int) -> Int64:
         """Return the parent of each node of a level from 1 on: int64 (nodes)."""
         start = self.child_start[level - 1]
         return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
-    def ancestors(self, level: int, coarser: int) -> Ints:
+    def ancestors(self, level: int, coarser: int) -> Int64:
         """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""
         found = np.arange(self.sizes[level])
         for k in range(level, coarser, -1):
             found = self.parents(k)[found]
         return found
 
-    def descendant_start(self, level: int, deeper: int) -> Ints:
+    def descendant_start(self, level: int, deeper: int) -> Int64:
         """Return where the descendants at ``deeper`` begin: int64 (nodes of ``level`` + 1)."""
         start = np.arange(self.sizes[level] + 1)
         for k in range(level, deeper):
@@ -107,7 +102,7 @@ class CubeShape:
     axes: tuple[AxisShape, ...]
 
     @classmethod
-    def of(cls, axes: Sequence[Sequence[Ints]]) -> "CubeShape":
+    def of(cls, axes: Sequence[Sequence[Int64]]) -> "CubeShape":
         """Return the cube over axes, each given by the child ranges of its levels.
 
         Raises:
@@ -118,46 +113,46 @@ class CubeShape:
         return cls(tuple(AxisShape.of(axis) for axis in axes))
 
     @property
-    def finest(self) -> Cuboid:
+    def finest(self) -> Levels:
         """The cuboid of the leaves."""
         return tuple(axis.depth for axis in self.axes)
 
     @property
-    def total(self) -> Cuboid:
+    def total(self) -> Levels:
         """The cuboid of one cell."""
         return (0,) * len(self.axes)
 
-    def cuboids(self) -> Iterator[Cuboid]:
+    def cuboids(self) -> Iterator[Levels]:
         """Return every cuboid, each after all that are coarser."""
         every = product(*(range(axis.depth + 1) for axis in self.axes))
         return iter(sorted(every, key=fineness))
 
-    def within(self, cuboid: Cuboid | None) -> frozenset[Cuboid]:
+    def within(self, cuboid: Levels | None) -> frozenset[Levels]:
         """Return a cuboid and all its coarsenings; of none there are none."""
         return frozenset(c for c in self.cuboids() if is_within(c, cuboid))
 
-    def down_to(self, cuboid: Cuboid) -> "CubeShape":
+    def down_to(self, cuboid: Levels) -> "CubeShape":
         """Return the cube without the levels that are finer than a cuboid's."""
         each = zip(self.axes, cuboid, strict=True)
         return CubeShape(tuple(axis.down_to(level) for axis, level in each))
 
-    def shape(self, cuboid: Cuboid) -> tuple[int, ...]:
+    def shape(self, cuboid: Levels) -> tuple[int, ...]:
         """Return the number of cells along each axis."""
         return tuple(axis.sizes[k] for axis, k in zip(self.axes, cuboid, strict=True))
 
-    def cells(self, cuboid: Cuboid) -> int:
+    def cells(self, cuboid: Levels) -> int:
         """Return the number of cells (a Python integer: it may exceed 2⁶³)."""
         return prod(self.shape(cuboid))
 
-    def given(self, levels: Sequence[int]) -> Cuboid:
+    def given(self, levels: Sequence[int]) -> Levels:
         """Return the cuboid that has the cells of these levels, numbered as the axes were given."""
         return tuple(axis.given[k] for axis, k in zip(self.axes, levels, strict=True))
 
-    def first(self, cuboid: Cuboid) -> Cuboid:
+    def first(self, cuboid: Levels) -> Levels:
         """Return the levels of a cuboid, numbered as the axes were given: the coarsest of equal."""
         return tuple(axis.first(k) for axis, k in zip(self.axes, cuboid, strict=True))
 
-    def checked(self, cuboid: Cuboid, table: Floats | None) -> Floats:
+    def checked(self, cuboid: Levels, table: Float64 | None) -> Float64:
         """Return a cuboid's table.
 
         Raises:
@@ -172,17 +167,17 @@ class CubeShape:
         return table
 
 
-def at_level(cuboid: Cuboid, axis: int, level: int) -> Cuboid:
+def at_level(cuboid: Levels, axis: int, level: int) -> Levels:
     """Return a cuboid with another level along one axis."""
     return (*cuboid[:axis], level, *cuboid[axis + 1 :])
 
 
-def coarser(cuboid: Cuboid, axis: int) -> Cuboid:
+def coarser(cuboid: Levels, axis: int) -> Levels:
     """Return the cuboid one level coarser along an axis."""
     return at_level(cuboid, axis, cuboid[axis] - 1)
 
 
-def is_within(cuboid: Cuboid, other: Cuboid | None) -> bool:
+def is_within(cuboid: Levels, other: Levels | None) -> bool:
     """Return whether a cuboid is another or one of its coarsenings; within None there is none.
 
     What is public is so: a cuboid, or None, and what is within it.
@@ -190,12 +185,12 @@ def is_within(cuboid: Cuboid, other: Cuboid | None) -> bool:
     return other is not None and all(a <= b for a, b in zip(cuboid, other, strict=True))
 
 
-def is_within_any(cuboid: Cuboid, others: Iterable[Cuboid]) -> bool:
+def is_within_any(cuboid: Levels, others: Iterable[Levels]) -> bool:
     """Return whether a cuboid is one of others, or a coarsening of one."""
     return any(is_within(cuboid, other) for other in others)
 
 
-def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
+def maximal(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
     """Return the cuboids that no other one refines, sorted."""
     every = set(cuboids)
     finest = tuple(map(max, zip(*every, strict=True)))
@@ -204,21 +199,21 @@ def maximal(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
     return tuple(sorted(c for c in every if not is_within_any(c, every - {c})))
 
 
-def meet(cuboid: Cuboid, other: Cuboid) -> Cuboid:
+def meet(cuboid: Levels, other: Levels) -> Levels:
     """Return the common coarsening of two cuboids: their componentwise minimum."""
     return tuple(map(min, cuboid, other))
 
 
-def join(cuboid: Cuboid, other: Cuboid) -> Cuboid:
+def join(cuboid: Levels, other: Levels) -> Levels:
     """Return the common refinement of two cuboids: their componentwise maximum."""
     return tuple(map(max, cuboid, other))
 
 
-def fineness(cuboid: Cuboid) -> tuple[int, Cuboid]:
+def fineness(cuboid: Levels) -> tuple[int, Levels]:
     """Return the key by which cuboids are sorted: each after all that are coarser."""
     return sum(cuboid), cuboid
 
 
-def refined_axes(cuboid: Cuboid, coarser: Cuboid) -> tuple[int, ...]:
+def refined_axes(cuboid: Levels, coarser: Levels) -> tuple[int, ...]:
     """Return the axes on which a cuboid is finer than one of its coarsenings."""
     return tuple(a for a, (k, c) in enumerate(zip(cuboid, coarser, strict=True)) if k > c)

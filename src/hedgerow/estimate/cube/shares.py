@@ -24,10 +24,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import mean_weights
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 
 NEGLIGIBLE = 1e-5
 """Shares below it are none: the level is not measured."""
@@ -45,12 +46,12 @@ SHARPNESS = 1.0, 4.0, 16.0, 64.0, 256.0
 SMALLEST, LARGEST = -14.0, 3.0
 """Logarithms of shares, up to a factor: no share vanishes, as 0 has no logarithm."""
 
-Shares = Sequence[Floats]
+Shares = Sequence[Float64]
 """For each axis float64 (levels), at least 0, summing to 1, the last above 0."""
 
 
 def squares_of(
-    shape: CubeShape, shares: Shares, public: Cuboid | None = None, *, power: int = 1
+    shape: CubeShape, shares: Shares, public: Levels | None = None, *, power: int = 1
 ) -> tuple[AxisSquares, ...]:
     """Return least squares under the variances that shares buy, a share of 1 buying 1."""
     cost = measured_part(shares, public)
@@ -59,7 +60,7 @@ def squares_of(
     return tuple(AxisSquares(axis, v) for axis, v in zip(shape.axes, own, strict=True))
 
 
-def measured_part(shares: Shares, public: Cuboid | None) -> float:
+def measured_part(shares: Shares, public: Levels | None) -> float:
     """Return 1 less the shares of the public cuboids: what the others' shares sum to."""
     if public is None:
         return 1.0
@@ -67,8 +68,8 @@ def measured_part(shares: Shares, public: Cuboid | None) -> float:
 
 
 def cuboid_shares(
-    shape: CubeShape, shares: Shares, public: Cuboid | None = None
-) -> dict[Cuboid, float]:
+    shape: CubeShape, shares: Shares, public: Levels | None = None
+) -> dict[Levels, float]:
     """Return the share of every cuboid that is measured; they sum to 1."""
     exact, cost = shape.within(public), measured_part(shares, public)
     found = {
@@ -80,8 +81,8 @@ def cuboid_shares(
 
 
 def mean_variances(
-    shape: CubeShape, shares: Shares, public: Cuboid | None = None, *, power: int = 1
-) -> dict[Cuboid, float]:
+    shape: CubeShape, shares: Shares, public: Levels | None = None, *, power: int = 1
+) -> dict[Levels, float]:
     """Return the mean variance of every cuboid's estimates, a share of 1 buying 1."""
     means = _Means(shape, public, power).of(shares)
     return {cuboid: float(means[cuboid]) for cuboid in shape.cuboids()}
@@ -90,13 +91,13 @@ def mean_variances(
 class _Means:
     """The mean variances at given shares, each axis's factors computed once for its shares."""
 
-    def __init__(self, shape: CubeShape, public: Cuboid | None, power: int) -> None:
+    def __init__(self, shape: CubeShape, public: Levels | None, power: int) -> None:
         self.shape, self.public, self.power = shape, public, power
-        self._factors: list[tuple[bytes, tuple[Floats, Floats]]] = [
+        self._factors: list[tuple[bytes, tuple[Float64, Float64]]] = [
             (b"", (np.empty(0), np.empty(0))) for _ in shape.axes
         ]
 
-    def of(self, shares: Shares) -> Floats:
+    def of(self, shares: Shares) -> Float64:
         """Return the mean variance of every cuboid: float64 (levels of each axis)."""
         factors = [self._of_axis(axis, np.asarray(s)) for axis, s in enumerate(shares)]
         found = reduce(np.multiply.outer, [whole for whole, _ in factors])
@@ -105,7 +106,7 @@ class _Means:
         cost: float = measured_part(shares, self.public) ** self.power
         return np.maximum(found, 0.0) * cost
 
-    def _of_axis(self, axis: int, shares: Floats) -> tuple[Floats, Floats]:
+    def _of_axis(self, axis: int, shares: Float64) -> tuple[Float64, Float64]:
         """Return an axis's factors: float64 (levels) twice, the second of what is explained."""
         if self._factors[axis][0] != shares.tobytes():
             own = AxisSquares(self.shape.axes[axis], _variances(shares, self.power))
@@ -118,7 +119,9 @@ class _Means:
         return self._factors[axis][1]
 
 
-def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power: int = 1) -> Floats:
+def axis_shares(
+    axis: AxisShape, importance: Sequence[float] | Float64, *, power: int = 1
+) -> Float64:
     """Return the shares of one axis's levels that make Σ_k w_k V_k least, V_k being mean variances.
 
     Alternates between the estimator that is best for the shares (least squares) and the shares that
@@ -154,14 +157,14 @@ def axis_shares(axis: AxisShape, importance: Sequence[float] | Floats, *, power:
     cube = CubeShape((axis,))
     found = [_alternated(axis, wanted, measured, power) for measured in every]
 
-    def error(shares: Floats) -> float:
+    def error(shares: Float64) -> float:
         means = mean_variances(cube, [shares], power=power)
         return sum(float(w) * means[k,] for k, w in enumerate(wanted) if w)
 
     return min(found, key=error)
 
 
-def _alternated(axis: AxisShape, wanted: Floats, measured: Sequence[int], power: int) -> Floats:
+def _alternated(axis: AxisShape, wanted: Float64, measured: Sequence[int], power: int) -> Float64:
     """Return the shares that alternation finds from equal shares of some levels."""
     shares = np.zeros(axis.depth + 1)
     shares[list(measured)] = 1 / len(measured)
@@ -176,20 +179,20 @@ def _alternated(axis: AxisShape, wanted: Floats, measured: Sequence[int], power:
     return shares
 
 
-def _variances(shares: Floats, power: int) -> Floats:
+def _variances(shares: Float64, power: int) -> Float64:
     """Return the variances that shares buy; a share of 0 buys an infinite one."""
     with np.errstate(divide="ignore", over="ignore"):
-        found: Floats = shares ** -float(power)
+        found: Float64 = shares ** -float(power)
     return found
 
 
 def product_shares(
     shape: CubeShape,
-    importance: Mapping[Cuboid, float],
-    public: Cuboid | None = None,
+    importance: Mapping[Levels, float],
+    public: Levels | None = None,
     *,
     power: int = 1,
-) -> list[Floats]:
+) -> list[Float64]:
     """Return the product shares that make Σ_c w_c V_c least, for any importance of cuboids.
 
     Begins at equal shares, and at the optima of single axes for importances summed over the others;
@@ -222,11 +225,11 @@ def product_shares(
 
 def level_shares(
     shape: CubeShape,
-    public: Cuboid | None = None,
+    public: Levels | None = None,
     *,
     power: int = 1,
-    targets: Mapping[Cuboid, float] | None = None,
-) -> list[Floats]:
+    targets: Mapping[Levels, float] | None = None,
+) -> list[Float64]:
     """Return the product shares that make the largest mean variance of a cuboid least.
 
     Where shares can make them so, all cuboids then have the same root mean square error. Minimises
@@ -250,10 +253,10 @@ def level_shares(
         raise EstimateError("a cuboid that is measured must have a target")
     means, offset = _Means(shape, public, power), np.log(wanted[counts])
 
-    def logs(shares: Shares) -> Floats:
+    def logs(shares: Shares) -> Float64:
         return np.asarray(np.log(means.of(shares)[counts]) - offset)
 
-    found: list[Floats] | None = None
+    found: list[Float64] | None = None
     for sharpness in SHARPNESS:
 
         def error(shares: Shares, sharpness: float = sharpness) -> float:
@@ -263,7 +266,7 @@ def level_shares(
     return _least_maximum(shape, logs, found or [])
 
 
-def _of_measured(shape: CubeShape, given: Mapping[Cuboid, float], public: Cuboid | None) -> Floats:
+def _of_measured(shape: CubeShape, given: Mapping[Levels, float], public: Levels | None) -> Float64:
     """Return numbers of cuboids, 0 where public or not named: float64 (levels of each axis)."""
     found = np.zeros([axis.depth + 1 for axis in shape.axes])
     exact = shape.within(public)
@@ -272,23 +275,23 @@ def _of_measured(shape: CubeShape, given: Mapping[Cuboid, float], public: Cuboid
     return found
 
 
-def _split(shape: CubeShape, logs: Floats) -> list[Floats]:
+def _split(shape: CubeShape, logs: Float64) -> list[Float64]:
     """Return the shares of each axis from logarithms of all, which count up to a factor."""
     ends = np.cumsum([axis.depth + 1 for axis in shape.axes])[:-1]
     return [softmax(each) for each in np.split(logs, ends)]
 
 
-def _joined(shares: Shares) -> Floats:
+def _joined(shares: Shares) -> Float64:
     """Return the logarithms of the shares of all axes, end to end."""
     with np.errstate(divide="ignore"):
         logs = np.concatenate([np.log(each) - np.log(np.max(each)) for each in shares])
-    found: Floats = np.maximum(logs, SMALLEST)
+    found: Float64 = np.maximum(logs, SMALLEST)
     return found
 
 
 def _least(
     shape: CubeShape, error: Callable[[Shares], float], begin: Shares | None = None
-) -> list[Floats]:
+) -> list[Float64]:
     """Return the shares at which an error is least, starting at equal ones or those given."""
     start = np.zeros(sum(axis.depth + 1 for axis in shape.axes))
     start = start if begin is None else _joined(begin)
@@ -303,8 +306,8 @@ def _least(
 
 
 def _least_maximum(
-    shape: CubeShape, logs: Callable[[Shares], Floats], begin: Shares
-) -> list[Floats]:
+    shape: CubeShape, logs: Callable[[Shares], Float64], begin: Shares
+) -> list[Float64]:
     """Return the shares at which the largest of several errors is least, if no worse than given."""
     start = _joined(begin)
     most = float(logs(begin).max())

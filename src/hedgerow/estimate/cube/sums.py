@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, Ints
+from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.estimate.cube.shape import CubeShape
 
 STRIP_CELLS = 1 << 20
 """Cells of a strip of a table that is worked on at a time: it stays in the caches."""
 
 
-def sum_along(table: NDArray[Any], axis: int, start: Ints) -> NDArray[Any]:
+def sum_along(table: NDArray[Any], axis: int, start: Int64) -> NDArray[Any]:
     """Return the sums of runs of cells along an axis, from each ``start`` to the next."""
     if len(start) - 1 == table.shape[axis]:
         return table
     return np.add.reduceat(table, start[:-1], axis=axis)
 
 
-def summed(shape: CubeShape, table: NDArray[Any], fine: Cuboid, coarse: Cuboid) -> NDArray[Any]:
+def summed(shape: CubeShape, table: NDArray[Any], fine: Levels, coarse: Levels) -> NDArray[Any]:
     """Return the sums of a cuboid's cells to a coarser one; the table itself where it is the same.
 
     Args:
@@ -38,7 +39,7 @@ def summed(shape: CubeShape, table: NDArray[Any], fine: Cuboid, coarse: Cuboid) 
     return table
 
 
-def spread(shape: CubeShape, table: NDArray[Any], coarse: Cuboid, fine: Cuboid) -> NDArray[Any]:
+def spread(shape: CubeShape, table: NDArray[Any], coarse: Levels, fine: Levels) -> NDArray[Any]:
     """Return for each cell of a cuboid the value of the coarser cell that it lies in.
 
     Args:
@@ -53,13 +54,13 @@ def spread(shape: CubeShape, table: NDArray[Any], coarse: Cuboid, fine: Cuboid) 
     return table
 
 
-def nodes_below(shape: CubeShape, coarse: Cuboid, fine: Cuboid) -> list[Floats]:
+def nodes_below(shape: CubeShape, coarse: Levels, fine: Levels) -> list[Float64]:
     """Return along each axis how many nodes of a finer cuboid lie below a node: float64 (nodes)."""
     each = zip(shape.axes, coarse, fine, strict=True)
     return [np.diff(axis.descendant_start(k, end)).astype(np.float64) for axis, k, end in each]
 
 
-def cells_below(shape: CubeShape, coarse: Cuboid, fine: Cuboid) -> Floats:
+def cells_below(shape: CubeShape, coarse: Levels, fine: Levels) -> Float64:
     """Return how many cells of a finer cuboid lie in each cell: float64 (cells along each axis)."""
     found = np.ones(())
     for counts in nodes_below(shape, coarse, fine):
@@ -73,7 +74,7 @@ def strips(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(begin, begin + step) for begin in range(0, shape[0], step))
 
 
-def _factor(shape: CubeShape, fine: Cuboid, coarse: Cuboid, axis: int) -> float:
+def _factor(shape: CubeShape, fine: Levels, coarse: Levels, axis: int) -> float:
     """Return by what a sum along an axis shrinks a table: sums begin with the smallest."""
     sizes = shape.axes[axis].sizes
     return sizes[coarse[axis]] / sizes[fine[axis]]

@@ -15,17 +15,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel, over_families
 
 LEAVES_AT_ONCE = 1 << 14
 """Leaves that one thread looks for at a time."""
 
 Ints32 = NDArray[np.int32]
-Cells = tuple[Ints32, Ints32, Ints]
+Cells = tuple[Ints32, Ints32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
@@ -44,16 +43,16 @@ class SparseBlocks:
 
     row_parent: Ints32
     column_parent: Ints32
-    row_start: Ints
+    row_start: Int64
     rows: Ints32
-    row_sums: Ints
-    column_start: Ints
+    row_sums: Int64
+    column_start: Int64
     columns: Ints32
-    column_sums: Ints
-    cell_start: Ints
+    column_sums: Int64
+    cell_start: Int64
 
     @classmethod
-    def below(cls, margins: tuple[Counts, Counts], starts: tuple[Ints, Ints]) -> "SparseBlocks":
+    def below(cls, margins: tuple[Int64, Int64], starts: tuple[Int64, Int64]) -> "SparseBlocks":
         """Return the blocks below settled margins that are whole tables.
 
         Args:
@@ -77,7 +76,7 @@ class SparseBlocks:
 
     @classmethod
     def of_cells(
-        cls, by_row: Cells, by_column: Cells, parents: tuple[Ints, Ints]
+        cls, by_row: Cells, by_column: Cells, parents: tuple[Int64, Int64]
     ) -> "SparseBlocks":
         """Return the blocks below settled margins that are lists of positive cells themselves.
 
@@ -117,7 +116,7 @@ class SparseBlocks:
         """The number of cells that are measured."""
         return int(self.cell_start[-1])
 
-    def places(self, row: Ints32, column: Ints32, parents: tuple[Ints, Ints]) -> Ints:
+    def places(self, row: Ints32, column: Ints32, parents: tuple[Int64, Int64]) -> Int64:
         """Return where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
@@ -138,7 +137,7 @@ class SparseBlocks:
         over_families(find, ends)
         return found
 
-    def nodes(self, cells: Ints) -> tuple[Ints32, Ints32]:
+    def nodes(self, cells: Int64) -> tuple[Ints32, Ints32]:
         """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
         block = np.searchsorted(self.cell_start, cells, side="right") - 1
         place = cells - self.cell_start[block]
@@ -146,7 +145,7 @@ class SparseBlocks:
         row = self.rows[self.row_start[block] + place // wide]
         return row, self.columns[self.column_start[block] + place % wide]
 
-    def settle(self, noisy: Floats, weights: tuple[Floats, Floats]) -> Ints:
+    def settle(self, noisy: Float64, weights: tuple[Float64, Float64]) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records.
 
         Args:
@@ -167,13 +166,13 @@ class SparseBlocks:
         return counts
 
 
-def positive_cells(table: Counts) -> Cells:
+def positive_cells(table: Int64) -> Cells:
     """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
     first, second = np.nonzero(table > 0)
     return first.astype(np.int32), second.astype(np.int32), table[first, second]
 
 
-def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints32, Ints]:
+def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, Ints32, Int64]:
     """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
     order = np.lexsort((nodes, keys))
     distinct, start = np.unique(keys[order], return_index=True)
@@ -181,7 +180,7 @@ def _grouped(keys: Ints, nodes: Ints32, counts: Ints) -> tuple[Ints, Ints, Ints3
     return distinct, begin, nodes[order].astype(np.int32), counts[order]
 
 
-def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) -> bool:
+def _totals_agree(one: Int64, one_start: Int64, other: Int64, other_start: Int64) -> bool:
     """Return whether the sums of both margins are the same in every block."""
     if not len(one) or not len(other):
         return len(one) == len(other)
@@ -192,11 +191,11 @@ def _totals_agree(one: Ints, one_start: Ints, other: Ints, other_start: Ints) ->
 @kernel
 def _find(
     cells: tuple[Ints32, Ints32],
-    parents: tuple[Ints, Ints],
+    parents: tuple[Int64, Int64],
     blocks: tuple[Ints32, Ints32],
     nodes: tuple[Ints32, Ints32],
-    layout: tuple[Ints, Ints, Ints],
-    found: Ints,
+    layout: tuple[Int64, Int64, Int64],
+    found: Int64,
     leaves: tuple[int, int],
 ) -> None:
     (row, column), (row_start, column_start, cell_start) = cells, layout
@@ -221,12 +220,12 @@ def _find(
 
 @kernel
 def _settle(
-    noisy: Floats,
-    weights: tuple[Floats, Floats],
+    noisy: Float64,
+    weights: tuple[Float64, Float64],
     nodes: tuple[Ints32, Ints32],
-    sums: tuple[Ints, Ints],
-    layout: tuple[Ints, Ints, Ints],
-    counts: Ints,
+    sums: tuple[Int64, Int64],
+    layout: tuple[Int64, Int64, Int64],
+    counts: Int64,
     part: tuple[int, int],
 ) -> None:
     """Settle the blocks of a range."""

@@ -21,10 +21,10 @@ from functools import partial
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.block import NEAR, NEWTON
-from hedgerow.estimate.cube.blocks import LIMIT, Counts, settle_cuboid
+from hedgerow.estimate.cube.blocks import LIMIT, settle_cuboid
 from hedgerow.estimate.cube.passes import lines, over_lines
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.kernels import kernel
 
 TURNS = 30
@@ -32,11 +32,11 @@ TURNS = 30
 
 
 def settle_with_targets(
-    upward: Floats,
-    weights: Sequence[Floats],
-    margins: Mapping[int, Counts],
-    starts: Mapping[int, Ints],
-) -> Counts:
+    upward: Float64,
+    weights: Sequence[Float64],
+    margins: Mapping[int, Int64],
+    starts: Mapping[int, Int64],
+) -> Int64:
     """Return the whole counts of a cuboid that refines three axes or more.
 
     Args:
@@ -69,11 +69,11 @@ def settle_with_targets(
 
 
 def _filled(
-    upward: Floats,
-    weights: Sequence[Floats],
-    margins: Mapping[int, Counts],
-    starts: Mapping[int, Ints],
-) -> Floats:
+    upward: Float64,
+    weights: Sequence[Float64],
+    margins: Mapping[int, Int64],
+    starts: Mapping[int, Int64],
+) -> Float64:
     """Return z with the multipliers of all sums in it (step 1); its positive part is the table."""
     t = np.clip(upward, -LIMIT, LIMIT)
     for _ in range(TURNS):
@@ -91,11 +91,11 @@ def _filled(
 
 @kernel
 def _fill_lines(
-    t: Floats,
-    w: Floats,
-    wanted: Counts,
-    start: Ints,
-    far: Floats,
+    t: Float64,
+    w: Float64,
+    wanted: Int64,
+    start: Int64,
+    far: Float64,
     part: tuple[int, int, int, int],
 ) -> None:
     """Fill each family along the middle axis up to its sum, in place; write how far off it was."""
@@ -108,7 +108,7 @@ def _fill_lines(
 
 
 @kernel
-def _fill_line(t: Floats, w: Floats, wanted: float) -> float:
+def _fill_line(t: Float64, w: Float64, wanted: float) -> float:
     """Move t along w until its positive part has the sum wanted; return how far off it was."""
     level, off = 0.0, -1.0
     for _ in range(NEWTON):

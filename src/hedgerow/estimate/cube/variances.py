@@ -28,10 +28,10 @@ from math import isinf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
 from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.shape import Cuboid, Floats, Ints
 
 AGREED = 1e-9
 """How far true variances may be from nominal ones, relatively, and still be taken for them."""
@@ -42,10 +42,10 @@ CHUNK = 1 << 18
 MOST_PAIRS = 1 << 22
 """Combinations of the axes' distinct nodes up to which the largest variance is looked for."""
 
-Product = Sequence[tuple[int, Floats]]
+Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""
 
-Term = tuple[int, list[Floats]]
+Term = tuple[int, list[Float64]]
 """A signed product: its sign and for each axis float64 (nodes), or (nodes, levels) of coefficients
 whose products over axes are summed over all cuboids, each times its true variance."""
 
@@ -62,14 +62,14 @@ class CubeVariances:
     """
 
     squares: tuple[AxisSquares, ...]
-    public: Cuboid | None
-    true: Floats | None
+    public: Levels | None
+    true: Float64 | None
 
     def __init__(
         self,
         squares: Sequence[AxisSquares],
-        public: Cuboid | None = None,
-        true: Mapping[Cuboid, float] | None = None,
+        public: Levels | None = None,
+        true: Mapping[Levels, float] | None = None,
     ) -> None:
         """Compare true variances, where given, with the nominal ones.
 
@@ -83,7 +83,7 @@ class CubeVariances:
         object.__setattr__(self, "public", public)
         object.__setattr__(self, "true", None if true is None else _told(squares, public, true))
 
-    def of_cells(self, cuboid: Cuboid) -> Floats:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
         found = np.zeros([len(part) for part in terms[0][1]])
@@ -92,7 +92,7 @@ class CubeVariances:
                 found[slab] += sign * self._outer([first[slab], *others])
         return np.maximum(found, 0.0, out=found)
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -109,14 +109,14 @@ class CubeVariances:
                 found[chunk] += sign * self._beside(listed)
         return np.maximum(found, 0.0, out=found)
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         if self.true is not None:
             return max(float((self.derivatives(cuboid) * self.true).sum()), 0.0)
         each = ((sign, (float(p.mean()) for p in parts)) for sign, parts in self._terms(cuboid))
         return max(sum(sign * prod(means) for sign, means in each), 0.0)
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
 
         Nodes of an axis that are alike to 1e-12 count once; where more than `MOST_PAIRS` cells are
@@ -132,7 +132,7 @@ class CubeVariances:
             return max(float(cells.max()), 0.0)
         return max(sum(self._bound(s, parts) for s, parts in every), 0.0)
 
-    def derivatives(self, cuboid: Cuboid) -> Floats:
+    def derivatives(self, cuboid: Levels) -> Float64:
         """Return the derivatives of `mean` by true variances: float64 (levels of each axis)."""
         found = sum(
             sign * reduce(np.multiply.outer, [part.mean(axis=0) for part in parts])
@@ -154,7 +154,7 @@ class CubeVariances:
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
-    def of_weights(self, cuboid: Cuboid, weights: Floats) -> float:
+    def of_weights(self, cuboid: Levels, weights: Float64) -> float:
         """Return the variance of any sum of a cuboid's cells, in O(cells of the cube).
 
         Args:
@@ -180,7 +180,7 @@ class CubeVariances:
                 found += variance * float((left**2).sum()) / nominal_of(self.squares, each) ** 2
         return found
 
-    def _terms(self, cuboid: Cuboid) -> list[Term]:
+    def _terms(self, cuboid: Levels) -> list[Term]:
         """Return the signed terms of a cell's variance."""
         if self.true is not None:
             return self._summed_terms(cuboid)
@@ -190,7 +190,7 @@ class CubeVariances:
         levels = zip(self.squares, cuboid, self.public, strict=True)
         return [(1, whole), (-1, [own.explained(k, exact) for own, k, exact in levels])]
 
-    def _summed_terms(self, cuboid: Cuboid) -> list[Term]:
+    def _summed_terms(self, cuboid: Levels) -> list[Term]:
         """Return the signed terms of the sum over cuboids."""
         if self.public is None:
             return [(1, [coefficients(s)[k] for s, k in zip(self.squares, cuboid, strict=True)])]
@@ -198,7 +198,7 @@ class CubeVariances:
         parts = [with_exact(own, k, exact) for own, k, exact in levels]
         return [(sign, [p[i] for p in parts]) for i, sign in enumerate((1, -2, 1))]
 
-    def _outer(self, parts: list[Floats]) -> Floats:
+    def _outer(self, parts: list[Float64]) -> Float64:
         """Return a term at every combination of nodes: float64 (nodes of each axis)."""
         if self.true is None:
             return np.asarray(reduce(np.multiply.outer, parts))
@@ -207,7 +207,7 @@ class CubeVariances:
             found = np.tensordot(found, part, axes=(0, 1))
         return found
 
-    def _beside(self, parts: list[Floats]) -> Floats:
+    def _beside(self, parts: list[Float64]) -> Float64:
         """Return a term at listed nodes, one an axis for each cell: float64 (cells)."""
         if self.true is None:
             return np.asarray(reduce(np.multiply, parts))
@@ -216,7 +216,7 @@ class CubeVariances:
             found = np.einsum("il,il...->i...", part, found)
         return found
 
-    def _bound(self, sign: int, parts: list[Floats]) -> float:
+    def _bound(self, sign: int, parts: list[Float64]) -> float:
         """Return a bound from above of a signed term over all combinations of nodes."""
         low, high = np.ones(()), np.ones(())
         for part in parts:
@@ -238,7 +238,7 @@ class CubeVariances:
             return prod(own.covariance(one, other) for own, one, other in every)
         return float(self._outer([products(own, a, b)[None, :] for own, a, b in every]).item())
 
-    def _quadratic(self, cuboid: Cuboid, weights: Floats) -> float:
+    def _quadratic(self, cuboid: Levels, weights: Float64) -> float:
         """Return the weights' sum of squares under C_1 ⊗ … ⊗ C_k."""
         found = weights
         for axis, own in enumerate(self.squares):
@@ -247,12 +247,12 @@ class CubeVariances:
         return float((weights * found).sum())
 
 
-def nominal_of(squares: Sequence[AxisSquares], cuboid: Cuboid) -> float:
+def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
     """Return the nominal variance of a cuboid's measurements."""
     return prod(float(own.own[k]) for own, k in zip(squares, cuboid, strict=True))
 
 
-def _measured(squares: Sequence[AxisSquares], public: Cuboid | None) -> Floats:
+def _measured(squares: Sequence[AxisSquares], public: Levels | None) -> Float64:
     """Return whether each cuboid is measured: bool (levels of each axis)."""
     found = np.asarray(reduce(np.logical_and.outer, [np.isfinite(s.own) for s in squares]))
     for cuboid in shape_of(squares).within(public):
@@ -261,8 +261,8 @@ def _measured(squares: Sequence[AxisSquares], public: Cuboid | None) -> Floats:
 
 
 def _told(
-    squares: Sequence[AxisSquares], public: Cuboid | None, true: Mapping[Cuboid, float]
-) -> Floats | None:
+    squares: Sequence[AxisSquares], public: Levels | None, true: Mapping[Levels, float]
+) -> Float64 | None:
     """Return the true variances, or None where they are the nominal ones."""
     measured = _measured(squares, public)
     found = np.zeros(measured.shape)
@@ -279,7 +279,7 @@ def _slabs(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(begin, begin + step) for begin in range(0, shape[0], step))
 
 
-def _distinct(parts: Sequence[Floats]) -> Ints:
+def _distinct(parts: Sequence[Float64]) -> Int64:
     """Return nodes of an axis of which every other one is like some: int64 (nodes kept)."""
     rows = np.hstack([part.reshape(len(part), -1) for part in parts])
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
@@ -287,15 +287,15 @@ def _distinct(parts: Sequence[Floats]) -> Ints:
 
 
 def _covariances(
-    squares: Sequence[AxisSquares], cuboid: Cuboid, weights: Floats
-) -> Iterator[tuple[Cuboid, Floats]]:
+    squares: Sequence[AxisSquares], cuboid: Levels, weights: Float64
+) -> Iterator[tuple[Levels, Float64]]:
     """Yield for each cuboid that may be measured its estimates' covariance with a sum."""
     return _covariances_beyond(squares, cuboid, weights, ())
 
 
 def _covariances_beyond(
-    squares: Sequence[AxisSquares], cuboid: Cuboid, found: Floats, done: Cuboid
-) -> Iterator[tuple[Cuboid, Floats]]:
+    squares: Sequence[AxisSquares], cuboid: Levels, found: Float64, done: Levels
+) -> Iterator[tuple[Levels, Float64]]:
     """Yield the same for the cuboids that begin with some levels, axis by axis."""
     axis = len(done)
     if axis == len(squares):

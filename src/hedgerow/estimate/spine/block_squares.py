@@ -20,15 +20,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Int32
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel, over_families
 
-Nodes: TypeAlias = tuple[Ints, Ints, Floats]
+Nodes: TypeAlias = tuple[Int64, Int64, Float64]
 """Of the nodes of a level: where rows begin, where matrices begin, and the matrices."""
 
-Children: TypeAlias = tuple[Ints, Ints]
+Children: TypeAlias = tuple[Int64, Int64]
 """Where the children of each node begin, and the parent row of each row of the level below."""
 
 
@@ -45,14 +44,14 @@ class BlockSquares:
     """
 
     support: Support
-    start: tuple[Ints, ...]
-    combined: tuple[Floats, ...]
-    joined: tuple[Floats, ...]
-    known_total: Floats | None
+    start: tuple[Int64, ...]
+    combined: tuple[Float64, ...]
+    joined: tuple[Float64, ...]
+    known_total: Float64 | None
 
     @classmethod
     def of(
-        cls, support: Support, information: Sequence[Floats], known_total: Floats | None
+        cls, support: Support, information: Sequence[Float64], known_total: Float64 | None
     ) -> "BlockSquares":
         """Return the matrices of a spine: `hedgerow.estimate.spine.coupled.Coupled.of`."""
         sizes = (np.diff(rows) ** 2 for rows in support.start)
@@ -72,7 +71,7 @@ class BlockSquares:
         return cls(support, start, tuple(combined), tuple(joined), known_total)
 
     @cached_property
-    def final(self) -> tuple[Floats, ...]:
+    def final(self) -> tuple[Float64, ...]:
         """F of every node: for each level float64 (entries)."""
         found = [self._at_root()]
         for level in range(1, self.support.spine.depth + 1):
@@ -84,7 +83,7 @@ class BlockSquares:
             over_families(task, self.start[level][children[0]])
         return tuple(found)
 
-    def _at_root(self) -> Floats:
+    def _at_root(self) -> Float64:
         """Return F of the root: float64 (entries)."""
         if self.known_total is None:
             return self.combined[0]
@@ -93,15 +92,15 @@ class BlockSquares:
         moved = whole @ w
         return np.asarray(whole - np.outer(moved, moved) / (w @ moved)).ravel()
 
-    def times_combined(self, level: int, nodes: range, table: Floats) -> Floats:
+    def times_combined(self, level: int, nodes: range, table: Float64) -> Float64:
         """Return C times a table of the rows of some nodes: float64 (rows, coordinates)."""
         return self._times(self.combined[level], level, nodes, table)
 
-    def over_family(self, level: int, nodes: range, table: Floats) -> Floats:
+    def over_family(self, level: int, nodes: range, table: Float64) -> Float64:
         """Return V⁻¹ times a table of the rows of some nodes: float64 (rows, coordinates)."""
         return self._times(self.joined[level], level, nodes, table)
 
-    def _times(self, matrices: Floats, level: int, nodes: range, table: Floats) -> Floats:
+    def _times(self, matrices: Float64, level: int, nodes: range, table: Float64) -> Float64:
         """Return each node's matrix times its rows of a table."""
         here = slice(nodes.start, nodes.stop + 1)
         found = np.empty_like(table)
@@ -110,7 +109,7 @@ class BlockSquares:
 
 
 @kernel
-def invert_blocks(rows: Ints, start: Ints, matrices: Floats) -> None:
+def invert_blocks(rows: Int64, start: Int64, matrices: Float64) -> None:
     """Invert positive definite matrices in place, one a node.
 
     Args:
@@ -124,7 +123,7 @@ def invert_blocks(rows: Ints, start: Ints, matrices: Floats) -> None:
 
 
 @kernel
-def _combine_deepest(nodes: Nodes, own: tuple[Int32, Floats], first: int, last: int) -> None:
+def _combine_deepest(nodes: Nodes, own: tuple[Int32, Float64], first: int, last: int) -> None:
     """Write C = M⁻¹ of a range of nodes of the deepest level."""
     rows, start, combined = nodes
     group, information = own
@@ -140,8 +139,8 @@ def _combine_deepest(nodes: Nodes, own: tuple[Int32, Floats], first: int, last: 
 @kernel
 def _combine(
     nodes: Nodes,
-    own: tuple[Int32, Floats],
-    joined: Floats,
+    own: tuple[Int32, Float64],
+    joined: Float64,
     children: Children,
     below: Nodes,
     first: int,
@@ -178,10 +177,10 @@ def _combine(
 @kernel
 def _finish(
     upper: Nodes,
-    joined: Floats,
+    joined: Float64,
     children: Children,
     lower: Nodes,
-    final: Floats,
+    final: Float64,
     first: int,
     last: int,
 ) -> None:
@@ -208,7 +207,7 @@ def _finish(
 
 
 @kernel
-def _product(a: Floats, b: Floats) -> Floats:
+def _product(a: Float64, b: Float64) -> Float64:
     """Return the product of two small square matrices."""
     k = len(a)
     found = np.zeros((k, k))
@@ -220,7 +219,7 @@ def _product(a: Floats, b: Floats) -> Floats:
 
 
 @kernel
-def invert(matrix: Floats) -> None:
+def invert(matrix: Float64) -> None:
     """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
     k = len(matrix)
     for p in range(k):
@@ -242,7 +241,7 @@ def invert(matrix: Floats) -> None:
 
 
 @kernel
-def _multiply(rows: Ints, start: Ints, matrices: Floats, table: Floats, found: Floats) -> None:
+def _multiply(rows: Int64, start: Int64, matrices: Float64, table: Float64, found: Float64) -> None:
     """Write each node's matrix times its rows of a table; both tables begin at the first node."""
     for n in range(len(rows) - 1):
         k, base = rows[n + 1] - rows[n], rows[n] - rows[0]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Ints
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
@@ -40,7 +39,7 @@ class Cells:
     support: Support
     level: int
     coarse: int
-    width: Ints
+    width: Int64
     place: Int32
 
     def __post_init__(self) -> None:
@@ -62,7 +61,7 @@ class Cells:
         return tree.ancestors(tree.depth, self.coarse).astype(np.int32)
 
     @cached_property
-    def _offset(self) -> Ints:
+    def _offset(self) -> Int64:
         """Where each coarse cell's cells begin within the attribute cuboid: int64."""
         return np.concatenate(([0], np.cumsum(self.width)))
 
@@ -86,7 +85,7 @@ class Cells:
         """Return the number of measured cells of a range of nodes."""
         return int(self.start(nodes)[-1])
 
-    def start(self, nodes: range) -> Ints:
+    def start(self, nodes: range) -> Int64:
         """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
         rows = self._rows(nodes)
@@ -130,7 +129,7 @@ class Cells:
         layout = self._coarse_cell, self.width, self._group_of, self.place
         _add_counts(self._rows(nodes), layout, self.start(nodes), (node, cell, values), out)
 
-    def located(self, places: Ints, nodes: range) -> tuple[Ints, Ints]:
+    def located(self, places: Int64, nodes: range) -> tuple[Int64, Int64]:
         """Return the node and the attribute cuboid's cell of places in the nodes' flat table.
 
         Args:
@@ -148,14 +147,14 @@ class Cells:
         _locate(self._rows(nodes), layout, node, places - start[node], cell)
         return node + nodes.start, cell
 
-    def _rows(self, nodes: range) -> tuple[int, Ints, Int32]:
+    def _rows(self, nodes: range) -> tuple[int, Int64, Int32]:
         """Return the first node, and of all nodes of a range where rows begin, and all groups."""
         start = self.support.start[self.level][nodes.start : nodes.stop + 1]
         return nodes.start, start, self.support.group[self.level]
 
 
 @kernel
-def _count_cells(rows: tuple[int, Ints, Int32], coarse: Int32, width: Ints, start: Ints) -> None:
+def _count_cells(rows: tuple[int, Int64, Int32], coarse: Int32, width: Int64, start: Int64) -> None:
     """Write the number of cells of each node behind its place."""
     _, row_start, group = rows
     for n in range(len(row_start) - 1):
@@ -169,8 +168,8 @@ def _count_cells(rows: tuple[int, Ints, Int32], coarse: Int32, width: Ints, star
 
 @kernel
 def _sum_detail(
-    rows: tuple[int, Ints, Int32],
-    layout: tuple[Int32, Ints, Ints, Int32],
+    rows: tuple[int, Int64, Int32],
+    layout: tuple[Int32, Int64, Int64, Int32],
     detail: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
@@ -195,9 +194,9 @@ def _sum_detail(
 
 @kernel
 def _add_counts(
-    rows: tuple[int, Ints, Int32],
-    layout: tuple[Int32, Ints, Int32, Int32],
-    start: Ints,
+    rows: tuple[int, Int64, Int32],
+    layout: tuple[Int32, Int64, Int32, Int32],
+    start: Int64,
     given: tuple[Int32, Int32, Int64],
     out: Int64,
 ) -> None:
@@ -222,11 +221,11 @@ def _add_counts(
 
 @kernel
 def _locate(
-    rows: tuple[int, Ints, Int32],
-    layout: tuple[Int32, Ints, Ints],
-    nodes: Ints,
-    within: Ints,
-    cell: Ints,
+    rows: tuple[int, Int64, Int32],
+    layout: tuple[Int32, Int64, Int64],
+    nodes: Int64,
+    within: Int64,
+    cell: Int64,
 ) -> None:
     """Write the cell of each place, given its node and its place within the node's cells."""
     _, row_start, group = rows

@@ -20,9 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
@@ -70,15 +69,15 @@ class Coupled:
 
     support: Support
     squares: RowSquares | BlockSquares
-    known_total: Floats | None
+    known_total: Float64 | None
 
     @classmethod
     def of(
         cls,
         support: Support,
-        information: Sequence[Floats],
+        information: Sequence[Float64],
         *,
-        known_total: Floats | None = None,
+        known_total: Float64 | None = None,
     ) -> "Coupled":
         """Return the least squares along a spine from the information of each level.
 
@@ -107,8 +106,8 @@ class Coupled:
         return cls(support, blocks, known_total)
 
     def up(
-        self, part: Part, h: Mapping[int, Floats], below: Floats | None = None
-    ) -> dict[int, Floats]:
+        self, part: Part, h: Mapping[int, Float64], below: Float64 | None = None
+    ) -> dict[int, Float64]:
         """Return what each node's subtree says, z: for each level of a part (rows, coordinates).
 
         Args:
@@ -121,7 +120,7 @@ class Coupled:
         Raises:
             EstimateError: ``below`` is missing or of other rows.
         """
-        found, depth = dict[int, Floats](), self.support.spine.depth
+        found, depth = dict[int, Float64](), self.support.spine.depth
         for level in reversed(part.levels):
             nodes, own = self.support.nodes(part, level), h.get(level)
             if level == depth:
@@ -138,11 +137,13 @@ class Coupled:
             found[level] = self.squares.times_combined(level, nodes, own)
         return found
 
-    def told(self, part: Part, z: Mapping[int, Floats]) -> Floats:
+    def told(self, part: Part, z: Mapping[int, Float64]) -> Float64:
         """Return what a part says of its roots: Σ E z_child, (rows of the roots, coordinates)."""
         return self._sums(part, part.root, z[part.root + 1])
 
-    def down(self, part: Part, z: Mapping[int, Floats], above: Floats | None) -> dict[int, Floats]:
+    def down(
+        self, part: Part, z: Mapping[int, Float64], above: Float64 | None
+    ) -> dict[int, Float64]:
         """Return the estimates from everything, x: for each level of a part (rows, coordinates).
 
         Args:
@@ -161,7 +162,7 @@ class Coupled:
             found[level] = self.step(part, level, z[level], found[level - 1])
         return {level: found[level] for level in part.levels}
 
-    def step(self, part: Part, level: int, z: Floats, above: Floats) -> Floats:
+    def step(self, part: Part, level: int, z: Float64, above: Float64) -> Float64:
         """Return the estimates of one level of a part, x: float64 (rows, coordinates).
 
         Args:
@@ -177,7 +178,7 @@ class Coupled:
         moved = moved[self.support.parent[level][rows] - upper.start]
         return z + self.squares.times_combined(level, nodes, moved)
 
-    def final(self, level: int) -> tuple[Ints, Floats]:
+    def final(self, level: int) -> tuple[Int64, Float64]:
         """Return F, the covariance of every node's estimate from everything, at a level.
 
         Returns:
@@ -190,15 +191,15 @@ class Coupled:
         return self._finals[level]
 
     @cached_property
-    def _finals(self) -> dict[int, tuple[Ints, Floats]]:
+    def _finals(self) -> dict[int, tuple[Int64, Float64]]:
         """What `final` has found: every part of a spine asks for it."""
         return {}
 
-    def combined(self, level: int, nodes: range) -> tuple[Ints, Floats]:
+    def combined(self, level: int, nodes: range) -> tuple[Int64, Float64]:
         """Return C, the covariance of what the subtrees of some nodes say; as `final`, from 0."""
         return self._matrices(level, nodes, self.squares.combined[level])
 
-    def _matrices(self, level: int, nodes: range, values: Floats) -> tuple[Ints, Floats]:
+    def _matrices(self, level: int, nodes: range, values: Float64) -> tuple[Int64, Float64]:
         """Return the matrices of some nodes, diagonal ones where there is a number a row."""
         rows = self.support.start[level][nodes.start : nodes.stop + 1]
         sizes = np.diff(rows)
@@ -212,7 +213,7 @@ class Coupled:
         found[start[node] + place * (sizes[node] + 1)] = values[rows[0] : rows[-1]]
         return start, found
 
-    def variances(self, level: int, nodes: Ints, weights: Floats) -> Floats:
+    def variances(self, level: int, nodes: Int64, weights: Float64) -> Float64:
         """Return aᵀF a, the variances of sums over a node's groups: float64 (sums).
 
         Args:
@@ -225,7 +226,7 @@ class Coupled:
         _write_forms(nodes, layout, self.final(level), weights, found)
         return found
 
-    def _at_root(self, z: Floats, total: Floats | None) -> Floats:
+    def _at_root(self, z: Float64, total: Float64 | None) -> Float64:
         """Return the estimate of the root (rows, coordinates)."""
         if self.known_total is None or total is None:
             if (self.known_total is None) != (total is None):
@@ -235,7 +236,7 @@ class Coupled:
         moved = self.squares.times_combined(0, range(1), w[:, None])
         return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
 
-    def _sums(self, part: Part, level: int, z: Floats) -> Floats:
+    def _sums(self, part: Part, level: int, z: Float64) -> Float64:
         """Return Σ E z_child of each node of a level: (rows, coordinates)."""
         rows = self.support.rows(level, self.support.nodes(part, level))
         below = self.support.rows(level + 1, self.support.nodes(part, level + 1))
@@ -244,7 +245,7 @@ class Coupled:
         return found
 
 
-def _check_information(matrix: Floats, level: int, depth: int) -> None:
+def _check_information(matrix: Float64, level: int, depth: int) -> None:
     """Raise unless a matrix is positive semidefinite; of the deepest level, definite."""
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0.0):
         raise EstimateError(f"the information of spine level {level} must be a symmetric matrix")
@@ -255,13 +256,13 @@ def _check_information(matrix: Floats, level: int, depth: int) -> None:
         raise EstimateError("every group must be measured at the deepest level of the spine")
 
 
-def _is_diagonal(matrix: Floats) -> bool:
+def _is_diagonal(matrix: Float64) -> bool:
     """Return whether all entries beside the diagonal are 0."""
     return int(np.count_nonzero(matrix - np.diag(np.diag(matrix)))) == 0
 
 
 @kernel
-def _add_rows(parent: Ints, first: int, below: Floats, above: Floats) -> None:
+def _add_rows(parent: Int64, first: int, below: Float64, above: Float64) -> None:
     """Add each row of a table to its parent's, in order."""
     for row in range(len(parent)):
         at = parent[row] - first
@@ -271,11 +272,11 @@ def _add_rows(parent: Ints, first: int, below: Floats, above: Floats) -> None:
 
 @kernel
 def _write_forms(
-    nodes: Ints,
-    layout: tuple[Ints, Int32],
-    final: tuple[Ints, Floats],
-    weights: Floats,
-    found: Floats,
+    nodes: Int64,
+    layout: tuple[Int64, Int32],
+    final: tuple[Int64, Float64],
+    weights: Float64,
+    found: Float64,
 ) -> None:
     """Add up aᵀF a of every node."""
     (rows, group), (start, entries) = layout, final

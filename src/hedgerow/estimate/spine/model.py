@@ -8,16 +8,12 @@ what each part below is given.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from hedgerow.arrays import Int32, Int64
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Support
-
-Key: TypeAlias = tuple[int, ...]
-"""A cuboid: its spine level, then the levels of its attribute cuboid."""
 
 
 class Upward(Protocol):
@@ -29,17 +25,17 @@ class Upward(Protocol):
     """
 
     @property
-    def told(self) -> Floats:
+    def told(self) -> Float64:
         """All that the part says of its roots."""
 
 
 class Forms(Protocol):
     """The variances of sums of detail cells, at every node: quadratic forms of each node's own."""
 
-    def at(self, level: int, nodes: Ints, sums: Ints) -> Floats:
+    def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
         """Return the variance of each pair of a node and a sum: float64 (pairs), records²."""
 
-    def over(self, level: int, nodes: Ints) -> Floats:
+    def over(self, level: int, nodes: Int64) -> Float64:
         """Return the variance of each sum over some nodes together: float64 (sums), records².
 
         Args:
@@ -67,16 +63,18 @@ class Model(Protocol):
         """Which nodes have which groups."""
 
     @property
-    def measured(self) -> Mapping[Key, float]:
+    def measured(self) -> Mapping[Levels, float]:
         """The noise variance of each measured cuboid, records²."""
 
-    def cells(self, key: Key) -> Cells:
+    def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
 
     def told_size(self, part: Part) -> int:
         """Return the length of what a part says of its roots."""
 
-    def up(self, part: Part, noisy: Mapping[Key, Floats], below: Floats | None = None) -> Upward:
+    def up(
+        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
+    ) -> Upward:
         """Return what the noisy tables of a part say.
 
         Args:
@@ -87,8 +85,8 @@ class Model(Protocol):
         """
 
     def estimates(
-        self, part: Part, upward: Any, above: Floats | None, total: float | None = None
-    ) -> dict[int, Floats]:
+        self, part: Part, upward: Any, above: Float64 | None, total: float | None = None
+    ) -> dict[int, Float64]:
         """Return the best linear unbiased estimates of every level of a part.
 
         Args:

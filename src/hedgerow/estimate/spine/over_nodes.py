@@ -13,7 +13,7 @@ ancestors and the siblings of both, whatever else the spine has.
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.row_squares import RowSquares
@@ -21,7 +21,7 @@ from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
 
-def covariance_over(coupled: Coupled, level: int, nodes: Ints) -> Floats:
+def covariance_over(coupled: Coupled, level: int, nodes: Int64) -> Float64:
     """Return the covariance of the sum of estimates over some nodes: float64 (groups, groups).
 
     Args:
@@ -34,7 +34,7 @@ def covariance_over(coupled: Coupled, level: int, nodes: Ints) -> Floats:
     return _over_blocks(coupled.squares, level, nodes)
 
 
-def variances_over(squares: RowSquares, level: int, nodes: Ints) -> Floats:
+def variances_over(squares: RowSquares, level: int, nodes: Int64) -> Float64:
     """Return the variances of the same sum where groups do not meet: float64 (groups)."""
     support = squares.support
     row = _rows_of(support, level, nodes)
@@ -53,7 +53,7 @@ def variances_over(squares: RowSquares, level: int, nodes: Ints) -> Floats:
     return found
 
 
-def _over_blocks(squares: BlockSquares, level: int, nodes: Ints) -> Floats:
+def _over_blocks(squares: BlockSquares, level: int, nodes: Int64) -> Float64:
     """Return the covariance from matrices of the nodes."""
     support = squares.support
     groups, found = support.groups, np.zeros((support.groups, support.groups))
@@ -73,22 +73,22 @@ def _over_blocks(squares: BlockSquares, level: int, nodes: Ints) -> Floats:
     return found + maps.T @ squares.final[0].reshape(root, root) @ maps
 
 
-def _rows_of(support: Support, level: int, nodes: Ints) -> Ints:
+def _rows_of(support: Support, level: int, nodes: Int64) -> Int64:
     """Return the rows of some nodes, one behind the other: int64 (rows)."""
     first, many = support.start[level][nodes], np.diff(support.start[level])[nodes]
     begin = np.append(0, np.cumsum(many))
-    found: Ints = np.repeat(first - begin[:-1], many) + np.arange(begin[-1])
+    found: Int64 = np.repeat(first - begin[:-1], many) + np.arange(begin[-1])
     return found
 
 
 @kernel
 def _climb(
-    lower: tuple[Ints, Ints, Floats],
-    higher: tuple[Ints, Ints, Floats],
-    family: tuple[Ints, Ints],
-    chosen: tuple[Ints, Ints],
-    maps: tuple[Floats, Floats],
-    found: Floats,
+    lower: tuple[Int64, Int64, Float64],
+    higher: tuple[Int64, Int64, Float64],
+    family: tuple[Int64, Int64],
+    chosen: tuple[Int64, Int64],
+    maps: tuple[Float64, Float64],
+    found: Float64,
 ) -> None:
     """Write Bᵀ of the parents, and add the covariance of their families' residuals."""
     # Where rows and matrices of a level begin, and its matrices: C of children, V⁻¹ of parents.
@@ -124,7 +124,7 @@ def _climb(
 
 
 @kernel
-def _times(matrix: Floats, table: Floats) -> Floats:
+def _times(matrix: Float64, table: Float64) -> Float64:
     """Return a small square matrix times a table of its rows."""
     found = np.zeros(table.shape)
     for i in range(len(matrix)):
@@ -135,7 +135,7 @@ def _times(matrix: Floats, table: Floats) -> Floats:
 
 
 @kernel
-def _add_squares(matrix: Floats, table: Floats, found: Floats) -> None:
+def _add_squares(matrix: Float64, table: Float64, found: Float64) -> None:
     """Add tableᵀ matrix table."""
     told = _times(matrix, table)
     for i in range(len(matrix)):

@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats
 from hedgerow.estimate.spine.support import Support
 
 
@@ -34,12 +34,14 @@ class RowSquares:
     """
 
     support: Support
-    combined: tuple[Floats, ...]
-    family: tuple[Floats, ...]
+    combined: tuple[Float64, ...]
+    family: tuple[Float64, ...]
     is_exact: bool = False
 
     @classmethod
-    def of(cls, support: Support, own: Sequence[Floats], *, is_exact: bool = False) -> "RowSquares":
+    def of(
+        cls, support: Support, own: Sequence[Float64], *, is_exact: bool = False
+    ) -> "RowSquares":
         """Return the least squares of each row, from the information of measurements.
 
         Args:
@@ -55,7 +57,7 @@ class RowSquares:
             raise EstimateError("the information of a measurement must be a number from 0 on")
         if (own[-1][used] == 0).any():
             raise EstimateError("every group must be measured at the deepest level of the spine")
-        combined, family = [1 / own[-1][support.group[-1]]], list[Floats]()
+        combined, family = [1 / own[-1][support.group[-1]]], list[Float64]()
         for level in range(support.spine.depth - 1, -1, -1):
             rows, info = len(support.group[level]), own[level][support.group[level]]
             below = np.bincount(support.parent[level + 1], combined[0], minlength=rows)
@@ -64,7 +66,7 @@ class RowSquares:
         return cls(support, tuple(combined), tuple(family), is_exact)
 
     @cached_property
-    def final(self) -> tuple[Floats, ...]:
+    def final(self) -> tuple[Float64, ...]:
         """The variance of each row's estimate from everything: for each level float64 (rows)."""
         found = [self.combined[0] * (0.0 if self.is_exact else 1.0)]
         for level in range(1, self.support.spine.depth + 1):
@@ -73,10 +75,10 @@ class RowSquares:
             found.append(u * (1 - q) + q * q * found[-1][up])
         return tuple(found)
 
-    def times_combined(self, level: int, nodes: range, table: Floats) -> Floats:
+    def times_combined(self, level: int, nodes: range, table: Float64) -> Float64:
         """Return u times a table of the rows of some nodes: float64 (rows, coordinates)."""
         return self.combined[level][self.support.rows(level, nodes), None] * table
 
-    def over_family(self, level: int, nodes: range, table: Floats) -> Floats:
+    def over_family(self, level: int, nodes: range, table: Float64) -> Float64:
         """Return a table of the rows of some nodes over S: float64 (rows, coordinates)."""
         return table / self.family[level][self.support.rows(level, nodes), None]

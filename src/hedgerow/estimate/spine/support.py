@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, Ints
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.part import Part
 from hedgerow.kernels import kernel
 
@@ -25,7 +25,7 @@ UNBOUNDED = 1 << 53
 MOST_HELD = 1 << 28
 """Rows of a level, and numbers of one kind of matrices, at most: two gigabytes."""
 
-Bounds: TypeAlias = tuple[int, Ints, Ints, Ints, Ints]
+Bounds: TypeAlias = tuple[int, Int64, Int64, Int64, Int64]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
 
 
@@ -52,21 +52,21 @@ class Support:
 
     spine: AxisShape
     tree: AxisShape
-    widths: Ints
-    start: tuple[Ints, ...]
+    widths: Int64
+    start: tuple[Int64, ...]
     group: tuple[Int32, ...]
-    parent: tuple[Ints, ...]
-    low: tuple[Ints, ...]
-    high: tuple[Ints, ...]
-    cell: tuple[Ints, ...]
+    parent: tuple[Int64, ...]
+    low: tuple[Int64, ...]
+    high: tuple[Int64, ...]
+    cell: tuple[Int64, ...]
 
     @classmethod
     def of(
         cls,
         spine: AxisShape,
         tree: AxisShape,
-        widths: Ints,
-        has: tuple[Ints, Ints] | None,
+        widths: Int64,
+        has: tuple[Int64, Int64] | None,
         bounds: Iterable[Bounds] = (),
     ) -> "Support":
         """Return the support of a spine from what is known of its deepest level, and bounds.
@@ -111,7 +111,7 @@ class Support:
         return len(self.widths)
 
     @property
-    def offset(self) -> Ints:
+    def offset(self) -> Int64:
         """Where the cells of each group begin among those of all groups: int64 (groups + 1)."""
         return _starts(self.widths)
 
@@ -125,11 +125,11 @@ class Support:
         rows = self.rows(level, nodes)
         return int(self.cell[level][rows.stop] - self.cell[level][rows.start])
 
-    def cell_start(self, level: int) -> Ints:
+    def cell_start(self, level: int) -> Int64:
         """Return where the cells of each row begin in the whole level's detail layout."""
         return self.cell[level]
 
-    def relative_cells(self, level: int, rows: slice) -> Ints:
+    def relative_cells(self, level: int, rows: slice) -> Int64:
         """Return where the cells of each of a run of rows begin, from 0: int64 (rows + 1)."""
         cell = self.cell[level][rows.start : rows.stop + 1]
         return np.asarray(cell - cell[0])
@@ -180,7 +180,7 @@ class Support:
         return [Part(cut, range(n, n + 1), self.spine.depth) for n in nodes]
 
 
-def _deepest_keys(nodes: int, widths: Ints, has: tuple[Ints, Ints] | None) -> Ints:
+def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) -> Int64:
     """Return the pairs of nodes and groups, as node · groups + group, ascending."""
     groups = len(widths)
     if has is None:
@@ -203,7 +203,7 @@ def _deepest_keys(nodes: int, widths: Ints, has: tuple[Ints, Ints] | None) -> In
     return keys
 
 
-def _distinct(keys: Ints) -> tuple[Ints, Ints]:
+def _distinct(keys: Int64) -> tuple[Int64, Int64]:
     """Return the distinct keys, ascending, and which one each key is (np.unique is slower)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -213,21 +213,21 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     return ordered[is_first], which
 
 
-def _check_numbers(what: str, given: Ints, size: int) -> None:
+def _check_numbers(what: str, given: Int64, size: int) -> None:
     """Raise unless all numbers are below a size."""
     wrong = given[(given < 0) | (given >= size)]
     if len(wrong) > 0:
         raise EstimateError(f"there is no {what} {wrong[0]}; the numbers are 0 to {size - 1}")
 
 
-def _starts(counts: Ints) -> Ints:
+def _starts(counts: Int64) -> Int64:
     """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
 def _tightened(
-    keys: Sequence[Ints], parent: Sequence[Ints], groups: int, bounds: Iterable[Bounds]
-) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+    keys: Sequence[Int64], parent: Sequence[Int64], groups: int, bounds: Iterable[Bounds]
+) -> tuple[tuple[Int64, ...], tuple[Int64, ...]]:
     """Return the bounds of all rows, those of the rows below included.
 
     Raises:
@@ -265,14 +265,14 @@ def _contradiction(level: int, key: int, groups: int, low: int, high: int) -> Es
 
 
 @kernel
-def _sum_up(parent: Ints, below: Ints, above: Ints) -> None:
+def _sum_up(parent: Int64, below: Int64, above: Int64) -> None:
     """Add what is below to the rows above; sums stop at `UNBOUNDED`."""
     for row in range(len(parent)):
         above[parent[row]] = min(above[parent[row]] + below[row], UNBOUNDED)
 
 
 @kernel
-def _count_pairs(start: Ints, group: Int32, kinds: NDArray[np.bool_], times: Ints) -> int:
+def _count_pairs(start: Int64, group: Int32, kinds: NDArray[np.bool_], times: Int64) -> int:
     """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
     found = np.int64(0)
     for n in range(len(start) - 1):

@@ -26,13 +26,14 @@ from itertools import product
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import AxisShape, Cuboid, Floats, is_within
+from hedgerow.arrays import Float64, Levels
+from hedgerow.estimate.cube.shape import AxisShape, is_within
 from hedgerow.estimate.workload.chains import heaviest
 from hedgerow.estimate.workload.dual import combined_sums
 from hedgerow.estimate.workload.observed import Observed
 
 
-def bounds(observed: Observed, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+def bounds(observed: Observed, cuboid: Levels) -> tuple[Levels, Float64]:
     """Return bounds of the variances of a cuboid's cells, alike below the cells of a coarser one.
 
     Returns:
@@ -52,13 +53,13 @@ MOST_SPREAD = 1 << 9
 """Cuboids d over which u is spread, at most; beyond, those that are measured."""
 
 
-def least_mean(observed: Observed, cuboid: Cuboid) -> float:
+def least_mean(observed: Observed, cuboid: Levels) -> float:
     """Return what the mean variance of a cuboid's cells is at least, records²; 0 if that is all.
 
     It is 0 where a cell of the cuboid holds parts of several cells that are public.
     """
     axes = observed.shape.axes
-    spread_over: Iterable[Cuboid] = product(*(range(k + 1) for k in cuboid))
+    spread_over: Iterable[Levels] = product(*(range(k + 1) for k in cuboid))
     if np.prod([k + 1 for k in cuboid], dtype=object) > MOST_SPREAD:
         spread_over = {cuboid, *(c for c in observed.variances if is_within(c, cuboid))}
     public = observed.public
@@ -81,7 +82,7 @@ def least_mean(observed: Observed, cuboid: Cuboid) -> float:
     return float(best @ inside) ** 2 / below if below > 0 else 0.0
 
 
-def _spread_means(axis: AxisShape, level: int) -> tuple[Floats, Floats]:
+def _spread_means(axis: AxisShape, level: int) -> tuple[Float64, Float64]:
     """Return means over the nodes of a level of an axis, of a record spread below their ancestors.
 
     Returns:

@@ -24,15 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    Floats,
-    fineness,
-    is_within,
-    join,
-    meet,
-)
+from hedgerow.arrays import Float64, Levels
+from hedgerow.estimate.cube.shape import CubeShape, fineness, is_within, join, meet
 from hedgerow.estimate.cube.sums import cells_below, spread, summed
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Parts, sums_of
@@ -51,15 +44,15 @@ class Chain:
     """
 
     shape: CubeShape
-    cuboids: tuple[Cuboid, ...]
+    cuboids: tuple[Levels, ...]
     variances: tuple[float, ...]
-    combined: tuple[Floats, ...]
-    family: tuple[Floats, ...]
+    combined: tuple[Float64, ...]
+    family: tuple[Float64, ...]
 
     def __init__(
-        self, shape: CubeShape, cuboids: Sequence[Cuboid], variances: Sequence[float]
+        self, shape: CubeShape, cuboids: Sequence[Levels], variances: Sequence[float]
     ) -> None:
-        combined, family = list[Floats](), list[Floats]()
+        combined, family = list[Float64](), list[Float64]()
         for k in range(len(cuboids) - 2, -1, -1):
             if k == len(cuboids) - 2:
                 within = variances[-1] * cells_below(shape, cuboids[k], cuboids[-1])
@@ -74,16 +67,16 @@ class Chain:
             object.__setattr__(self, name, value)
 
     @property
-    def table(self) -> Cuboid:
+    def table(self) -> Levels:
         """The cuboid in which the chain ends."""
         return self.cuboids[-1]
 
     @property
-    def last(self) -> Cuboid | None:
+    def last(self) -> Levels | None:
         """The cuboid before the table, c_{p-1}, if there is one."""
         return self.cuboids[-2] if self.combined else None
 
-    def moved(self, sums: Floats, measured: Mapping[Cuboid, Floats]) -> Floats:
+    def moved(self, sums: Float64, measured: Mapping[Levels, Float64]) -> Float64:
         """Return g, by what least squares moves the cells of each family of the table.
 
         Args:
@@ -92,7 +85,7 @@ class Chain:
             measured: of the cuboids before the table the measurements or true counts, of the same
                 form; 0 where it has none.
         """
-        steps, gaps = len(self.combined), list[Floats]()
+        steps, gaps = len(self.combined), list[Float64]()
         for k in range(steps - 1, -1, -1):  # up: z - Σ z_child is u/v times x - Σ z_child
             own = measured.get(self.cuboids[k])
             weight = self.family[k] / (self.variances[k] + self.family[k])
@@ -106,7 +99,7 @@ class Chain:
             gaps[k] += share * self.combined[k][..., None]
         return gaps[-1] * (self.variances[-1] / self.family[-1])[..., None]
 
-    def covariance(self, parts: Parts) -> dict[Cuboid, Floats]:
+    def covariance(self, parts: Parts) -> dict[Levels, Float64]:
         """Return C Σ_d S_dᵀ w_d as tables of the same cuboids and of c_{p-1}.
 
         Args:
@@ -118,7 +111,7 @@ class Chain:
             found[self.last] = moved + found[self.last] if self.last in found else moved
         return found
 
-    def own_variances(self, cuboid: Cuboid) -> Floats:
+    def own_variances(self, cuboid: Levels) -> Float64:
         """Return the variance of a cuboid's cells from this chain alone: float64 (its cells).
 
         In O(cells of the common refinements of the cuboid with those before the table). Let f be
@@ -142,7 +135,7 @@ class Chain:
         own = own + spread(self.shape, self.combined[0], self.cuboids[0], at) * share * share
         return summed(self.shape, own, at, cuboid)
 
-    def variances_of(self, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+    def variances_of(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return variances from this chain alone that are alike below the cells of a cuboid.
 
         Returns:
@@ -171,7 +164,7 @@ def chains_of(observed: Observed) -> tuple[Chain, ...]:
     return tuple(found)
 
 
-def heaviest(observed: Observed, among: Iterable[Cuboid], table: Cuboid) -> Chain:
+def heaviest(observed: Observed, among: Iterable[Levels], table: Levels) -> Chain:
     """Return the chain of the most cells that ends in a table, from what is public within it on.
 
     Args:
@@ -180,7 +173,7 @@ def heaviest(observed: Observed, among: Iterable[Cuboid], table: Cuboid) -> Chai
         table: where it ends.
     """
     public = None if observed.public is None else meet(observed.public, table)
-    best = dict[Cuboid, tuple[int, list[Cuboid]]]()
+    best = dict[Levels, tuple[int, list[Levels]]]()
     for cuboid in sorted(among, key=fineness):
         if is_within(cuboid, table) and (public is None or is_within(public, cuboid)):
             before = [best[d] for d in best if is_within(d, cuboid)]

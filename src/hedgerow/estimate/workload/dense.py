@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.dual import Dual
 from hedgerow.estimate.workload.overlap import overlap, sums_of
@@ -37,8 +38,8 @@ class DenseDual:
     """
 
     dual: Dual
-    factor: Floats
-    halves: tuple[dict[Cuboid, Floats], ...]
+    factor: Float64
+    halves: tuple[dict[Levels, Float64], ...]
 
     def __init__(self, dual: Dual) -> None:
         object.__setattr__(self, "dual", dual)
@@ -57,12 +58,12 @@ class DenseDual:
                 cells[rows] = solve_triangular(factor, part, lower=True, check_finite=False).T
         object.__setattr__(self, "halves", tuple(covered))
 
-    def solve(self, gaps: Floats) -> Floats:
+    def solve(self, gaps: Float64) -> Float64:
         """Return λ of K λ = gaps: float64 (rows)."""
-        found: Floats = cho_solve((self.factor, True), gaps, check_finite=False)
+        found: Float64 = cho_solve((self.factor, True), gaps, check_finite=False)
         return found
 
-    def explained(self, number: int, cuboid: Cuboid) -> Floats:
+    def explained(self, number: int, cuboid: Levels) -> Float64:
         """Return what the rows take off the variance of each cell: float64 (its cells).
 
         Args:
@@ -89,14 +90,14 @@ class DenseDual:
             found += float((sums_of(chain.shape, chain.table, covered, d)[..., 0] * other).sum())
         return found
 
-    def _placed(self, weights: Product) -> tuple[int, Cuboid, Floats]:
+    def _placed(self, weights: Product) -> tuple[int, Levels, Float64]:
         """Return a chain whose table refines a sum's cells, their cuboid, and all weights."""
         cuboid, found = tuple(level for level, _ in weights), np.ones(())
         for _, nodes in weights:
             found = np.multiply.outer(found, nodes)
         return number_of(self.dual, cuboid), cuboid, found
 
-    def _half(self, number: int, cuboid: Cuboid, weights: Floats) -> Floats:
+    def _half(self, number: int, cuboid: Levels, weights: Float64) -> Float64:
         """Return Hᵀ S_cᵀ w: float64 (rows)."""
         chain, found = self.dual.chains[number], np.zeros(self.dual.size)
         for d, half in self.halves[number].items():
@@ -105,7 +106,7 @@ class DenseDual:
         return found
 
 
-def number_of(dual: Dual, cuboid: Cuboid) -> int:
+def number_of(dual: Dual, cuboid: Levels) -> int:
     """Return the number of the smallest table that refines a cuboid.
 
     Raises:
@@ -124,10 +125,10 @@ def kept_cells(dual: Dual) -> int:
     return sum(dual.chains[i].shape.cells(cuboid) for i, cuboid in every)
 
 
-def _columns(dual: Dual) -> tuple[Floats, list[dict[Cuboid, Floats]]]:
+def _columns(dual: Dual) -> tuple[Float64, list[dict[Levels, Float64]]]:
     """Return K, and C Bᵀ for each chain as tables of coarser cuboids, a column a row of B."""
     kernel = np.empty((dual.size, dual.size))
-    whole: list[dict[Cuboid, Floats]] = [{} for _ in dual.chains]
+    whole: list[dict[Levels, Float64]] = [{} for _ in dual.chains]
     for columns in _blocks(dual.size, kept_cells(dual)):
         units = np.zeros((dual.size, columns.stop - columns.start))
         units[np.arange(columns.start, columns.stop), np.arange(units.shape[1])] = 1

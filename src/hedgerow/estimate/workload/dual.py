@@ -32,17 +32,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import (
-    AxisShape,
-    CubeShape,
-    Cuboid,
-    Floats,
-    Ints,
-    fineness,
-    is_within,
-    maximal,
-    meet,
-)
+from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, fineness, is_within, maximal, meet
 from hedgerow.estimate.cube.sums import cells_below, summed
 from hedgerow.estimate.workload.chains import Chain
 from hedgerow.estimate.workload.observed import Observed
@@ -60,10 +51,10 @@ class Rows:
         kept: int64 (rows): which cells have a row, by their place in the cuboid's table.
     """
 
-    cuboid: Cuboid
+    cuboid: Levels
     variance: float
     signs: tuple[tuple[int, float], ...]
-    kept: Ints
+    kept: Int64
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -93,17 +84,17 @@ class Dual:
         return [slice(*ends[i : i + 2]) for i in range(len(self.rows))]
 
     @property
-    def variances(self) -> Floats:
+    def variances(self) -> Float64:
         """The diagonal of D: float64 (rows)."""
         return np.repeat([rows.variance for rows in self.rows], [len(r) for r in self.rows])
 
-    def covered(self, multipliers: Floats) -> list[dict[Cuboid, Floats]]:
+    def covered(self, multipliers: Float64) -> list[dict[Levels, Float64]]:
         """Return C Bᵀ λ, for each chain as tables of coarser cuboids (see `Chain.covariance`).
 
         Args:
             multipliers: λ, float64 (rows, vectors).
         """
-        found: list[dict[Cuboid, Floats]] = [{} for _ in self.chains]
+        found: list[dict[Levels, Float64]] = [{} for _ in self.chains]
         for rows, part in zip(self.rows, self.slices, strict=True):
             for number, sign in rows.signs:
                 weights = self._table(rows, sign * multipliers[part])
@@ -112,11 +103,11 @@ class Dual:
                 found[number][rows.cuboid] = weights
         return [chain.covariance(parts) for chain, parts in zip(self.chains, found, strict=True)]
 
-    def seen(self, parts: Sequence[Parts]) -> Floats:
+    def seen(self, parts: Sequence[Parts]) -> Float64:
         """Return B x of tables that are sums of coarser ones: float64 (rows, vectors)."""
         found = []
         for rows in self.rows:
-            total: Floats | float = 0.0
+            total: Float64 | float = 0.0
             for number, sign in rows.signs:
                 chain = self.chains[number]
                 sums = sums_of(chain.shape, chain.table, parts[number], rows.cuboid)
@@ -124,11 +115,11 @@ class Dual:
             found.append(total)
         return np.concatenate(found)
 
-    def times(self, multipliers: Floats) -> Floats:
+    def times(self, multipliers: Float64) -> Float64:
         """Return K λ: float64 (rows, vectors)."""
         return self.variances[:, None] * multipliers + self.seen(self.covered(multipliers))
 
-    def gaps(self, tables: Mapping[Cuboid, Floats], moved: Sequence[Parts]) -> Floats:
+    def gaps(self, tables: Mapping[Levels, Float64], moved: Sequence[Parts]) -> Float64:
         """Return d - B x: float64 (rows).
 
         Args:
@@ -148,7 +139,7 @@ class Dual:
             found.append(gap)
         return np.concatenate(found)
 
-    def diagonal(self) -> Floats:
+    def diagonal(self) -> Float64:
         """Return an approximation of K's diagonal, no less than it: float64 (rows)."""
         found = []
         for rows in self.rows:
@@ -160,7 +151,7 @@ class Dual:
             found.append(cells)
         return np.concatenate(found)
 
-    def _table(self, rows: Rows, multipliers: Floats) -> Floats:
+    def _table(self, rows: Rows, multipliers: Float64) -> Float64:
         """Return multipliers as a table of their cuboid, 0 where there is no row."""
         shape = self.chains[0].shape.shape(rows.cuboid)
         found = np.zeros((int(np.prod(shape)), multipliers.shape[1]))
@@ -188,7 +179,7 @@ def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
     return Dual(chains, tuple(rows))
 
 
-def combined_sums(shape: CubeShape, variances: Mapping[Cuboid, float], cuboid: Cuboid) -> Floats:
+def combined_sums(shape: CubeShape, variances: Mapping[Levels, float], cuboid: Levels) -> Float64:
     """Return the variance of the weighted mean of all sums of finer measurements to a cell.
 
     Args:
@@ -203,7 +194,7 @@ def combined_sums(shape: CubeShape, variances: Mapping[Cuboid, float], cuboid: C
     return np.divide(1.0, found, out=found)
 
 
-def _kept(shape: CubeShape, cuboid: Cuboid, known: Iterable[Cuboid]) -> Ints:
+def _kept(shape: CubeShape, cuboid: Levels, known: Iterable[Levels]) -> Int64:
     """Return the cells that say something beyond sums that are known: int64 (places)."""
     births = [_births(axis, level) for axis, level in zip(shape.axes, cuboid, strict=True)]
     kept = np.ones(shape.shape(cuboid), bool)
@@ -215,7 +206,7 @@ def _kept(shape: CubeShape, cuboid: Cuboid, known: Iterable[Cuboid]) -> Ints:
     return np.flatnonzero(kept)
 
 
-def _births(axis: AxisShape, level: int) -> Ints:
+def _births(axis: AxisShape, level: int) -> Int64:
     """Return the coarsest level of whose node each node is the first descendant: int64 (nodes)."""
     found = np.full(axis.sizes[level], level)
     for k in range(level, -1, -1):

@@ -24,8 +24,9 @@ from math import prod
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, Floats, is_within, is_within_any
+from hedgerow.estimate.cube.shape import is_within, is_within_any
 
 MOST_RESIDUALS = 4096
 """Combinations of levels that are looked at, at most."""
@@ -42,9 +43,9 @@ class EvenMeans:
     def __init__(
         self,
         sizes: Sequence[Sequence[int]],
-        cuboids: Sequence[Cuboid],
-        public: Cuboid | None = None,
-        wanted: Sequence[Cuboid] | None = None,
+        cuboids: Sequence[Levels],
+        public: Levels | None = None,
+        wanted: Sequence[Levels] | None = None,
     ) -> None:
         """Lay out the residuals.
 
@@ -80,7 +81,7 @@ class EvenMeans:
         repeated = leaves / _cells(sizes, self.wanted) ** 2
         self._weight = _within(residuals, self.wanted)[:, kept] * size[kept] * repeated[:, None]
 
-    def of(self, precisions: Floats) -> tuple[Floats, Floats]:
+    def of(self, precisions: Float64) -> tuple[Float64, Float64]:
         """Return the mean variances, and their derivatives by the precisions.
 
         Args:
@@ -94,13 +95,13 @@ class EvenMeans:
         return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
 
 
-def _within(residuals: Sequence[Cuboid], cuboids: Sequence[Cuboid]) -> Floats:
+def _within(residuals: Sequence[Levels], cuboids: Sequence[Levels]) -> Float64:
     """Return 1 where a residual is one of a cuboid, else 0: float64 (cuboids, residuals)."""
     found = [[is_within(b, c) for b in residuals] for c in cuboids]
     return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
 
 
-def _cells(sizes: Sequence[Sequence[int]], cuboids: Sequence[Cuboid]) -> Floats:
+def _cells(sizes: Sequence[Sequence[int]], cuboids: Sequence[Levels]) -> Float64:
     """Return the number of cells of each cuboid: float64 (cuboids)."""
     each = (zip(sizes, cuboid, strict=True) for cuboid in cuboids)
     return np.array([prod(float(own[k]) for own, k in cuboid) for cuboid in each])

@@ -19,21 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    Floats,
-    Ints,
-    is_within,
-    refined_axes,
-)
+from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
 
-AxisWeights: TypeAlias = Callable[[Cuboid, int], Floats]
+AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
-
-Codes: TypeAlias = tuple[NDArray[np.int32], ...]
-"""One int32 array an axis: the nodes of listed cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +38,8 @@ class Fold:
     """
 
     shape: CubeShape
-    cuboid: Cuboid
-    covers: tuple[Cuboid, ...]
+    cuboid: Levels
+    covers: tuple[Levels, ...]
 
     def __post_init__(self) -> None:
         refined = [axis for group in self.groups for axis in group]
@@ -77,7 +68,7 @@ class Fold:
         return self._nodes(self.batch)
 
     @cached_property
-    def starts(self) -> tuple[Ints, ...]:
+    def starts(self) -> tuple[Int64, ...]:
         """For each dimension int64 (parents + 1): where the children of each parent begin."""
         found = [np.append(0, np.cumsum(np.bincount(up))) for up in self._parents]
         inner = int(found[0][-1])
@@ -86,7 +77,7 @@ class Fold:
         return tuple(found)
 
     @cached_property
-    def parents(self) -> tuple[Ints, ...]:
+    def parents(self) -> tuple[Int64, ...]:
         """For each dimension int64 (nodes, row by row): the number of each node's parent."""
         first, *others = self._parents
         above = self._nodes(self.groups[0], self.covers[0])
@@ -112,7 +103,7 @@ class Fold:
         found = found.reshape([sizes[axis] for axis in self._axes])
         return np.ascontiguousarray(found.transpose(np.argsort(self._axes)))
 
-    def weights(self, of_axis: AxisWeights | None) -> list[Floats]:
+    def weights(self, of_axis: AxisWeights | None) -> list[Float64]:
         """Return for each dimension float64 (nodes), in the order of `fold`: a cell's variance.
 
         What a batch's nodes have in common is left out: within a block it is one number.
@@ -132,7 +123,7 @@ class Fold:
         return [*self.batch, *(axis for group in self.groups for axis in group)]
 
     @cached_property
-    def _parents(self) -> list[Ints]:
+    def _parents(self) -> list[Int64]:
         """For each group int64 (nodes): the number of each node's parent."""
         found = []
         for group, cover in zip(self.groups, self.covers, strict=True):
@@ -145,14 +136,14 @@ class Fold:
         return found
 
     @cached_property
-    def _orders(self) -> list[Ints | None]:
+    def _orders(self) -> list[Int64 | None]:
         """For each group the nodes by their parents; None where that is their own order."""
         return [
             None if (np.diff(up) >= 0).all() else np.argsort(up, kind="stable")
             for up in self._parents
         ]
 
-    def _nodes(self, axes: Sequence[int], cuboid: Cuboid | None = None) -> int:
+    def _nodes(self, axes: Sequence[int], cuboid: Levels | None = None) -> int:
         """Return the number of combinations of nodes of some axes."""
         levels = self.cuboid if cuboid is None else cuboid
         return prod(self.shape.axes[axis].sizes[levels[axis]] for axis in axes)
@@ -167,7 +158,7 @@ class Fold:
         return np.ascontiguousarray(found.reshape(self.batches * inner[0], *inner[1:]))
 
 
-def numbers(axes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Ints:
+def numbers(axes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Int64:
     """Return the number of each listed combination of nodes, row by row: int64 (cells).
 
     Args:

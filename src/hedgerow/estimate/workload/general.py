@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, Floats
 from hedgerow.estimate.cube.sums import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.bounds import bounds, least_mean
@@ -62,8 +62,8 @@ class GeneralSolver:
     observed: Observed
     dual: Dual
     is_exact: bool
-    _known: dict[Cuboid, tuple[Cuboid, Floats]] = field(default_factory=dict)
-    _figures: dict[Cuboid, tuple[float, float]] = field(default_factory=dict)
+    _known: dict[Levels, tuple[Levels, Float64]] = field(default_factory=dict)
+    _figures: dict[Levels, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, observed: Observed) -> "GeneralSolver":
@@ -136,8 +136,8 @@ class GeneralSolver:
             conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
     def estimates(
-        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
-    ) -> dict[Cuboid, Floats]:
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
+    ) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -168,20 +168,20 @@ class GeneralSolver:
                     found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
         return found
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         return self._figures_of(cuboid)[0]
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
         return self._figures_of(cuboid)[1]
 
-    def of_cells(self, cuboid: Cuboid) -> Floats:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         coarse, found = self._variances(cuboid)
         return np.array(spread(self.observed.shape, found, coarse, cuboid))
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -190,7 +190,7 @@ class GeneralSolver:
         """
         coarse, found = self._variances(cuboid)
         each = zip(self.observed.shape.axes, cuboid, coarse, codes, strict=True)
-        listed: Floats = found[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
+        listed: Float64 = found[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
         return listed
 
     def covariance(self, first: Product, second: Product) -> float:
@@ -203,7 +203,7 @@ class GeneralSolver:
             raise EstimateError("covariances of so large a workload are unknown")
         return self.dense.covariance(first, second)
 
-    def _check(self, tables: Mapping[Cuboid, Floats]) -> None:
+    def _check(self, tables: Mapping[Levels, Float64]) -> None:
         """Raise unless every table is there, of its shape."""
         needed = {*self.observed.variances}
         if self.observed.public is not None:
@@ -211,14 +211,14 @@ class GeneralSolver:
         for cuboid in sorted(needed):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
-    def _moved(self, tables: Mapping[Cuboid, Floats]) -> list[dict[Cuboid, Floats]]:
+    def _moved(self, tables: Mapping[Levels, Float64]) -> list[dict[Levels, Float64]]:
         """Return how the estimates of each table differ from its noisy counts.
 
         Returns:
             For each chain tables of coarser cuboids: float64 (cells along each axis, 1).
         """
         shape, public = self.observed.shape, self.observed.public
-        moved: list[dict[Cuboid, Floats]] = [{} for _ in self.dual.chains]
+        moved: list[dict[Levels, Float64]] = [{} for _ in self.dual.chains]
         for chain, found in zip(self.dual.chains, moved, strict=True):
             if chain.last is None:
                 continue
@@ -240,7 +240,7 @@ class GeneralSolver:
                 found[cuboid] = found[cuboid] + table if cuboid in found else table
         return moved
 
-    def _figures_of(self, cuboid: Cuboid) -> tuple[float, float]:
+    def _figures_of(self, cuboid: Levels) -> tuple[float, float]:
         """Return the mean and the largest variance."""
         if cuboid not in self._figures:
             coarse, found = self._variances(cuboid)
@@ -249,7 +249,7 @@ class GeneralSolver:
             self._figures[cuboid] = mean, float(found.max())
         return self._figures[cuboid]
 
-    def _variances(self, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+    def _variances(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return variances that are alike below the cells of a coarser cuboid, and which it is."""
         if cuboid not in self._known:
             found = self._computed(cuboid)
@@ -258,7 +258,7 @@ class GeneralSolver:
             self._known[cuboid] = found
         return self._known[cuboid]
 
-    def _computed(self, cuboid: Cuboid) -> tuple[Cuboid, Floats]:
+    def _computed(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return the same, not looked up."""
         number, shape = number_of(self.dual, cuboid), self.observed.shape
         chain = self.dual.chains[number]

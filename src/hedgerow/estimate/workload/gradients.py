@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats
 from hedgerow.estimate.workload.dual import Dual
 
 RESIDUAL = 1e-9
@@ -13,7 +13,7 @@ MOST_STEPS = 1_000
 """Steps after which gradients are given up."""
 
 
-def conjugate_gradients(dual: Dual, gaps: Floats, most: int) -> Floats:
+def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
     """Return λ of K λ = gaps.
 
     Each step goes over the cells of all cuboids but the tables. Both sides are divided by the

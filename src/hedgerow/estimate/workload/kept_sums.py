@@ -15,16 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Cuboid, is_within, is_within_any, maximal, meet
+from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal, meet
 
 MOST_STEPS = 4096
 """Choices that are revised at most."""
 
-Asked = dict[Cuboid, set[Cuboid]]
+Asked = dict[Levels, set[Levels]]
 """Of cuboids, what each must descend to."""
 
-Covers = tuple[Cuboid, ...]
+Covers = tuple[Levels, ...]
 
 
 class KeptSumsError(EstimateError):
@@ -35,7 +36,7 @@ class KeptSumsError(EstimateError):
         sums: the cuboids whose settled counts its own would have to sum to.
     """
 
-    def __init__(self, cuboid: Cuboid, sums: Sequence[Cuboid]) -> None:
+    def __init__(self, cuboid: Levels, sums: Sequence[Levels]) -> None:
         """Say which cuboids it is about."""
         super().__init__(
             f"cuboid {cuboid} cannot keep the sums of {', '.join(map(str, sums))} all exactly: "
@@ -46,11 +47,11 @@ class KeptSumsError(EstimateError):
 
 
 def kept_covers(
-    elements: Sequence[Cuboid],
-    covers: Mapping[Cuboid, Covers],
+    elements: Sequence[Levels],
+    covers: Mapping[Levels, Covers],
     asked: Asked,
-    given: frozenset[Cuboid],
-) -> dict[Cuboid, Covers]:
+    given: frozenset[Levels],
+) -> dict[Levels, Covers]:
     """Return the covers that are kept by each element that a table descends to.
 
     Args:
@@ -80,15 +81,15 @@ class _Search:
         stuck: of the first element that could keep nothing, why.
     """
 
-    order: Sequence[Cuboid]
-    covers: Mapping[Cuboid, Covers]
-    given: frozenset[Cuboid]
+    order: Sequence[Levels]
+    covers: Mapping[Levels, Covers]
+    given: frozenset[Levels]
     stuck: list[KeptSumsError] = field(default_factory=list)
 
-    def run(self, asked: Asked) -> dict[Cuboid, Covers] | None:
+    def run(self, asked: Asked) -> dict[Levels, Covers] | None:
         """Return what each element keeps that is asked for something; None if none is found."""
         path: list[tuple[int, Iterator[tuple[Covers, Asked]]]] = []
-        found: dict[Cuboid, Covers] = {}
+        found: dict[Levels, Covers] = {}
         begin = 0
         for _ in range(len(self.order) + MOST_STEPS):
             left = range(begin, len(self.order))
@@ -104,7 +105,7 @@ class _Search:
             found[self.order[begin - 1]], asked = step
         return None
 
-    def _branches(self, element: Cuboid, asked: Asked) -> Iterator[tuple[Covers, Asked]]:
+    def _branches(self, element: Levels, asked: Asked) -> Iterator[tuple[Covers, Asked]]:
         """Yield what an element may keep, and all that is asked then of it and others."""
         known, sums, yielded = element in self.given, asked[element], False
         stuck, every = (element, sums), self.covers[element]
@@ -121,7 +122,7 @@ class _Search:
         if not (yielded or self.stuck):
             self.stuck.append(KeptSumsError(stuck[0], maximal(stuck[1] - {stuck[0]})))
 
-    def _has_choice(self, element: Cuboid, sums: set[Cuboid]) -> bool:
+    def _has_choice(self, element: Levels, sums: set[Levels]) -> bool:
         """Return whether an element can hold all sums that are asked of it."""
         every = self.covers[element]
         return element in self.given or any(
@@ -135,11 +136,11 @@ def _choices(covers: Covers) -> Iterator[Covers]:
     yield from combinations(covers, min(1, len(covers)))
 
 
-def _can_keep(covers: Covers, sums: Iterable[Cuboid]) -> bool:
+def _can_keep(covers: Covers, sums: Iterable[Levels]) -> bool:
     return all(is_within_any(each, covers) for each in sums)
 
 
-def _asked_of(covers: Covers, sums: Iterable[Cuboid]) -> Asked:
+def _asked_of(covers: Covers, sums: Iterable[Levels]) -> Asked:
     """Return what is asked of covers, and of what two of them have in common, to keep some sums."""
     found: Asked = {cover: set() for cover in covers}
     if len(covers) == 2:
@@ -154,7 +155,7 @@ def _asked_of(covers: Covers, sums: Iterable[Cuboid]) -> Asked:
     return found
 
 
-def agreeing_covers(covers: Covers, exact: Mapping[Cuboid, Covers]) -> Covers:
+def agreeing_covers(covers: Covers, exact: Mapping[Levels, Covers]) -> Covers:
     """Return the first covers that agree on what they have in common."""
     for some in _choices(covers):
         if len(some) < 2 or all(meet(*some) in descend(cover, exact) for cover in some):
@@ -162,7 +163,7 @@ def agreeing_covers(covers: Covers, exact: Mapping[Cuboid, Covers]) -> Covers:
     return ()
 
 
-def descend(cuboid: Cuboid, exact: Mapping[Cuboid, Covers]) -> frozenset[Cuboid]:
+def descend(cuboid: Levels, exact: Mapping[Levels, Covers]) -> frozenset[Levels]:
     """Return a cuboid and all whose settled counts its own sum to, by the covers that are kept."""
     found, left = {cuboid}, [cuboid]
     while left:

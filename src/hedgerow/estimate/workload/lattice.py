@@ -25,16 +25,9 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import (
-    Cuboid,
-    fineness,
-    is_within,
-    is_within_any,
-    join,
-    maximal,
-    meet,
-)
+from hedgerow.estimate.cube.shape import fineness, is_within, is_within_any, join, maximal, meet
 from hedgerow.estimate.workload.kept_sums import agreeing_covers, kept_covers
 
 MOST_CUBOIDS = 512
@@ -47,7 +40,7 @@ MOST_ELEMENTS = 1 << 13
 """Elements that a lattice may have; a whole cube has as many as cuboids."""
 
 
-def closure(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
+def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
     """Return the smallest set with these cuboids and the total that has all common coarsenings.
 
     The common coarsening of two cuboids is their componentwise minimum.
@@ -60,7 +53,7 @@ def closure(cuboids: Iterable[Cuboid]) -> tuple[Cuboid, ...]:
             `MOST_CUBOIDS`.
     """
     named = _checked(cuboids)
-    found: set[Cuboid] = {(0,) * len(named[0])}
+    found: set[Levels] = {(0,) * len(named[0])}
     for cuboid in named:
         found |= {cuboid} | {meet(cuboid, other) for other in found}
         if len(found) > MOST_CUBOIDS:
@@ -84,19 +77,19 @@ class Lattice:
         kept: the elements whose settled counts are the tables' sums.
     """
 
-    tables: tuple[Cuboid, ...]
-    elements: tuple[Cuboid, ...]
-    covers: Mapping[Cuboid, tuple[Cuboid, ...]]
-    exact: Mapping[Cuboid, tuple[Cuboid, ...]]
-    kept: frozenset[Cuboid]
+    tables: tuple[Levels, ...]
+    elements: tuple[Levels, ...]
+    covers: Mapping[Levels, tuple[Levels, ...]]
+    exact: Mapping[Levels, tuple[Levels, ...]]
+    kept: frozenset[Levels]
 
     @classmethod
     def of(
         cls,
-        cuboids: Iterable[Cuboid],
-        tables: Iterable[Cuboid],
+        cuboids: Iterable[Levels],
+        tables: Iterable[Levels],
         *,
-        public: Cuboid | None = None,
+        public: Levels | None = None,
     ) -> "Lattice":
         """Return the lattice of a workload.
 
@@ -127,7 +120,7 @@ class Lattice:
         return cls(tops, elements, covers, exact, kept)
 
 
-def _checked(cuboids: Iterable[Cuboid]) -> list[Cuboid]:
+def _checked(cuboids: Iterable[Levels]) -> list[Levels]:
     """Return the cuboids once each and sorted; raise unless they are some, of the same axes."""
     found = sorted(set(cuboids))
     if not found or len({len(cuboid) for cuboid in found}) > 1:
@@ -142,7 +135,7 @@ def _too_many() -> EstimateError:
     )
 
 
-def _needed(inside: set[Cuboid], tops: Sequence[Cuboid]) -> dict[Cuboid, tuple[Cuboid, ...]]:
+def _needed(inside: set[Levels], tops: Sequence[Levels]) -> dict[Levels, tuple[Levels, ...]]:
     """Return the elements with their lower covers.
 
     Args:
@@ -150,7 +143,7 @@ def _needed(inside: set[Cuboid], tops: Sequence[Cuboid]) -> dict[Cuboid, tuple[C
         tops: the tables.
     """
     steps = {table: _steps([c for c in inside if is_within(c, table)]) for table in tops}
-    total, table_of = (0,) * len(tops[0]), dict[Cuboid, Cuboid]()
+    total, table_of = (0,) * len(tops[0]), dict[Levels, Levels]()
     for table in tops:
         table_of |= dict.fromkeys(_joins(steps[table], total), table)
         if len(table_of) > MOST_ELEMENTS:
@@ -170,7 +163,7 @@ def _needed(inside: set[Cuboid], tops: Sequence[Cuboid]) -> dict[Cuboid, tuple[C
     return {element: _covers(element, steps[table]) for element, table in table_of.items()}
 
 
-def _with_minima(elements: set[Cuboid], more: Iterable[Cuboid]) -> set[Cuboid]:
+def _with_minima(elements: set[Levels], more: Iterable[Levels]) -> set[Levels]:
     """Return the closure under minima of a closed set and more cuboids."""
     found = set(elements)
     for cuboid in more:
@@ -178,7 +171,7 @@ def _with_minima(elements: set[Cuboid], more: Iterable[Cuboid]) -> set[Cuboid]:
     return found
 
 
-def _steps(inside: Sequence[Cuboid]) -> list[Cuboid]:
+def _steps(inside: Sequence[Levels]) -> list[Levels]:
     """Return for each level that cuboids have, the least of their lattice that has it or a finer.
 
     Every element is a maximum of such ones, and all maxima of them are elements.
@@ -190,7 +183,7 @@ def _steps(inside: Sequence[Cuboid]) -> list[Cuboid]:
     return sorted(found)
 
 
-def _joins(steps: Sequence[Cuboid], total: Cuboid) -> set[Cuboid]:
+def _joins(steps: Sequence[Levels], total: Levels) -> set[Levels]:
     """Return all maxima of some cuboids, the total of none."""
     found = {total}
     for step in steps:
@@ -200,7 +193,7 @@ def _joins(steps: Sequence[Cuboid], total: Cuboid) -> set[Cuboid]:
     return found
 
 
-def _covers(cuboid: Cuboid, steps: Sequence[Cuboid]) -> tuple[Cuboid, ...]:
+def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
     """Return the lower covers of an element.
 
     What is coarser along an axis has one finest element, the maximum of all such ones; every cover

@@ -8,15 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    Floats,
-    is_within,
-    is_within_any,
-    maximal,
-)
+from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.cube.variances import Product
 
 
@@ -31,8 +25,8 @@ class Observed:
     """
 
     shape: CubeShape
-    variances: Mapping[Cuboid, float]
-    public: Cuboid | None = None
+    variances: Mapping[Levels, float]
+    public: Levels | None = None
 
     def __post_init__(self) -> None:
         if not self.variances:
@@ -44,15 +38,15 @@ class Observed:
                 raise EstimateError(f"cuboid {cuboid} is public, so it is not measured")
 
     @cached_property
-    def tables(self) -> tuple[Cuboid, ...]:
+    def tables(self) -> tuple[Levels, ...]:
         """The measured cuboids that no other one refines, sorted."""
         return maximal(self.variances)
 
-    def is_public(self, cuboid: Cuboid) -> bool:
+    def is_public(self, cuboid: Levels) -> bool:
         """Return whether the true counts of a cuboid are known."""
         return is_within(cuboid, self.public)
 
-    def is_answerable(self, cuboid: Cuboid) -> bool:
+    def is_answerable(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is a sum of some table's cells."""
         return is_within_any(cuboid, self.tables)
 
@@ -82,8 +76,8 @@ class Solver(Protocol):
         """
 
     def estimates(
-        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
-    ) -> dict[Cuboid, Floats]:
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
+    ) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -92,16 +86,16 @@ class Solver(Protocol):
             wanted: of which cuboids.
         """
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
 
-    def of_cells(self, cuboid: Cuboid) -> Floats:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -117,12 +111,12 @@ class Solver(Protocol):
         """
 
 
-def are_two_chains(cuboids: Iterable[Cuboid]) -> bool:
+def are_two_chains(cuboids: Iterable[Levels]) -> bool:
     """Return whether cuboids fall into two chains (or one), each of nested cuboids.
 
     They do if and only if those that do not nest can be told apart by two colours.
     """
-    colour: dict[Cuboid, bool] = {}
+    colour: dict[Levels, bool] = {}
     every = set(cuboids)
     for first in every:
         waiting = [] if first in colour else [first]

@@ -11,16 +11,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, join, meet
+from hedgerow.arrays import Float64, Levels
+from hedgerow.estimate.cube.shape import CubeShape, join, meet
 from hedgerow.estimate.cube.sums import nodes_below, spread, strips, summed
 
-Parts = Mapping[Cuboid, Floats]
+Parts = Mapping[Levels, Float64]
 """A vector over a table's cells as Σ_d S_dᵀ w_d: for each d float64 (cells along each axis, …)."""
 
 
 def overlap(
-    shape: CubeShape, table: Cuboid, weights: Floats, origin: Cuboid, wanted: Cuboid
-) -> Floats:
+    shape: CubeShape, table: Levels, weights: Float64, origin: Levels, wanted: Levels
+) -> Float64:
     """Return S_c S_dᵀ w: float64 (cells of ``wanted`` along each axis, …).
 
     Args:
@@ -42,7 +43,7 @@ def overlap(
     return found
 
 
-def sums_of(shape: CubeShape, table: Cuboid, parts: Parts, wanted: Cuboid) -> Floats:
+def sums_of(shape: CubeShape, table: Levels, parts: Parts, wanted: Levels) -> Float64:
     """Return S_c Σ_d S_dᵀ w_d: float64 (cells of ``wanted`` along each axis, …)."""
     first, *others = (overlap(shape, table, w, d, wanted) for d, w in parts.items())
     found = np.array(first) if others else first
@@ -51,7 +52,7 @@ def sums_of(shape: CubeShape, table: Cuboid, parts: Parts, wanted: Cuboid) -> Fl
     return found
 
 
-def add_spread(shape: CubeShape, target: Floats, parts: Parts, table: Cuboid) -> None:
+def add_spread(shape: CubeShape, target: Float64, parts: Parts, table: Levels) -> None:
     """Add Σ_d S_dᵀ w_d to a table, in place, strip by strip.
 
     Args:
@@ -70,6 +71,6 @@ def add_spread(shape: CubeShape, target: Floats, parts: Parts, table: Cuboid) ->
             target[rows] += strip
 
 
-def _along(counts: Floats, axis: int, dimensions: int) -> Floats:
+def _along(counts: Float64, axis: int, dimensions: int) -> Float64:
     """Return counts along one axis, to be multiplied with an array of so many dimensions."""
     return counts.reshape([-1 if a == axis else 1 for a in range(dimensions)])

@@ -11,9 +11,10 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares
-from hedgerow.estimate.cube.shape import Cuboid, Floats, at_level, is_within
+from hedgerow.estimate.cube.shape import at_level, is_within
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import AGREED, CubeVariances, Product
 from hedgerow.estimate.workload.observed import Observed
@@ -50,11 +51,11 @@ class ProductSolver:
         """Do nothing: a closed form can always be had."""
 
     def estimates(
-        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
-    ) -> dict[Cuboid, Floats]:
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
+    ) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids."""
         shape, public = self.observed.shape, self.observed.public
-        every: dict[Cuboid, Floats] = {}
+        every: dict[Levels, Float64] = {}
         for cuboid in shape.cuboids():
             if public is not None and is_within(cuboid, public):
                 every[cuboid] = summed(shape, tables[public], public, cuboid).copy()
@@ -65,19 +66,19 @@ class ProductSolver:
         least_squares(self._squares, every, public)
         return {cuboid: every[cuboid] for cuboid in wanted}
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         return self._variances.mean(cuboid)
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
         return self._variances.largest(cuboid)
 
-    def of_cells(self, cuboid: Cuboid) -> Floats:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         return self._variances.of_cells(cuboid)
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells)."""
         return self._variances.at(cuboid, codes)
 
@@ -86,7 +87,7 @@ class ProductSolver:
         return self._variances.covariance(first, second)
 
 
-def axis_variances(observed: Observed) -> list[Floats] | None:
+def axis_variances(observed: Observed) -> list[Float64] | None:
     """Return the factors of the variances: for each axis float64 (levels); None if there are none.
 
     The finest cuboid must be measured, with every combination of the levels at which it is coarser

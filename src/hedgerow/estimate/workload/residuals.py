@@ -18,8 +18,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.passes import lines
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats
+from hedgerow.estimate.cube.shape import CubeShape
 
 Axes: TypeAlias = tuple[int, ...]
 """Numbers of attributes, ascending: those of a residual, or at detail in a cuboid."""
@@ -37,18 +38,18 @@ class Beside:
 
     shape: CubeShape
     spine: int
-    detail: Cuboid
+    detail: Levels
 
     @property
     def axes(self) -> Axes:
         """Every axis but the spine."""
         return tuple(axis for axis in range(len(self.detail)) if axis != self.spine)
 
-    def of(self, cuboid: Cuboid) -> Axes:
+    def of(self, cuboid: Levels) -> Axes:
         """Return the attributes B that a cuboid does not sum up."""
         return tuple(axis for axis in self.axes if cuboid[axis])
 
-    def at_detail(self, cuboid: Cuboid) -> Cuboid:
+    def at_detail(self, cuboid: Levels) -> Levels:
         """Return a cuboid with its attributes at their detail."""
         beside = self.of(cuboid)
         return tuple(self.detail[a] if a in beside else k for a, k in enumerate(cuboid))
@@ -57,7 +58,7 @@ class Beside:
         """Return n, the number of an attribute's nodes at its detail."""
         return self.shape.axes[axis].sizes[self.detail[axis]]
 
-    def spread(self, cuboid: Cuboid, residual: Axes) -> int:
+    def spread(self, cuboid: Levels, residual: Axes) -> int:
         """Return Π n over B∖R: the cells of a cuboid over which one of a residual is spread."""
         return prod(self.size(axis) for axis in self.of(cuboid) if axis not in residual)
 
@@ -65,7 +66,7 @@ class Beside:
         """Return the shape of a residual's coordinates, one dimension an attribute."""
         return tuple(self.size(axis) - 1 if axis in residual else 1 for axis in self.axes)
 
-    def turn(self, table: Floats, cuboid: Cuboid) -> Floats:
+    def turn(self, table: Float64, cuboid: Levels) -> Float64:
         """Reflect a table along each attribute at its detail, in place; return it. Twice undoes it.
 
         Args:
@@ -80,12 +81,12 @@ class Beside:
             each[:, 0] = constant
         return table
 
-    def part(self, turned: Floats, residual: Axes) -> Floats:
+    def part(self, turned: Float64, residual: Axes) -> Float64:
         """Return a residual's slice of a turned table: (nodes of the spine, *coordinates)."""
         kept = [slice(1, None) if axis in residual else slice(0, 1) for axis in self.axes]
         return np.moveaxis(turned, self.spine, 0)[(slice(None), *kept)]
 
-    def factors(self, cuboid: Cuboid, axis: int) -> Floats:
+    def factors(self, cuboid: Levels, axis: int) -> Float64:
         """Return an attribute's factors of a cell's variance: float64 (2, nodes).
 
         With c the cells at detail of a node, c²/n² for residuals without the attribute, and
@@ -97,8 +98,8 @@ class Beside:
         return np.stack([part**2, size * part * (1 - part)])
 
     def product_factors(
-        self, axis: int, first: tuple[int, Floats], second: tuple[int, Floats]
-    ) -> Floats:
+        self, axis: int, first: tuple[int, Float64], second: tuple[int, Float64]
+    ) -> Float64:
         """Return an attribute's factors of the covariance of two sums: float64 (2, 1).
 
         Args:

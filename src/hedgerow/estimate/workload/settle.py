@@ -20,9 +20,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.blocks import Counts, settle_cuboid
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid, Floats, is_within
+from hedgerow.estimate.cube.blocks import settle_cuboid
+from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.targets import settle_with_targets
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -34,10 +35,10 @@ from hedgerow.estimate.workload.lattice import Lattice
 def settle(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Cuboid, Floats],
-    exact: Mapping[Cuboid, Counts] | None = None,
+    estimates: Mapping[Levels, Float64],
+    exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Cuboid, Counts]:
+) -> dict[Levels, Int64]:
     """Return whole counts, none negative, each element the sum of every table that refines it.
 
     Args:
@@ -67,12 +68,12 @@ def settle(
 def settle_in_order(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Cuboid, Floats],
-    exact: Mapping[Cuboid, Counts] | None = None,
+    estimates: Mapping[Levels, Float64],
+    exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Cuboid, Counts]:
+) -> dict[Levels, Int64]:
     """Return the counts as they are settled, targets before they are summed up: see `settle`."""
-    found: dict[Cuboid, Counts] = {}
+    found: dict[Levels, Int64] = {}
     for element in lattice.elements:
         known = next((c for c in exact or () if is_within(element, c)), None)
         if known is None:
@@ -90,11 +91,11 @@ def settle_in_order(
 def _settled(
     shape: CubeShape,
     lattice: Lattice,
-    cuboid: Cuboid,
-    table: Floats,
-    coarse: Mapping[Cuboid, Counts],
+    cuboid: Levels,
+    table: Float64,
+    coarse: Mapping[Levels, Int64],
     of_axis: AxisWeights | None,
-) -> Counts:
+) -> Int64:
     """Return the counts of an element, by how many covers it has."""
     kept, every = lattice.exact[cuboid], lattice.covers[cuboid]
     if not every:

@@ -15,25 +15,17 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import (
-    CubeShape,
-    Cuboid,
-    Floats,
-    Ints,
-    is_within,
-    join,
-    refined_axes,
-)
+from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.workload.fold import Codes, Fold, numbers
+from hedgerow.estimate.workload.fold import Fold, numbers
 
 MOST_NODES = 1 << 31
 """Folded rows, and columns, that blocks may have; they are int32."""
 
-Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Counts]
+Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
 
 
@@ -44,17 +36,17 @@ class Survivors(Protocol):
     def cells(self) -> int:
         """How many they are."""
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
         """Return where listed cells of the cuboid stand, -1 for those that are not measured.
 
         Args:
             codes: for each axis int (cells): the cell's node.
         """
 
-    def nodes(self, cells: Ints) -> Codes:
+    def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
 
-    def settle(self, noisy: Floats) -> Counts:
+    def settle(self, noisy: Float64) -> Int64:
         """Return whole counts with the settled sums: int64 (cells), records.
 
         Args:
@@ -64,9 +56,9 @@ class Survivors(Protocol):
 
 def survivors_below(
     shape: CubeShape,
-    cuboid: Cuboid,
-    covers: Sequence[Cuboid],
-    counts: Mapping[Cuboid, Counts | Listed],
+    cuboid: Levels,
+    covers: Sequence[Levels],
+    counts: Mapping[Levels, Int64 | Listed],
 ) -> Survivors:
     """Return the cells of a cuboid that lie below positive counts of all its covers.
 
@@ -87,7 +79,7 @@ def survivors_below(
     return SparseFold.below(fold, counts)
 
 
-def check_covers(cuboid: Cuboid, covers: Sequence[Cuboid]) -> None:
+def check_covers(cuboid: Levels, covers: Sequence[Levels]) -> None:
     """Raise unless cells of a cuboid can be measured below positive counts of its covers.
 
     Raises:
@@ -131,7 +123,7 @@ class SparseFold:
     blocks: SparseBlocks
 
     @classmethod
-    def below(cls, fold: Fold, counts: Mapping[Cuboid, Counts | Listed]) -> "SparseFold":
+    def below(cls, fold: Fold, counts: Mapping[Levels, Int64 | Listed]) -> "SparseFold":
         """Return the blocks below the settled counts of the fold's two covers."""
         batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
         row_axes, cuboid = (*batch, *one), fold.cuboid
@@ -153,7 +145,7 @@ class SparseFold:
         """How many cells are measured."""
         return self.blocks.cells
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         fold = self.fold
         row_axes, (rows, columns) = (*fold.batch, *fold.groups[0]), fold.parents
@@ -161,7 +153,7 @@ class SparseFold:
         column = _numbered(fold.shape, fold.cuboid, fold.groups[1], codes)
         return self.blocks.places(row, column, (rows, columns))
 
-    def nodes(self, cells: Ints) -> Codes:
+    def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
         fold, found = self.fold, dict[int, NDArray[np.int32]]()
         sizes = fold.shape.shape(fold.cuboid)
@@ -171,7 +163,7 @@ class SparseFold:
             found |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
         return tuple(found[axis] for axis in range(len(sizes)))
 
-    def settle(self, noisy: Floats) -> Counts:
+    def settle(self, noisy: Float64) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records."""
         rows, columns = self.fold.parents
         return self.blocks.settle(noisy, (np.ones(len(rows)), np.ones(len(columns))))
@@ -194,16 +186,16 @@ class SparseFamilies:
     """
 
     shape: CubeShape
-    cuboid: Cuboid
-    cover: Cuboid
+    cuboid: Levels
+    cover: Levels
     parents: Codes
-    numbers: Ints
-    totals: Counts
-    start: Ints
+    numbers: Int64
+    totals: Int64
+    start: Int64
 
     @classmethod
     def below(
-        cls, shape: CubeShape, cuboid: Cuboid, cover: Cuboid, counts: Counts | Listed
+        cls, shape: CubeShape, cuboid: Levels, cover: Levels, counts: Int64 | Listed
     ) -> "SparseFamilies":
         """Return the families below positive counts of a cover."""
         codes, values = listed(counts)
@@ -222,7 +214,7 @@ class SparseFamilies:
         """How many cells are measured."""
         return int(self.start[-1])
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Ints:
+    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         up, inside = list(codes), np.zeros(len(codes[0]), dtype=np.int64)
         for axis in refined_axes(self.cuboid, self.cover):
@@ -235,7 +227,7 @@ class SparseFamilies:
         measured = np.append(self.numbers, -1)[family] == number
         return np.where(measured, self.start[family] + inside, -1)
 
-    def nodes(self, cells: Ints) -> Codes:
+    def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
         family = np.searchsorted(self.start, cells, side="right") - 1
         inside = cells - self.start[family]
@@ -247,7 +239,7 @@ class SparseFamilies:
             inside //= wide
         return tuple(found)
 
-    def settle(self, noisy: Floats) -> Counts:
+    def settle(self, noisy: Float64) -> Int64:
         """Return the whole counts of the cells, with all parents' counts: int64 (cells), records.
 
         Raises:
@@ -258,7 +250,7 @@ class SparseFamilies:
         return Euclidean().project(noisy, self.start, self.totals)
 
 
-def listed(counts: Counts | Listed) -> Listed:
+def listed(counts: Int64 | Listed) -> Listed:
     """Return the positive cells of a whole table, or a list of them as it is."""
     if not isinstance(counts, np.ndarray):
         return counts
@@ -266,13 +258,13 @@ def listed(counts: Counts | Listed) -> Listed:
     return codes, counts[codes]
 
 
-def _only(cuboid: Cuboid, axes: Sequence[int]) -> Cuboid:
+def _only(cuboid: Levels, axes: Sequence[int]) -> Levels:
     """Return the coarsening of a cuboid that is refined along some axes alone."""
     return tuple(level if axis in axes else 0 for axis, level in enumerate(cuboid))
 
 
 def _numbered(
-    shape: CubeShape, cuboid: Cuboid, axes: Sequence[int], codes: Sequence[NDArray[Any]]
+    shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[NDArray[Any]]
 ) -> NDArray[np.int32]:
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)

@@ -37,10 +37,11 @@ from math import inf, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.passes import combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import Cuboid, Floats, join
+from hedgerow.estimate.cube.shape import join
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CHUNK, Product
 from hedgerow.estimate.workload.observed import Observed
@@ -63,7 +64,7 @@ class SpineSolver:
 
     observed: Observed
     beside: Beside
-    told: Mapping[Axes, Mapping[Cuboid, float]]
+    told: Mapping[Axes, Mapping[Levels, float]]
     squares: Mapping[Axes, AxisSquares]
 
     def __init__(self, observed: Observed) -> None:
@@ -112,8 +113,8 @@ class SpineSolver:
         """Do nothing: a closed form can always be had."""
 
     def estimates(
-        self, tables: Mapping[Cuboid, Floats], wanted: Iterable[Cuboid]
-    ) -> dict[Cuboid, Floats]:
+        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
+    ) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         What is public is returned as it was given, summed.
@@ -127,7 +128,7 @@ class SpineSolver:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
         observed, beside, shape = self.observed, self.beside, self.observed.shape
-        found, made = dict[Cuboid, Floats](), dict[Cuboid, Floats]()
+        found, made = dict[Levels, Float64](), dict[Levels, Float64]()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
             if (known := observed.public) is not None and observed.is_public(cuboid):
@@ -147,25 +148,25 @@ class SpineSolver:
             found[cuboid] = summed(shape, beside.turn(table, there), there, cuboid)
         return found
 
-    def mean(self, cuboid: Cuboid) -> float:
+    def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         columns, factors = self._terms(cuboid)
         means = [each.mean(axis=1, keepdims=True) for each in factors]
         return float(_folded(columns.mean(axis=0, keepdims=True), means).item())
 
-    def largest(self, cuboid: Cuboid) -> float:
+    def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
         columns, factors = self._terms(cuboid)
         return float(_folded(columns, [np.unique(each, axis=1) for each in factors]).max())
 
-    def of_cells(self, cuboid: Cuboid) -> Floats:
+    def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         found, sizes = _folded(*self._terms(cuboid)), list(self.observed.shape.shape(cuboid))
         spine = self.beside.spine
         nodes = sizes.pop(spine)
         return np.ascontiguousarray(np.moveaxis(found.reshape(nodes, *sizes), 0, spine))
 
-    def at(self, cuboid: Cuboid, codes: Sequence[NDArray[np.integer]]) -> Floats:
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -200,7 +201,7 @@ class SpineSolver:
         alone = prod(float(each[0, 0]) for a, each in factors.items() if a not in both)
         return float(found.item()) * alone
 
-    def _terms(self, cuboid: Cuboid) -> tuple[Floats, list[Floats]]:
+    def _terms(self, cuboid: Levels) -> tuple[Float64, list[Float64]]:
         """Return V_R of each node of the spine, and each attribute's factors of a cell.
 
         Returns:
@@ -213,7 +214,7 @@ class SpineSolver:
         factors = [self.beside.factors(cuboid, axis) for axis in axes]
         return columns.reshape(-1, *(2,) * len(axes)), factors
 
-    def _told(self, residual: Axes) -> dict[Cuboid, float]:
+    def _told(self, residual: Axes) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which variance; 0 is exactly."""
         known, beside, inside = self.observed.public, self.beside, set(residual)
         told = {
@@ -226,7 +227,7 @@ class SpineSolver:
         spine = beside.spine
         return {c: v for c, v in told.items() if c[spine] > known[spine]} | {known: 0.0}
 
-    def _squares(self, told: Mapping[Cuboid, float]) -> AxisSquares:
+    def _squares(self, told: Mapping[Levels, float]) -> AxisSquares:
         """Return least squares along the spine, down to the deepest level that is told."""
         spine, public = self.beside.spine, None
         depth = max(cuboid[spine] for cuboid in told)
@@ -239,7 +240,7 @@ class SpineSolver:
                 own[level], public = 0.0, level
         return AxisSquares(self.observed.shape.axes[spine].down_to(depth), own, public=public)
 
-    def _levels(self, residual: Axes, turned: Mapping[Cuboid, Floats]) -> list[Floats]:
+    def _levels(self, residual: Axes, turned: Mapping[Levels, Float64]) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
         beside, squares = self.beside, self.squares[residual]
         levels = [np.zeros((n, *beside.coordinates(residual))) for n in squares.shape.sizes]
@@ -252,11 +253,11 @@ class SpineSolver:
         spread_levels(squares, levels, 0)
         return levels
 
-    def _copied(self, tables: Mapping[Cuboid, Floats], cuboid: Cuboid) -> Floats:
+    def _copied(self, tables: Mapping[Levels, Float64], cuboid: Levels) -> Float64:
         """Return a contiguous copy of the table of a cuboid, once it is checked."""
         return self.observed.shape.checked(cuboid, tables.get(cuboid)).copy()
 
-    def _check(self, cuboid: Cuboid) -> None:
+    def _check(self, cuboid: Levels) -> None:
         """Raise unless a cuboid is the sum of a table's cells."""
         if not self.observed.is_answerable(cuboid):
             raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells")
@@ -268,7 +269,7 @@ def _levels_of(observed: Observed) -> list[set[int]]:
     return [set(levels) for levels in zip(*observed.variances, *public, strict=True)]
 
 
-def _deepest(observed: Observed) -> Cuboid:
+def _deepest(observed: Observed) -> Levels:
     """Return for each axis the deepest level that occurs."""
     public = () if observed.public is None else (observed.public,)
     return reduce(join, (*observed.variances, *public))
@@ -282,6 +283,6 @@ def _spine(observed: Observed) -> int | None:
     return max(able, key=lambda a: sizes[a], default=None)
 
 
-def _folded(columns: Floats, factors: Sequence[Floats]) -> Floats:
+def _folded(columns: Float64, factors: Sequence[Float64]) -> Float64:
     """Return the sum over R of V_R times its factors: (nodes of the spine, each attribute's)."""
     return reduce(lambda left, each: np.tensordot(left, each, axes=(1, 0)), factors, columns)

@@ -8,10 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.model import Key
 from hedgerow.estimate.spine.support import Support
 from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
 from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
@@ -29,16 +28,16 @@ class Measured(Protocol):
         """Which nodes have which groups."""
 
     @property
-    def measured(self) -> Mapping[Key, float]:
+    def measured(self) -> Mapping[Levels, float]:
         """The noise variance of each measured cuboid, records²."""
 
-    def cells(self, key: Key) -> Cells:
+    def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
 
 
 def bureau_counts(
     model: Measured,
-    noisy: Mapping[Key, Float64],
+    noisy: Mapping[Levels, Float64],
     total: int,
     chain: Sequence[Sequence[int]],
     *,
@@ -101,7 +100,7 @@ class Level:
     """
 
     model: Measured
-    noisy: Mapping[Key, Float64]
+    noisy: Mapping[Levels, Float64]
     level: int
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
@@ -18,7 +18,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain, Cube, Cuboids, Workload
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Importance, Problem, Relative, check_importance
@@ -42,7 +42,7 @@ from hedgerow.plan.workload import Workload, workload_for
 from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 Target = int | float | Fraction | Decimal
 

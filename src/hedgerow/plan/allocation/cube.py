@@ -21,9 +21,9 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.shape import CubeShape, Cuboid
+from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.shares import (
     axis_shares,
     level_shares,
@@ -40,7 +40,7 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.joint import shape_of_tree
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 AxisShares = tuple[tuple[Fraction, ...], ...]
 """For each axis one share a level that is not made of only children, coarsest first, the total
@@ -65,7 +65,7 @@ class CubeFacts:
     tree: Tree
     shape: CubeShape
     power: int
-    public: Cuboid | None
+    public: Levels | None
     all_levels: bool
 
     @classmethod
@@ -77,16 +77,16 @@ class CubeFacts:
         return cls(problem.tree, shape, problem.mechanism.price.power, exact, all_levels)
 
     @property
-    def measurable(self) -> list[Cuboid]:
+    def measurable(self) -> list[Levels]:
         """The cuboids that are not public, coarsest first."""
         exact = self.shape.within(self.public)
         return [cuboid for cuboid in self.shape.cuboids() if cuboid not in exact]
 
-    def levels(self, cuboid: Cuboid) -> Levels:
+    def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
         return self.shape.first(cuboid)
 
-    def name(self, cuboid: Cuboid) -> str:
+    def name(self, cuboid: Levels) -> str:
         """Return the name of a cuboid."""
         return self.tree.name_of(self.levels(cuboid))
 
@@ -206,7 +206,7 @@ def importance_factors(facts: CubeFacts, importance: Importance) -> list[Float64
     return [np.array(axis.sizes, dtype=np.float64) ** power for axis in facts.shape.axes]
 
 
-def cuboid_importances(facts: CubeFacts, importance: Importance) -> dict[Cuboid, float]:
+def cuboid_importances(facts: CubeFacts, importance: Importance) -> dict[Levels, float]:
     """Return the importance of each cuboid that can be measured: of one count's squared error.
 
     Raises:
@@ -270,7 +270,7 @@ def even_shares(facts: CubeFacts) -> AxisShares:
     return rounded(facts, level_shares(facts.shape, facts.public, power=facts.power))
 
 
-def shares_for_targets(facts: CubeFacts, targets: Mapping[Cuboid, float]) -> AxisShares:
+def shares_for_targets(facts: CubeFacts, targets: Mapping[Levels, float]) -> AxisShares:
     """Return the shares that need the least budget to meet targets.
 
     Args:

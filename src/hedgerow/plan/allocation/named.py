@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan.allocation.allocation import (
@@ -29,7 +29,6 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.cuboids import whole_cuboids
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.workload import tables_of
-from hedgerow.tables.tree import Levels
 
 SHARPNESS = 1.0, 4.0, 16.0, 64.0, 256.0
 """Exponents of the p-norms that stand in for a maximum, one after the other."""

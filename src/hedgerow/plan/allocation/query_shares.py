@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import repeated
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, exact
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.estimate.tree.sums import variance_of_sums
@@ -18,7 +18,6 @@ from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
-from hedgerow.tables.tree import Levels
 
 
 def estimates_along_chain(content: Content, sums: AreaSums) -> tuple[Float64, Float64]:

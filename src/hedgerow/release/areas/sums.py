@@ -12,16 +12,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid, meet
+from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.beside import Beside
 from hedgerow.release.cuboid import label_columns
 from hedgerow.release.descent.nodes import sums_of_cells
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.tables.tree import Levels
 
 MOST_SUMS = 1 << 22
 """Sums of counts, at most: areas times the combinations beside them."""
@@ -75,7 +74,7 @@ class AreaSums:
         return tuple(levels)
 
     @cached_property
-    def given(self) -> Cuboid:
+    def given(self) -> Levels:
         """That cuboid in the terms of the plan's estimates; not of a chain."""
         return self.plan.joint.shape.given(meet(self.levels, self.table()))
 

@@ -16,9 +16,9 @@ from functools import reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid, is_within
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.cube.sums import spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.plan.joint import JointTables
@@ -33,7 +33,7 @@ def estimates_of_tables(content: Content, sums: AreaSums) -> Float64:
     return sums.of_table(run.estimates([sums.given])[sums.given])
 
 
-def is_closed(joint: JointTables, cuboid: Cuboid) -> bool:
+def is_closed(joint: JointTables, cuboid: Levels) -> bool:
     """Return whether covariances of sums of a cuboid's cells are known without iteration."""
     nothing = [(k, np.zeros(n)) for k, n in zip(cuboid, joint.shape.shape(cuboid), strict=True)]
     try:
@@ -86,7 +86,7 @@ def _weights(sums: AreaSums, joint: JointTables, area: int, cell: int) -> Produc
     return found
 
 
-def _zeros(joint: JointTables) -> dict[Cuboid, Float64]:
+def _zeros(joint: JointTables) -> dict[Levels, Float64]:
     """Return tables of zeros of all that estimates are made of."""
     known = [cuboid for cuboid in joint.noise if cuboid in joint.whole]
     if joint.public is not None:
@@ -95,7 +95,7 @@ def _zeros(joint: JointTables) -> dict[Cuboid, Float64]:
 
 
 def _by_iteration(
-    joint: JointTables, cuboid: Cuboid, weights: Product, tables: dict[Cuboid, Float64]
+    joint: JointTables, cuboid: Levels, weights: Product, tables: dict[Levels, Float64]
 ) -> float:
     """Return wᵀ C w; the tables of zeros stay as they are."""
     table = reduce(np.multiply.outer, [weight for _, weight in weights])

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Codes, Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
@@ -25,7 +25,7 @@ from hedgerow.release.descent.steps import (
     descendants,
     families_of,
 )
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 21
 NO_INFORMATION = float("inf")

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers
 
 NOWHERE = -1
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
@@ -15,7 +15,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.descent.steps import Refinement
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.estimate.workload.sparse import Survivors
@@ -18,7 +18,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
 from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Levels, Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers
 
 Noisy = Int64 | Float64
 Variance = float | Float64

@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Codes, Int32, Int64
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import Roots, Slices
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Codes, Tree
+from hedgerow.tables.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

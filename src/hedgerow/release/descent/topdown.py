@@ -16,6 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
@@ -41,7 +42,6 @@ from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
 from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Reader, Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
-from hedgerow.tables.tree import Levels
 
 Results = Generator[Found, None, Roots]
 """Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""

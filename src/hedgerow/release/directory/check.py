@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
@@ -57,7 +58,7 @@ from hedgerow.release.directory.stored import (
 )
 from hedgerow.release.page.report import check_report
 from hedgerow.release.reestimate.measured_nodes import estimated_again
-from hedgerow.tables.tree import Levels, Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers
 
 
 @dataclass(frozen=True, slots=True)

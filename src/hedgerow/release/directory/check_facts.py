@@ -12,12 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.known import Known
 from hedgerow.plan.public_rows import attribute_axes, shown
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

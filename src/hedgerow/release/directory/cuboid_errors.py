@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.intervals import Confidence, Steps, interval
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
 from hedgerow.plan.plan import Plan
-from hedgerow.tables.tree import Levels
 
 USUAL = Confidence()
 

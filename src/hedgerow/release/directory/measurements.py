@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
@@ -41,7 +41,7 @@ from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Lay
 from hedgerow.release.directory.public_files import write_facts
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.area_names import names_frame
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 Part = TypeVar("Part")
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
@@ -56,7 +56,7 @@ from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
 from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 MOST_AXES = 64
 FEW_AREAS, AREAS_A_BYTE = 1 << 21, 64

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
@@ -23,7 +23,6 @@ from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn, Stored, clip, uneven
-from hedgerow.tables.tree import Levels
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)

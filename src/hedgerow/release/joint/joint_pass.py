@@ -20,9 +20,7 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.arrays import Float64
-from hedgerow.estimate.cube.blocks import Counts
-from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import JointTables, Tables, as_tables
@@ -31,7 +29,6 @@ from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Drawn, Stored
-from hedgerow.tables.tree import Levels
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
@@ -61,7 +58,7 @@ class JointPass:
     def results(self) -> Iterator[Found | NoisyCuboid]:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         joint, tables = self._joint, Tables()
-        exact: dict[Cuboid, Counts] = {}
+        exact: dict[Levels, Int64] = {}
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
         began = perf_counter()
@@ -70,7 +67,7 @@ class JointPass:
         tables.clear()
         seconds = (perf_counter() - began) / len(counts)
         self.progress.on_fraction(SETTLED)
-        sparse: dict[Cuboid, Listed] = {}
+        sparse: dict[Levels, Listed] = {}
         again: dict[Levels, Nodes] = dict.fromkeys(self.plan.repeats.values(), NOTHING)
         for levels in self.plan.levels:
             cuboid = joint.shape.given(levels)
@@ -86,7 +83,7 @@ class JointPass:
             yield self._told(found)
         self.progress.on_fraction(1.0)
 
-    def estimates(self, wanted: Iterable[Cuboid] | None = None) -> Tables:
+    def estimates(self, wanted: Iterable[Levels] | None = None) -> Tables:
         """Return the unbiased estimates of all cells of some cuboids.
 
         Args:
@@ -104,7 +101,7 @@ class JointPass:
         self.progress.on_cuboid(name, cells, len(found.nodes), found.seconds)
         return found
 
-    def _measured(self, tables: Tables, exact: dict[Cuboid, Counts]) -> Iterator[NoisyCuboid]:
+    def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         joint = self._joint
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
@@ -124,7 +121,7 @@ class JointPass:
             done += size
             self.progress.on_fraction(MEASURED * done / whole)
 
-    def _nodes(self, cuboid: Cuboid, counts: Counts, estimates: Float64) -> Nodes:
+    def _nodes(self, cuboid: Levels, counts: Int64, estimates: Float64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
         codes = tuple(each.astype(np.int32) for each in np.nonzero(counts > 0))
         if self.plan.is_public(self._joint.levels(cuboid)):
@@ -133,7 +130,7 @@ class JointPass:
         return Nodes(codes, counts[codes], estimates[codes], variance)
 
     def _survivors(
-        self, cuboid: Cuboid, counts: Mapping[Cuboid, Counts], sparse: dict[Cuboid, Listed]
+        self, cuboid: Levels, counts: Mapping[Levels, Int64], sparse: dict[Levels, Listed]
     ) -> Found:
         """Return the cuboid's noisy counts below positive margins, and its counts."""
         joint, began = self._joint, perf_counter()

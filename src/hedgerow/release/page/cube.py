@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.pages.catalogue import Catalogue
@@ -58,7 +58,7 @@ from hedgerow.release.page.described import (
 from hedgerow.release.page.intervals import Ends, other_intervals, percent
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
@@ -32,7 +32,6 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.parquet_file import opened, rows_of
 from hedgerow.release.page.described import words_of
 from hedgerow.release.page.promise import keeps_budget
-from hedgerow.tables.tree import Levels
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages import markup
@@ -41,7 +42,6 @@ from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
 from hedgerow.release.page.map import carry_maps
 from hedgerow.release.page.promise import Priced, curves
 from hedgerow.release.page.words import distribution, is_numeric
-from hedgerow.tables.tree import Levels
 from hedgerow.text import format_rounded_up, raised, visible
 
 # What the picture of the hierarchy starts from: the shape of the tree, and a first table.

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
@@ -30,7 +30,7 @@ from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.sources.source import as_arrow, as_codes
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 VARIANCE = "variance"
 MOST_CELLS = 1 << 28

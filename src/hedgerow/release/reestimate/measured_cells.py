@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import Cuboid
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.sparse import Survivors, survivors_below
@@ -22,7 +21,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.spine.answers import cells_along_spine
-from hedgerow.tables.tree import Levels, cell_numbers
+from hedgerow.tables.tree import cell_numbers
 
 
 def measured_cells(
@@ -64,7 +63,7 @@ def measured_cells(
     return found
 
 
-def _whole(joint: Joint, cuboid: Cuboid, estimates: Float64) -> Nodes:
+def _whole(joint: Joint, cuboid: Levels, estimates: Float64) -> Nodes:
     """Return all cells of a cuboid, with counts of 0."""
     codes = tuple(code.ravel().astype(np.int32) for code in np.indices(estimates.shape))
     variance = np.zeros(estimates.size)
@@ -74,7 +73,7 @@ def _whole(joint: Joint, cuboid: Cuboid, estimates: Float64) -> Nodes:
 
 
 def _survivors(
-    joint: Joint, cuboid: Cuboid, stored: Stored, released: Mapping[Levels, Nodes]
+    joint: Joint, cuboid: Levels, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Nodes:
     """Return the cells below positive counts of both margins, with counts of 0."""
     survivors = surviving_cells(joint, cuboid, released.__getitem__)
@@ -86,7 +85,7 @@ def _survivors(
     return Nodes(codes, counts, noisy[order].astype(np.float64), variance)
 
 
-def surviving_cells(joint: Joint, cuboid: Cuboid, listed: Callable[[Levels], Nodes]) -> Survivors:
+def surviving_cells(joint: Joint, cuboid: Levels, listed: Callable[[Levels], Nodes]) -> Survivors:
     """Return the cells of a cuboid that were measured below positive counts of its margins.
 
     Args:
@@ -138,7 +137,7 @@ def covariance_of_cells(plan: Plan, cells: Sequence[tuple[Levels, int]]) -> Floa
     return found
 
 
-def _alone(joint: Joint, cuboid: Cuboid, cell: tuple[Levels, int], name: str) -> Product:
+def _alone(joint: Joint, cuboid: Levels, cell: tuple[Levels, int], name: str) -> Product:
     """Return the weights of the sum that is one cell."""
     shape = joint.shape.shape(cuboid)
     if not 0 <= cell[1] < joint.shape.cells(cuboid):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
@@ -21,7 +21,6 @@ from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.passes import AnyPass, pass_of
 from hedgerow.release.preflight import check_combines
-from hedgerow.tables.tree import Levels
 
 
 def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Levels, Nodes]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
 from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.intervals import interval
@@ -43,7 +43,7 @@ from hedgerow.release.reestimate.measured_nodes import (
 )
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Levels, Tree
+from hedgerow.tables.tree import Tree
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"

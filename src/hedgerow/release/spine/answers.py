@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
@@ -34,7 +34,6 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Codes, Levels
 
 MOST_NOISY = 1 << 29
 """Noisy counts that are read for errors, at most: all of them at once, four gigabytes."""

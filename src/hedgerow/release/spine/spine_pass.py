@@ -20,8 +20,7 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.cube.shape import Cuboid
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.spine.part import Part
@@ -37,13 +36,11 @@ from hedgerow.release.descent.source import (
     clip,
     leaves_between,
 )
-from hedgerow.tables.tree import Levels
 
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
 Tables = dict[int, Float64]
-Counts = dict[int, Int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +191,7 @@ class SpinePass:
 
     # --- both -------------------------------------------------------------------------------------
 
-    def _drawn(self, part: Part) -> dict[Cuboid, Int64]:
+    def _drawn(self, part: Part) -> dict[Levels, Int64]:
         """Return the noisy counts of the measured cuboids of a part."""
         joint, source = self.joint, self.source
         inside = [cuboid for cuboid in joint.noise if part.root < cuboid[0] <= part.last]
@@ -208,7 +205,7 @@ class SpinePass:
         leaves = leaves_between(source.counts, joint.detail_of, ends.start, ends.stop)
         return {cuboid: self._measured(source, part, cuboid, leaves) for cuboid in inside}
 
-    def _measured(self, source: Drawn, part: Part, cuboid: Cuboid, leaves: SpineLeaves) -> Int64:
+    def _measured(self, source: Drawn, part: Part, cuboid: Levels, leaves: SpineLeaves) -> Int64:
         """Return the true counts of a cuboid's cells in a part, plus noise."""
         joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
         cells = joint.cells(cuboid)
@@ -220,7 +217,7 @@ class SpinePass:
         return noisy
 
     def _found(
-        self, part: Part, noisy: dict[Cuboid, Int64], estimates: Tables, counts: Counts
+        self, part: Part, noisy: dict[Levels, Int64], estimates: Tables, counts: dict[int, Int64]
     ) -> Iterator[Found]:
         """Yield what is released of each cuboid of a part."""
         joint, plan = self.joint, self.plan
@@ -240,7 +237,7 @@ class SpinePass:
             self.progress.on_cuboid(plan.tree.name_of(levels), cells, len(found.nodes), seconds)
             yield found
 
-    def _nodes(self, part: Part, cuboid: Cuboid, estimates: Float64, counts: Int64) -> Nodes:
+    def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
         joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
         cells = joint.cells(cuboid)
@@ -259,7 +256,7 @@ class SpinePass:
         return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
 
 
-def as_floats(drawn: dict[Cuboid, Int64]) -> dict[Cuboid, Float64]:
+def as_floats(drawn: dict[Levels, Int64]) -> dict[Levels, Float64]:
     """Return noisy counts as floats."""
     return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
 

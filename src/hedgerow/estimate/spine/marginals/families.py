@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginals.fit import fit_family
@@ -33,10 +32,10 @@ SUM_TOLERANCE = 0.002
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
-Cells: TypeAlias = tuple[Ints, Runs, Int32, Floats]
+Cells: TypeAlias = tuple[Int64, Runs, Int32, Float64]
 """The extents, runs and sums' places of `Residuals`; and float64 (groups, groups): how many
 levels of their tree have two groups in one cell."""
-Rows: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Int32]
+Rows: TypeAlias = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
 where the covariance of each child begins; all from 0. And the group of each row of a node."""
 
@@ -47,7 +46,7 @@ def settle_families(
     squares: Sequence[Coupled],
     part: Part,
     level: int,
-    said: Floats,
+    said: Float64,
     above: Int64,
 ) -> Int64:
     """Return the whole counts of a level of a part: int64 (rows, W).
@@ -86,7 +85,7 @@ def settle_root(
     residuals: Residuals,
     squares: Sequence[Coupled],
     allowed: NDArray[np.bool_],
-    said: Floats,
+    said: Float64,
     total: int | None,
 ) -> Int64:
     """Return the whole counts of the root: int64 (rows, W).
@@ -124,10 +123,10 @@ def settle_root(
 
 
 def _root_sums(
-    rows: tuple[Ints, Ints],
-    given: tuple[Floats, Floats],
+    rows: tuple[Int64, Int64],
+    given: tuple[Float64, Float64],
     limits: tuple[Int64, Int64, tuple[bool, float]],
-) -> Floats:
+) -> Float64:
     """Return the sums of the root's rows that fit best before any cell does: float64 (rows).
 
     Of a cell that holds nobody half of all estimates are below 0, where no count can be. Of
@@ -156,7 +155,7 @@ def _cells(support: Support, residuals: Residuals) -> Cells:
     return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
-def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Ints) -> Floats:
+def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Int64) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
     found = np.zeros(int(start[-1]))
     for residual, each in enumerate(squares):
@@ -170,7 +169,7 @@ def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: In
 
 @kernel
 def _gather_blocks(
-    layout: tuple[Ints, Ints, int], begin: Ints, combined: Floats, residual: int, found: Floats
+    layout: tuple[Int64, Int64, int], begin: Int64, combined: Float64, residual: int, found: Float64
 ) -> None:
     """Copy each node's matrix to its place."""
     start, _, first = layout
@@ -182,7 +181,7 @@ def _gather_blocks(
 
 @kernel
 def _gather_rows(
-    layout: tuple[Ints, Ints, int], combined: Floats, residual: int, found: Floats
+    layout: tuple[Int64, Int64, int], combined: Float64, residual: int, found: Float64
 ) -> None:
     """Write each row's number on the diagonal of its node's matrix."""
     start, rows, first = layout
@@ -197,7 +196,7 @@ def _settle_range(
     cells: Cells,
     rows: Rows,
     limits: tuple[Int64, Int64],
-    tables: tuple[Floats, Floats, Int64, Int64],
+    tables: tuple[Float64, Float64, Int64, Int64],
     stop: tuple[float, int],
     first: int,
     last: int,

@@ -35,7 +35,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.spine.marginals.residuals import turn
 from hedgerow.estimate.spine.marginals.steps import (
     Runs,
@@ -58,18 +58,18 @@ FIRST_BALANCE = 8
 SUM_TOLERANCE = 4.0
 """How near the sums of a row and of a child must come, in tolerances of a cell."""
 
-Bounds: TypeAlias = tuple[Floats, Floats, Floats, tuple[bool, float]]
+Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
 """See `fit_family`."""
 
 
 @kernel
 def fit_family(
-    cells: tuple[Ints, Runs],
-    rows: tuple[Ints, Ints],
-    given: tuple[Floats, Floats],
+    cells: tuple[Int64, Runs],
+    rows: tuple[Int64, Int64],
+    given: tuple[Float64, Float64],
     bounds: Bounds,
     stop: tuple[float, int],
-    y: Floats,
+    y: Float64,
 ) -> int:
     """Write the fitted counts of a family, and return the number of rounds.
 
@@ -123,13 +123,13 @@ def fit_family(
 
 @kernel
 def _keep(
-    cells: tuple[Ints, Runs],
-    rows: tuple[Ints, Ints],
-    z: Floats,
-    matrices: tuple[Floats, Floats],
-    known: tuple[Floats, tuple[bool, float]],
-    q: Floats,
-    x: Floats,
+    cells: tuple[Int64, Runs],
+    rows: tuple[Int64, Int64],
+    z: Float64,
+    matrices: tuple[Float64, Float64],
+    known: tuple[Float64, tuple[bool, float]],
+    q: Float64,
+    x: Float64,
 ) -> None:
     """Write the x nearest to the estimates and to y - u that keeps the sums, as cells."""
     if known[1][0]:
@@ -140,7 +140,7 @@ def _keep(
 
 
 @kernel
-def _subtract(one: Floats, other: Floats, out: Floats) -> None:
+def _subtract(one: Float64, other: Float64, out: Float64) -> None:
     """Write the difference of two tables."""
     for row in range(len(out)):
         for k in range(out.shape[1]):
@@ -148,7 +148,7 @@ def _subtract(one: Floats, other: Floats, out: Floats) -> None:
 
 
 @kernel
-def _project(slot: Ints, bounds: Bounds, x: Floats, q: Floats, y: Floats, u: Floats) -> None:
+def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u: Float64) -> None:
     """Write y and u of the next round; q is used up."""
     above, low, high, _ = bounds
     for row in range(len(x)):
@@ -161,13 +161,13 @@ def _project(slot: Ints, bounds: Bounds, x: Floats, q: Floats, y: Floats, u: Flo
 
 @kernel
 def _begin(
-    rows: tuple[Ints, Ints],
-    covariance: Floats,
+    rows: tuple[Int64, Int64],
+    covariance: Float64,
     bounds: Bounds,
     rho: float,
-    x: Floats,
-    y: Floats,
-    u: Floats,
+    x: Float64,
+    y: Float64,
+    u: Float64,
 ) -> None:
     """Write y and u from the conditional estimate x, as if cells were independent.
 
@@ -191,7 +191,7 @@ def _begin(
 
 
 @kernel
-def _shift(x: Floats, variance: Floats, here: Ints, k: int, wanted: float) -> float:
+def _shift(x: Float64, variance: Float64, here: Int64, k: int, wanted: float) -> float:
     """Return the a with Σ max(0, x + va) = wanted, above 0: Newton's method from above."""
     total, weight = 0.0, 0.0
     for row in here:
@@ -213,7 +213,7 @@ def _shift(x: Floats, variance: Floats, here: Ints, k: int, wanted: float) -> fl
 
 @kernel
 def _progress(
-    row_start: Ints, x: Floats, y: Floats, before: Floats, u: Floats
+    row_start: Int64, x: Float64, y: Float64, before: Float64, u: Float64
 ) -> tuple[float, float, float]:
     """Return |x - y|, how far y has moved, and by what to multiply ρ to bring them into balance."""
     apart, moved = 0.0, 0.0

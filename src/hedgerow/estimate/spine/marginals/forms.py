@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginals.residuals import Residuals
@@ -42,7 +41,7 @@ class MarginalForms:
 
     support: Support
     squares: tuple[Coupled, ...]
-    forms: Floats
+    forms: Float64
     has: NDArray[np.bool_]
 
     @classmethod
@@ -78,7 +77,7 @@ class MarginalForms:
         _add_products(residuals.residual, key, residuals.turned(weights), forms)
         return cls(support, tuple(squares), forms, has)
 
-    def at(self, level: int, nodes: Ints, sums: Ints) -> Floats:
+    def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
         """Return the variance of each pair of a node and a sum: float64 (pairs), records².
 
         A sum none of whose cells the node has is 0 exactly.
@@ -89,7 +88,7 @@ class MarginalForms:
             _add_traces(np.asarray(nodes), np.asarray(sums), layout, self.forms[residual], found)
         return np.maximum(found, 0.0)  # what is known exactly may come out a rounding error below
 
-    def over(self, level: int, nodes: Ints) -> Floats:
+    def over(self, level: int, nodes: Int64) -> Float64:
         """Return the variance of each sum over some nodes together: float64 (sums), records²."""
         found = np.zeros(self.forms.shape[1])
         for forms, each in zip(self.forms, self.squares, strict=True):
@@ -118,7 +117,7 @@ class MarginalForms:
             best = max(best, float(self.at(level, every, np.full(nodes, one)).max(initial=0.0)))
         return best
 
-    def _unlike(self) -> Ints:
+    def _unlike(self) -> Int64:
         """Return sums of which every other one has the forms of one."""
         flat = self.forms.transpose(1, 0, 2, 3).reshape(self.forms.shape[1], -1)
         if len(flat) == 0:
@@ -126,7 +125,7 @@ class MarginalForms:
         rounded = np.round(flat / (ALIKE * max(1.0, np.abs(flat).max())))
         return np.unique(rounded, axis=0, return_index=True)[1]
 
-    def _layout(self, coupled: Coupled, level: int) -> tuple[Ints, Int32, Ints, Floats]:
+    def _layout(self, coupled: Coupled, level: int) -> tuple[Int64, Int32, Int64, Float64]:
         """Return where rows begin, groups, where matrices begin (none: numbers), and F."""
         here, final = self.support, coupled.squares.final[level]
         start = coupled.squares.start[level] if isinstance(coupled.squares, BlockSquares) else None
@@ -135,7 +134,7 @@ class MarginalForms:
 
 
 @kernel
-def _add_products(residual: Int32, key: Ints, turned: Floats, forms: Floats) -> None:
+def _add_products(residual: Int32, key: Int64, turned: Float64, forms: Float64) -> None:
     """Add ŵ_k ŵ_kᵀ of every coordinate to the forms; keys are sum · groups + group, ascending."""
     groups, first = forms.shape[3], 0
     while first < len(key):
@@ -152,11 +151,11 @@ def _add_products(residual: Int32, key: Ints, turned: Floats, forms: Floats) -> 
 
 @kernel
 def _add_traces(
-    nodes: Ints,
-    sums: Ints,
-    layout: tuple[Ints, Int32, Ints, Floats],
-    forms: Floats,
-    found: Floats,
+    nodes: Int64,
+    sums: Int64,
+    layout: tuple[Int64, Int32, Int64, Float64],
+    forms: Float64,
+    found: Float64,
 ) -> None:
     """Add tr(F Q) of each pair of a node and a sum."""
     start, group, begins, final = layout

@@ -30,9 +30,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, Cuboid, Floats, Ints
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled, check_apart
 from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
@@ -56,8 +56,8 @@ class MarginalsUpward:
         told: float64 (rows of the roots · W): the sums over their children, in coordinates.
     """
 
-    said: Mapping[int, Floats]
-    told: Floats
+    said: Mapping[int, Float64]
+    told: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Marginals:
     spine_axis: int
     group_axis: int | None
     support: Support
-    measured: Mapping[Cuboid, float]
+    measured: Mapping[Levels, float]
     residuals: Residuals
     allowed: NDArray[np.bool_]
     squares: tuple[Coupled, ...]
@@ -91,10 +91,10 @@ class Marginals:
         shape: CubeShape,
         spine_axis: int,
         group_axis: int | None,
-        has: tuple[Ints, Ints] | None,
+        has: tuple[Int64, Int64] | None,
         bounds: Sequence[Bounds],
         zero_cells: NDArray[np.bool_] | None,
-        noise: Mapping[Cuboid, float],
+        noise: Mapping[Levels, float],
         *,
         total_known: bool,
     ) -> "Marginals":
@@ -149,7 +149,7 @@ class Marginals:
 
     @staticmethod
     def fits(
-        shape: CubeShape, spine_axis: int, cuboids: Iterable[Cuboid], group_axis: int | None
+        shape: CubeShape, spine_axis: int, cuboids: Iterable[Levels], group_axis: int | None
     ) -> bool:
         """Return whether cuboids are such as this model takes: all but the finest one's presence.
 
@@ -177,7 +177,7 @@ class Marginals:
         """Whether the number of all records is public."""
         return self.squares[0].known_total is not None
 
-    def cells(self, key: Cuboid) -> Cells:
+    def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
         axes = [self.shape.axes[a] for a in self.others]
         levels = [key[a] for a in self.others]
@@ -197,7 +197,7 @@ class Marginals:
         return 0 if part.is_top else self.support.cells(part.root, part.nodes)
 
     def up(
-        self, part: Part, noisy: Mapping[Cuboid, Floats], below: Floats | None = None
+        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> MarginalsUpward:
         """Return what the noisy tables of a part say; see `Model.up`.
 
@@ -217,8 +217,8 @@ class Marginals:
         return MarginalsUpward(said, told)
 
     def estimates(
-        self, part: Part, upward: MarginalsUpward, above: Floats | None, total: float | None = None
-    ) -> dict[int, Floats]:
+        self, part: Part, upward: MarginalsUpward, above: Float64 | None, total: float | None = None
+    ) -> dict[int, Float64]:
         """Return the best linear unbiased estimates of a part; see `Model.estimates`.
 
         Raises:
@@ -268,11 +268,11 @@ class Marginals:
         """
         return MarginalForms.of(self.support, self.residuals, self.squares, labels)
 
-    def _group_level(self, key: Cuboid) -> int:
+    def _group_level(self, key: Levels) -> int:
         """Return a cuboid's level of the group axis."""
         return 0 if self.group_axis is None else key[self.group_axis]
 
-    def _marginal(self, key: Cuboid) -> int:
+    def _marginal(self, key: Levels) -> int:
         """Return the set of other attributes that a measured cuboid does not sum up."""
         return self.residuals.number([i for i, a in enumerate(self.others) if key[a]])
 
@@ -288,7 +288,7 @@ class Marginals:
         if part.is_top and (total is not None) != self.total_known:
             raise EstimateError("a total must be given where, and only where, it is public")
 
-    def _information(self, residual: int) -> list[Floats]:
+    def _information(self, residual: int) -> list[Float64]:
         """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
         groups, tree = self.support.groups, self.support.tree
         found = [np.zeros((groups, groups)) for _ in self.support.spine.sizes]
@@ -300,7 +300,7 @@ class Marginals:
                 found[key[self.spine_axis]] += same * (self.residuals.spread(marginal) / variance)
         return found
 
-    def _weighted(self, part: Part, level: int, noisy: Mapping[Cuboid, Floats]) -> Floats:
+    def _weighted(self, part: Part, level: int, noisy: Mapping[Levels, Float64]) -> Float64:
         """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of a level's tables: float64 (rows, W)."""
         support, residuals = self.support, self.residuals
         nodes = support.nodes(part, level)
@@ -320,7 +320,7 @@ class Marginals:
             found[:, residuals.within(marginal)] += own[cell]
         return found
 
-    def _coarse_cells(self, level: int, nodes: range, group_level: int) -> Ints:
+    def _coarse_cells(self, level: int, nodes: range, group_level: int) -> Int64:
         """Return which of the coarse cells of some nodes each of their rows lies in: (rows)."""
         support, tree = self.support, self.support.tree
         rows = support.rows(level, nodes)

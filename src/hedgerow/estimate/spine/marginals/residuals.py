@@ -23,8 +23,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Int32
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.kernels import kernel
 
 
@@ -66,11 +65,11 @@ class Residuals:
         return self.width // self.size(marginal)
 
     @cached_property
-    def extents(self) -> Ints:
+    def extents(self) -> Int64:
         """The sizes as int64 (k), as `turn` takes them."""
         return np.array(self.sizes, dtype=np.int64)
 
-    def extents_of(self, marginal: int) -> Ints:
+    def extents_of(self, marginal: int) -> Int64:
         """Return the sizes of a marginal's own attributes, as `turn` takes them."""
         return self.extents[self.members(marginal)]
 
@@ -82,11 +81,11 @@ class Residuals:
             found += (index > 0) << (len(self.sizes) - 1 - number)
         return found.ravel()
 
-    def columns(self, residual: int) -> Ints:
+    def columns(self, residual: int) -> Int64:
         """Return the coordinates of a residual: int64, ascending."""
         return np.flatnonzero(self.residual == residual)
 
-    def within(self, marginal: int) -> Ints:
+    def within(self, marginal: int) -> Int64:
         """Return where the coordinates of a marginal's own table are among all: int64 (cells)."""
         return np.flatnonzero((self.residual & ~np.int32(marginal)) == 0)
 
@@ -112,12 +111,12 @@ class Residuals:
         return prod(1 + n for n in self.sizes)
 
     @cached_property
-    def runs(self) -> tuple[Ints, Int32]:
+    def runs(self) -> tuple[Int64, Int32]:
         """Where runs of coordinates of one residual begin, int64 (runs + 1), and their residual."""
         begins = np.flatnonzero(np.diff(self.residual, prepend=-1))
         return np.append(begins, self.width), self.residual[begins]
 
-    def turned(self, table: Floats) -> Floats:
+    def turned(self, table: Float64) -> Float64:
         """Return the coordinates of a table, or the table of coordinates: float64 (rows, W)."""
         found = np.array(table, dtype=np.float64, order="C")
         turn(found, self.extents)
@@ -125,7 +124,7 @@ class Residuals:
 
 
 @kernel
-def turn(table: Floats, extents: Ints) -> None:
+def turn(table: Float64, extents: Int64) -> None:
     """Reflect each row of a table along each attribute, in place.
 
     Args:
@@ -137,7 +136,7 @@ def turn(table: Floats, extents: Ints) -> None:
 
 
 @kernel
-def turn_row(row: Floats, extents: Ints) -> None:
+def turn_row(row: Float64, extents: Int64) -> None:
     """Reflect one row along each attribute, in place; twice undoes it."""
     stride = len(row)
     for n in extents:

@@ -25,11 +25,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Int32, Int64
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.kernels import kernel
 
-Slopes: TypeAlias = tuple[Int32, Floats, Floats, Ints, Ints, Ints]
+Slopes: TypeAlias = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
 """Where each cell's sums are (marginals, W); half the objective's gradient with respect to each sum
 (rows, sums of all marginals); how many levels b have two groups of the node above in one (groups,
 groups); the group of each row; where a child's rows begin; a row's child."""
@@ -44,10 +43,10 @@ GAIN = 1e-9
 
 @kernel
 def round_family(
-    cells: tuple[Int32, Floats],
-    rows: tuple[Ints, Ints],
+    cells: tuple[Int32, Float64],
+    rows: tuple[Int64, Int64],
     bounds: tuple[Int64, Int64, Int64],
-    fit: Floats,
+    fit: Float64,
     out: Int64,
 ) -> None:
     """Write whole counts of a family near its fit.
@@ -85,7 +84,9 @@ def round_family(
 
 
 @kernel
-def _share_out(slopes: Slopes, here: Ints, k: int, wanted: int, limits: Limits, out: Int64) -> None:
+def _share_out(
+    slopes: Slopes, here: Int64, k: int, wanted: int, limits: Limits, out: Int64
+) -> None:
     """Bring a cell's sum over the children to what is wanted, unit by unit at least cost."""
     _, high, total = limits
     left = wanted
@@ -106,7 +107,7 @@ def _share_out(slopes: Slopes, here: Ints, k: int, wanted: int, limits: Limits, 
 
 
 @kernel
-def _keep_bounds(slopes: Slopes, here: Ints, above: Int64, limits: Limits, out: Int64) -> None:
+def _keep_bounds(slopes: Slopes, here: Int64, above: Int64, limits: Limits, out: Int64) -> None:
     """Move units from child to child until the sums of all rows are within their bounds.
 
     A row below its least count takes from one above its own; one above its largest gives to one
@@ -134,7 +135,7 @@ def _keep_bounds(slopes: Slopes, here: Ints, above: Int64, limits: Limits, out: 
 
 
 @kernel
-def _improve(slopes: Slopes, here: Ints, k: int, limits: Limits, out: Int64) -> bool:
+def _improve(slopes: Slopes, here: Int64, k: int, limits: Limits, out: Int64) -> bool:
     """Move the unit of a cell between two children that gains most; return whether one gains."""
     low, high, total = limits
     to, back, adding, removing = -1, -1, np.inf, np.inf
@@ -158,10 +159,10 @@ def _improve(slopes: Slopes, here: Ints, k: int, limits: Limits, out: Int64) -> 
 
 @kernel
 def round_root(
-    cells: tuple[Int32, Floats],
+    cells: tuple[Int32, Float64],
     bounds: tuple[Int64, Int64, Int64],
     wanted: int,
-    fit: Floats,
+    fit: Float64,
     out: Int64,
 ) -> None:
     """Write whole counts of the root near its fit; as `round_family`, but for the sums.
@@ -219,7 +220,7 @@ def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out:
 
 
 @kernel
-def _floors(fit: Floats, out: Int64) -> Int64:
+def _floors(fit: Float64, out: Int64) -> Int64:
     """Write the floors of a fit, and return the sums of rows: int64 (rows)."""
     total = np.zeros(len(out), dtype=np.int64)
     for row in range(len(out)):
@@ -274,7 +275,7 @@ def move(slopes: Slopes, row: int, k: int, unit: int, total: Int64, out: Int64) 
 
 @kernel
 def slopes_at(
-    cells: tuple[Int32, Floats], rows: tuple[Ints, Ints], fit: Floats, out: Int64
+    cells: tuple[Int32, Float64], rows: tuple[Int64, Int64], fit: Float64, out: Int64
 ) -> Slopes:
     """Return the slopes of the objective at some counts."""
     (place, near), (row_start, slot) = cells, rows
@@ -297,7 +298,7 @@ def slopes_at(
 
 
 @kernel
-def _rows_of_slots(slot: Ints, slots: int) -> tuple[Ints, Ints]:
+def _rows_of_slots(slot: Int64, slots: int) -> tuple[Int64, Int64]:
     """Return the rows of each row above, one behind the other, and where these runs begin."""
     start = np.zeros(slots + 1, dtype=np.int64)
     for s in slot:

@@ -9,24 +9,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Int32
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.spine.block_squares import invert
 from hedgerow.kernels import kernel
 
-Runs: TypeAlias = tuple[Ints, Int32]
+Runs: TypeAlias = tuple[Int64, Int32]
 """Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
 
 
 @kernel
 def keep_sums(
     runs: Runs,
-    rows: tuple[Ints, Ints],
-    z: Floats,
-    matrices: tuple[Floats, Floats],
-    known: Floats,
-    q: Floats,
-    x: Floats,
+    rows: tuple[Int64, Int64],
+    z: Float64,
+    matrices: tuple[Float64, Float64],
+    known: Float64,
+    q: Float64,
+    x: Float64,
 ) -> None:
     """Write x_c = z_c + D_c (q_c + λ) with λ = (Σ D)⁻¹ (n - Σ (z + D q)), in coordinates.
 
@@ -58,7 +57,7 @@ def keep_sums(
 
 
 @kernel
-def _matrix(matrices: Floats, begin: int, residuals: int, m: int) -> tuple[Floats, int]:
+def _matrix(matrices: Float64, begin: int, residuals: int, m: int) -> tuple[Float64, int]:
     """Return a child's matrices, and where the next one's begin."""
     end = begin + residuals * m * m
     return matrices[begin:end].reshape(residuals, m, m), end
@@ -66,7 +65,7 @@ def _matrix(matrices: Floats, begin: int, residuals: int, m: int) -> tuple[Float
 
 @kernel
 def _add_product(
-    runs: Runs, matrix: Floats, source: tuple[Floats, Ints], target: tuple[Floats, Ints]
+    runs: Runs, matrix: Float64, source: tuple[Float64, Int64], target: tuple[Float64, Int64]
 ) -> None:
     """Add a child's matrices times some rows of a table to rows of another one."""
     start, residual = runs
@@ -82,7 +81,9 @@ def _add_product(
 
 
 @kernel
-def keep_total(runs: Runs, z: Floats, damped: Floats, total: float, q: Floats, x: Floats) -> None:
+def keep_total(
+    runs: Runs, z: Float64, damped: Float64, total: float, q: Float64, x: Float64
+) -> None:
     """Write x = z + D (q + λw), wᵀx the total (any if nan): w is √W at each group's first."""
     groups, width = x.shape
     own = damped.reshape(len(damped) // groups**2, groups, groups)
@@ -98,7 +99,9 @@ def keep_total(runs: Runs, z: Floats, damped: Floats, total: float, q: Floats, x
 
 
 @kernel
-def dampen(covariance: Floats, row_start: Ints, residuals: int, rho: float, damped: Floats) -> None:
+def dampen(
+    covariance: Float64, row_start: Int64, residuals: int, rho: float, damped: Float64
+) -> None:
     """Write D = ρC (I + ρC)⁻¹ = I - (I + ρC)⁻¹ of each child and residual."""
     begin = 0
     for c in range(len(row_start) - 1):
@@ -116,7 +119,7 @@ def dampen(covariance: Floats, row_start: Ints, residuals: int, rho: float, damp
 
 
 @kernel
-def invert_sums(damped: Floats, rows: tuple[Ints, Ints], joint: Floats) -> None:
+def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> None:
     """Write (Σ_c D_c)⁻¹ of each residual over the groups of the node above."""
     row_start, slot = rows
     joint[:] = 0.0
@@ -132,7 +135,7 @@ def invert_sums(damped: Floats, rows: tuple[Ints, Ints], joint: Floats) -> None:
 
 
 @kernel
-def variance_range(covariance: Floats, row_start: Ints, residuals: int) -> tuple[float, float]:
+def variance_range(covariance: Float64, row_start: Int64, residuals: int) -> tuple[float, float]:
     """Return the smallest and largest variance of a coordinate."""
     smallest, largest, begin = np.inf, 0.0, 0
     for c in range(len(row_start) - 1):
@@ -145,7 +148,7 @@ def variance_range(covariance: Floats, row_start: Ints, residuals: int) -> tuple
 
 
 @kernel
-def finest_variances(covariance: Floats, row_start: Ints) -> Floats:
+def finest_variances(covariance: Float64, row_start: Int64) -> Float64:
     """Return the variance of each row's coordinates of the last residual: float64 (rows)."""
     pairs, begin = 0, 0
     for c in range(len(row_start) - 1):
@@ -160,7 +163,7 @@ def finest_variances(covariance: Floats, row_start: Ints) -> Floats:
 
 
 @kernel
-def project_row(point: Floats, above: Floats, low: float, high: float, out: Floats) -> None:
+def project_row(point: Float64, above: Float64, low: float, high: float, out: Float64) -> None:
     """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
 
     Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
@@ -177,7 +180,7 @@ def project_row(point: Floats, above: Floats, low: float, high: float, out: Floa
 
 
 @kernel
-def _row_shift(point: Floats, above: Floats, wanted: float) -> float:
+def _row_shift(point: Float64, above: Float64, wanted: float) -> float:
     """Return the shift with which what is positive of a point sums to what is wanted."""
     total, count = 0.0, 0
     for k in range(len(point)):

@@ -10,7 +10,7 @@ cost the same, those that a hash chooses are (`hedgerow.estimate.families.units`
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.units import receives_leftover_unit
 from hedgerow.kernels import kernel
 
@@ -20,12 +20,12 @@ NEWTON = 30
 STEPS = 200
 """Steps at most; bisection needs some 60 within one power of two."""
 
-BoundedFamily = tuple[Floats, Floats, Ints, Ints]
+BoundedFamily = tuple[Float64, Float64, Int64, Int64]
 """t, float64 (cells), records; s, float64 (cells), above 0; low and high, int64 (cells)."""
 
 
 @kernel
-def fill_between(family: BoundedFamily, total: float, x: Floats) -> float:
+def fill_between(family: BoundedFamily, total: float, x: Float64) -> float:
     """Write the fractional solution to x; return λ.
 
     Args:
@@ -86,7 +86,7 @@ def _survey(family: BoundedFamily, level: float) -> tuple[float, float, float, f
 
 
 @kernel
-def share_between(family: BoundedFamily, total: int, level: float, hashed: int, y: Ints) -> None:
+def share_between(family: BoundedFamily, total: int, level: float, hashed: int, y: Int64) -> None:
     """Write whole counts of exactly the sum, within the bounds, to y.
 
     Args:
@@ -116,7 +116,7 @@ def share_between(family: BoundedFamily, total: int, level: float, hashed: int, 
 
 
 @kernel
-def _units_at(family: BoundedFamily, level: float, y: Ints) -> int:
+def _units_at(family: BoundedFamily, level: float, y: Int64) -> int:
     """Write the counts whose units cost at most the level; return their sum."""
     t, s, low, high = family
     total = 0
@@ -133,7 +133,7 @@ def _units_at(family: BoundedFamily, level: float, y: Ints) -> int:
 
 
 @kernel
-def _hand_out(family: BoundedFamily, missing: int, level: float, hashed: int, y: Ints) -> None:
+def _hand_out(family: BoundedFamily, missing: int, level: float, hashed: int, y: Int64) -> None:
     """Give units that cost just the level, evenly; then any that are left where there is room."""
     t, s, _, high = family
     ties = 0

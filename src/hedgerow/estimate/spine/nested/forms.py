@@ -16,19 +16,18 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.over_nodes import covariance_over, variances_over
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.kernels import kernel
 
-Sums = tuple[Ints, Int32, Floats, Floats]
+Sums = tuple[Int64, Int32, Float64, Float64]
 """Where the entries of each sum begin, int64 (sums + 1); and of each entry its group, Q and γ."""
 
-Covariances = tuple[Ints, Int32, Floats, Ints, Floats]
+Covariances = tuple[Int64, Int32, Float64, Int64, Float64]
 """Where rows begin, int64 (nodes + 1), their groups and r; where matrices begin, and F."""
 
 
@@ -70,7 +69,7 @@ class NestedForms:
             raise EstimateError(f"each of {len(trees.leaf)} detail cells needs a label, one from 0")
         return cls(coupled, rests, _forms(trees, labels), excess)
 
-    def at(self, level: int, nodes: Ints, sums: Ints) -> Floats:
+    def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
         """Return the variance of each pair of a node and a sum: float64 (pairs), records².
 
         A pair whose sum has no cell at the node has the variance 0.
@@ -84,7 +83,7 @@ class NestedForms:
         _write_variances(self._covariances(level), self.sums, nodes, sums, found)
         return found * self.excess
 
-    def over(self, level: int, nodes: Ints) -> Floats:
+    def over(self, level: int, nodes: Int64) -> Float64:
         """Return the variance of each sum over some nodes together: float64 (sums), records²."""
         start, group, square, gain = self.sums
         many = len(start) - 1
@@ -112,7 +111,7 @@ class NestedForms:
         return self._surveys[level]
 
     @cached_property
-    def _kinds(self) -> tuple[Sums, Sums, Ints, Ints]:
+    def _kinds(self) -> tuple[Sums, Sums, Int64, Int64]:
         """The distinct sums, and how many there are of each: cells of like families are alike.
 
         Returns:
@@ -156,8 +155,8 @@ def _forms(trees: GroupTrees, labels: Int32) -> Sums:
     sums = int(labels.max()) + 1
     node = np.flatnonzero(labels >= 0)
     label = labels[node].astype(np.int64)
-    weight: Floats = np.ones(len(node))
-    square: Floats = np.zeros(len(node))
+    weight: Float64 = np.ones(len(node))
+    square: Float64 = np.zeros(len(node))
     for level in range(trees.depth, 0, -1):
         up, u = trees.parents(level)[node], trees.combined[level][node]
         keys, each = np.unique(up * sums + label, return_inverse=True)
@@ -174,7 +173,7 @@ def _forms(trees: GroupTrees, labels: Int32) -> Sums:
 
 @kernel
 def _write_variances(
-    nodes: Covariances, sums: Sums, which: Ints, given: Ints, found: Floats
+    nodes: Covariances, sums: Sums, which: Int64, given: Int64, found: Float64
 ) -> None:
     """Write the variance of each pair of a node and a sum."""
     for i in range(len(which)):
@@ -208,7 +207,7 @@ def _variance(nodes: Covariances, sums: Sums, n: int, s: int) -> float:
 
 @kernel
 def _survey(
-    nodes: Covariances, within: Sums, across: Sums, many_within: Ints, many_across: Ints
+    nodes: Covariances, within: Sums, across: Sums, many_within: Int64, many_across: Int64
 ) -> tuple[float, float, float]:
     """Return the total variance of all pairs of a node and a sum, their number, the largest."""
     row_start, group, rests, start, final = nodes

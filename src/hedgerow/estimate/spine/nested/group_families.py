@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.estimate.cube.shape import Floats, Ints
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.units import family_hash
 from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
@@ -36,14 +36,14 @@ WHOLE_SWEEPS = 3
 FARTHEST = 2.0**42
 """Records: what t is cut off at, so that whole numbers stay exact."""
 
-Metric: TypeAlias = tuple[Ints, Ints, Ints, Floats]
+Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
 """Of each row: the first row of its node, the number of rows there, and where its row of P begins;
 and the entries of all P."""
 
-Members: TypeAlias = tuple[Ints, Ints]
+Members: TypeAlias = tuple[Int64, Int64]
 """Where the rows of each parent's row begin, and the rows."""
 
-BoundedRows: TypeAlias = tuple[Floats, Ints, Ints]
+BoundedRows: TypeAlias = tuple[Float64, Int64, Int64]
 """Of each row: z, and its least and largest count, records."""
 
 
@@ -52,9 +52,9 @@ def settle_families(  # noqa: PLR0913, PLR0917 - kernels take arrays, not object
     rows: BoundedRows,
     metric: Metric,
     members: Members,
-    parents: tuple[Ints, Ints],
-    x: Floats,
-    y: Ints,
+    parents: tuple[Int64, Int64],
+    x: Float64,
+    y: Int64,
     first: int,
     last: int,
 ) -> None:
@@ -94,7 +94,7 @@ def settle_families(  # noqa: PLR0913, PLR0917 - kernels take arrays, not object
 
 @kernel
 def _clip(
-    rows: BoundedRows, members: Members, totals: Ints, family: tuple[int, int], x: Floats
+    rows: BoundedRows, members: Members, totals: Int64, family: tuple[int, int], x: Float64
 ) -> float:
     """Move the estimates of a family into their bounds; return by how much the farthest moves."""
     farthest = 0.0
@@ -115,8 +115,8 @@ def _write_problem(
     members: Members,
     total: int,
     p: int,
-    scratch: tuple[Floats, Ints],
-    x: Floats,
+    scratch: tuple[Float64, Int64],
+    x: Float64,
 ) -> int:
     """Write t, s, low and high of the rows of a parent's row; return how many they are."""
     z, low, high = rows
@@ -142,8 +142,8 @@ def _fill(
     members: Members,
     total: int,
     p: int,
-    scratch: tuple[Floats, Ints],
-    x: Floats,
+    scratch: tuple[Float64, Int64],
+    x: Float64,
 ) -> float:
     """Do step 2 for one group; return by how much the farthest count moves."""
     n = _write_problem(rows, metric, members, total, p, scratch, x)
@@ -165,9 +165,9 @@ def _share(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     members: Members,
     total: int,
     p: int,
-    scratch: tuple[Floats, Ints],
-    x: Floats,
-    y: Ints,
+    scratch: tuple[Float64, Int64],
+    x: Float64,
+    y: Int64,
 ) -> float:
     """Do step 3 for one group; return by how much the farthest count moves."""
     n = _write_problem(rows, metric, members, total, p, scratch, x)

@@ -10,8 +10,8 @@ without a cost takes what the others leave.
 
 import numpy as np
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.families.units import family_hash
 from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
@@ -26,7 +26,7 @@ WIDE = 1 << 60
 """Records: the bounds of a group without bounds."""
 
 
-def settle_root(p: Floats, z: Floats, bounds: tuple[Ints, Ints], total: int | None) -> Ints:
+def settle_root(p: Float64, z: Float64, bounds: tuple[Int64, Int64], total: int | None) -> Int64:
     """Return the counts of the root's groups: int64 (groups), records.
 
     Args:
@@ -63,7 +63,7 @@ def settle_root(p: Floats, z: Floats, bounds: tuple[Ints, Ints], total: int | No
 
 
 @kernel
-def _descended(p: Floats, z: Floats, bounds: tuple[Ints, Ints], x: Floats) -> Floats:
+def _descended(p: Float64, z: Float64, bounds: tuple[Int64, Int64], x: Float64) -> Float64:
     """Return x after moves of fractions, until the best one is of less than 1e-6 records."""
     low, high = bounds
     g = p @ (x - z)
@@ -87,7 +87,7 @@ def _descended(p: Floats, z: Floats, bounds: tuple[Ints, Ints], x: Floats) -> Fl
 
 
 @kernel
-def _descend_by_units(p: Floats, z: Floats, bounds: tuple[Ints, Ints], y: Ints) -> None:
+def _descend_by_units(p: Float64, z: Float64, bounds: tuple[Int64, Int64], y: Int64) -> None:
     """Move units as long as the best move lowers the objective."""
     low, high = bounds
     g = p @ (y.astype(np.float64) - z)

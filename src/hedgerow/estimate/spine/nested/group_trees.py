@@ -19,15 +19,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
 
-Rows: TypeAlias = tuple[Int32, Ints, Ints]
+Rows: TypeAlias = tuple[Int32, Int64, Int64]
 """The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
 
-Family: TypeAlias = tuple[Ints, Ints]
+Family: TypeAlias = tuple[Int64, Int64]
 """Where the nodes of each group begin at a level, and where the children of each node begin."""
 
 
@@ -48,13 +48,13 @@ class GroupTrees:
         leaf: int32 (leaves): which leaf of the attribute axis each one is.
     """
 
-    start: tuple[Ints, ...]
-    child_start: tuple[Ints, ...]
-    own: Floats
-    combined: tuple[Floats, ...]
-    family: tuple[Floats, ...]
-    share: tuple[Floats, ...]
-    gain: tuple[Floats, ...]
+    start: tuple[Int64, ...]
+    child_start: tuple[Int64, ...]
+    own: Float64
+    combined: tuple[Float64, ...]
+    family: tuple[Float64, ...]
+    share: tuple[Float64, ...]
+    gain: tuple[Float64, ...]
     leaf: Int32
 
     @classmethod
@@ -63,7 +63,7 @@ class GroupTrees:
         attribute: AxisShape,
         group_level: int,
         zero_leaves: NDArray[np.bool_],
-        own: Sequence[float] | Floats,
+        own: Sequence[float] | Float64,
     ) -> "GroupTrees":
         """Return the trees below the nodes of a level of an attribute axis.
 
@@ -86,7 +86,7 @@ class GroupTrees:
             )
         kept = _kept(attribute, group_level, zero_leaves)
         start, child_start = _nested(attribute, group_level, kept)
-        combined, family = [np.full(len(kept[-1]), own[-1])], list[Floats]()
+        combined, family = [np.full(len(kept[-1]), own[-1])], list[Float64]()
         for level in range(len(own) - 2, -1, -1):
             family.insert(0, np.add.reduceat(combined[0], child_start[level][:-1]))
             u = 1 / (1 / own[level] + 1 / family[0])
@@ -106,16 +106,16 @@ class GroupTrees:
         """The level of the leaves."""
         return len(self.child_start)
 
-    def level(self, level: int) -> tuple[Ints, Ints, Ints, Floats]:
+    def level(self, level: int) -> tuple[Int64, Int64, Int64, Float64]:
         """Return where groups' nodes begin at a level and the next; children; u of the next."""
         below = level + 1
         return self.start[level], self.start[below], self.child_start[level], self.combined[below]
 
-    def widths(self, level: int) -> Ints:
+    def widths(self, level: int) -> Int64:
         """Return the number of nodes of each group at a level: int64 (groups)."""
         return np.diff(self.start[level])
 
-    def parents(self, level: int) -> Ints:
+    def parents(self, level: int) -> Int64:
         """Return the parent of each node of a level from 1 on: int64 (nodes)."""
         start = self.child_start[level - 1]
         return np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -128,13 +128,13 @@ class GroupTrees:
         group = np.repeat(np.arange(len(self.start[0]) - 1), self.widths(self.depth))
         return (found - self.start[level][group]).astype(np.int32)
 
-    def row_start(self, level: int, group: Int32) -> Ints:
+    def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
         return np.concatenate(([0], np.cumsum(self.widths(level)[group])))
 
     def split(
-        self, group: Int32, above: Sequence[Floats | None], leaves: Floats
-    ) -> tuple[Floats, Floats]:
+        self, group: Int32, above: Sequence[Float64 | None], leaves: Float64
+    ) -> tuple[Float64, Float64]:
         """Return what each row's tree says of the row, and the rest at its leaves.
 
         Args:
@@ -183,11 +183,11 @@ class GroupTrees:
         return self.start[level], self.child_start[level]
 
 
-def _kept(attribute: AxisShape, group_level: int, zero: NDArray[np.bool_]) -> list[Ints]:
+def _kept(attribute: AxisShape, group_level: int, zero: NDArray[np.bool_]) -> list[Int64]:
     """Return the nodes that have a leaf, for each level G..B."""
     if zero.shape != (attribute.sizes[-1],):
         raise EstimateError(f"the attribute has {attribute.sizes[-1]} leaves, got {zero.shape}")
-    there, kept = ~zero, list[Ints]()
+    there, kept = ~zero, list[Int64]()
     for level in range(attribute.depth, group_level - 1, -1):
         kept.insert(0, np.flatnonzero(there))
         if level > 0:
@@ -196,10 +196,10 @@ def _kept(attribute: AxisShape, group_level: int, zero: NDArray[np.bool_]) -> li
 
 
 def _nested(
-    attribute: AxisShape, group_level: int, kept: Sequence[Ints]
-) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+    attribute: AxisShape, group_level: int, kept: Sequence[Int64]
+) -> tuple[tuple[Int64, ...], tuple[Int64, ...]]:
     """Return where the kept nodes of each group begin, and where kept children begin."""
-    start, child_start = list[Ints](), list[Ints]()
+    start, child_start = list[Int64](), list[Int64]()
     for k, nodes in enumerate(kept):
         level = group_level + k
         begin = attribute.descendant_start(group_level, level)
@@ -214,10 +214,10 @@ def _nested(
 def _pass_up(
     rows: Rows,
     family: Family,
-    weights: tuple[Floats, Floats],
-    own: Floats,
-    below: Floats,
-    found: Floats,
+    weights: tuple[Float64, Float64],
+    own: Float64,
+    below: Float64,
+    found: Float64,
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
     (group, upper, lower), (start, child_start) = rows, family
@@ -239,7 +239,7 @@ def _pass_up(
 
 @kernel
 def _pass_down(
-    rows: Rows, family: Family, share: Floats, above: Floats, said: Floats, found: Floats
+    rows: Rows, family: Family, share: Float64, above: Float64, said: Float64, found: Float64
 ) -> None:
     """Write ``said + share · (above - Σ said)`` for every node of the next level."""
     (group, upper, lower), (start, child_start) = rows, family

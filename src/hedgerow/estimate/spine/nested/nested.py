@@ -21,14 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, Floats, Ints
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled, check_apart
 from hedgerow.estimate.spine.nested.forms import NestedForms
@@ -37,10 +36,6 @@ from hedgerow.estimate.spine.nested.rests import Rests, add_gains, told_apart, t
 from hedgerow.estimate.spine.nested.settle import settle_part
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Bounds, Support
-
-NestedKey: TypeAlias = tuple[int, ...]
-"""A spine level and an attribute level."""
-
 
 EQUAL = 1e-6
 """How far ratios of variances may be apart, relative, that count as one."""
@@ -56,9 +51,9 @@ class NestedUpward:
         told: float64: of the roots, row by row: Σ z, then Σ e of each cell, over the children.
     """
 
-    whole: Mapping[int, Floats]
-    rest: Mapping[int, Floats]
-    told: Floats
+    whole: Mapping[int, Float64]
+    rest: Mapping[int, Float64]
+    told: Float64
 
 
 MOST_APART = 1 << 27
@@ -83,13 +78,13 @@ class Nested:
 
     support: Support
     trees: GroupTrees
-    spine_variances: Floats
-    coarse_variances: Floats
-    measured: Mapping[NestedKey, float]
+    spine_variances: Float64
+    coarse_variances: Float64
+    measured: Mapping[Levels, float]
     total_known: bool
     coupled: Coupled
     rests: Rests
-    _made: dict[NestedKey, Cells] = field(default_factory=dict, repr=False)
+    _made: dict[Levels, Cells] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - what a census is
@@ -97,14 +92,14 @@ class Nested:
         spine: AxisShape,
         attribute: AxisShape,
         group_level: int,
-        has: tuple[Ints, Ints] | None,
+        has: tuple[Int64, Int64] | None,
         bounds: Sequence[Bounds],
         zero_leaves: NDArray[np.bool_],
-        spine_variances: Sequence[float] | Floats,
-        attribute_variances: Sequence[float] | Floats,
+        spine_variances: Sequence[float] | Float64,
+        attribute_variances: Sequence[float] | Float64,
         *,
         total_known: bool,
-        noise: Mapping[NestedKey, float] | None = None,
+        noise: Mapping[Levels, float] | None = None,
     ) -> "Nested":
         """Return the model of a census whose cuboids are measured with product variances.
 
@@ -131,7 +126,7 @@ class Nested:
         tree = attribute.down_to(group_level)
         support = Support.of(spine, tree, trees.widths(trees.depth), has, bounds)
         support.check_held(max(support.pairs, len(v) * support.groups**2))
-        measured: dict[NestedKey, float] = {
+        measured: dict[Levels, float] = {
             key: float((noise or {}).get(key, v[key[0]] * s[key[1]]))
             for key in product(range(len(v)), range(len(s)))
             if np.isfinite(v[key[0]] * s[key[1]]) and not (total_known and key == (0, 0))
@@ -153,7 +148,7 @@ class Nested:
         return self.trees.leaf
 
     @cached_property
-    def ratios(self) -> Floats:
+    def ratios(self) -> Float64:
         """Of each measured cuboid its noise variance over the product that is its weight."""
         v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
         return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
@@ -168,7 +163,7 @@ class Nested:
         """Whether these ratios are all one, so that variances are exact and no bounds."""
         return float(self.ratios.min()) >= self.excess * (1 - EQUAL)
 
-    def cells(self, key: NestedKey) -> Cells:
+    def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
         if key not in self._made:
             self._made[key] = self._make_cells(*key)
@@ -192,19 +187,19 @@ class Nested:
         return int(rows.stop - rows.start) + self.support.cells(part.root, part.nodes)
 
     def up(
-        self, part: Part, noisy: Mapping[NestedKey, Floats], below: Floats | None = None
+        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> NestedUpward:
         """Return what the noisy tables of a part say: `hedgerow.estimate.spine.model.Model.up`.
 
         Raises:
             EstimateError: a table is missing, of another length or not finite.
         """
-        h, own = dict[int, Floats](), dict[int, Floats]()
+        h, own = dict[int, Float64](), dict[int, Float64]()
         for level in part.levels:
             if np.isfinite(self.spine_variances[level]):
                 h[level], own[level] = self._of_nodes(part, level, noisy)
-        whole_below: Floats | None = None
-        rest_below: Floats | None = None
+        whole_below: Float64 | None = None
+        rest_below: Float64 | None = None
         if below is not None:
             whole_below, rest_below = told_apart(self._cells(part, part.last), below)
             whole_below = whole_below[:, None]
@@ -220,9 +215,9 @@ class Nested:
         self,
         part: Part,
         upward: NestedUpward,
-        above: Floats | None,
+        above: Float64 | None,
         total: float | None = None,
-    ) -> dict[int, Floats]:
+    ) -> dict[int, Float64]:
         """Return the estimates of a part: `hedgerow.estimate.spine.model.Model.estimates`."""
         z = {level: each[:, None] for level, each in upward.whole.items()}
         if part.is_top:
@@ -269,20 +264,20 @@ class Nested:
         """
         return NestedForms.of(self.coupled, self.rests.squares, self.trees, labels, self.excess)
 
-    def _cells(self, part: Part, level: int) -> Ints:
+    def _cells(self, part: Part, level: int) -> Int64:
         """Return where the cells of each row of a level of a part begin: int64 (rows + 1)."""
         rows = self.support.rows(level, self.support.nodes(part, level))
         return self.support.relative_cells(level, rows)
 
-    def _add_gains(self, part: Part, level: int, x: Floats, table: Floats) -> None:
+    def _add_gains(self, part: Part, level: int, x: Float64, table: Float64) -> None:
         """Add to each cell of a table its gain times the number of its row, in place."""
         rows = self.support.rows(level, self.support.nodes(part, level))
         gains = self.support.offset, self.trees.gain[-1]
         add_gains(self.support.group[level][rows], gains, x, table)
 
     def _of_nodes(
-        self, part: Part, level: int, noisy: Mapping[NestedKey, Floats]
-    ) -> tuple[Floats, Floats]:
+        self, part: Part, level: int, noisy: Mapping[Levels, Float64]
+    ) -> tuple[Float64, Float64]:
         """Return h of the rows of a level (rows, 1), and their rests, from their own tables."""
         here, nodes = self.support, self.support.nodes(part, level)
         group = here.group[level][here.rows(level, nodes)]
@@ -304,8 +299,8 @@ class Nested:
         return h[:, None], rest
 
     def _table(
-        self, level: int, b: int, nodes: range, noisy: Mapping[NestedKey, Floats]
-    ) -> Floats | None:
+        self, level: int, b: int, nodes: range, noisy: Mapping[Levels, Float64]
+    ) -> Float64 | None:
         """Return the noisy table of a cuboid, None where it is not measured."""
         if (level, b) not in self.measured:
             return None
@@ -317,7 +312,7 @@ class Nested:
             )
         return table
 
-    def _coarse_place(self, level: int, b: int, nodes: range) -> Ints:
+    def _coarse_place(self, level: int, b: int, nodes: range) -> Int64:
         """Return the place of each row's coarse cell in the nodes' flat table: int64 (rows)."""
         here = self.support
         start = here.start[level][nodes.start : nodes.stop + 1]
@@ -330,7 +325,7 @@ class Nested:
         return np.cumsum(is_first) - 1
 
 
-def _checked(variances: Sequence[float] | Floats, axis: AxisShape) -> Floats:
+def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:
     """Return an axis's variances: float64 (levels).
 
     Raises:
@@ -346,10 +341,10 @@ def _checked(variances: Sequence[float] | Floats, axis: AxisShape) -> Floats:
 
 
 def _information(
-    support: Support, trees: GroupTrees, v: Floats, coarse: Floats, *, is_known: bool
-) -> list[Floats]:
+    support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
+) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    tree, found = support.tree, list[Floats]()
+    tree, found = support.tree, list[Float64]()
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined[0]

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support
@@ -32,10 +31,10 @@ class Rests:
     """
 
     squares: RowSquares
-    variances: Floats
+    variances: Float64
 
     @classmethod
-    def of(cls, support: Support, variances: Floats) -> "Rests":
+    def of(cls, support: Support, variances: Float64) -> "Rests":
         """Return the least squares of rests from the variances of spine levels."""
         own = [np.full(support.groups, 1 / v) for v in variances]
         return cls(RowSquares.of(support, own), variances)
@@ -45,7 +44,9 @@ class Rests:
         """Which nodes have which groups."""
         return self.squares.support
 
-    def up(self, part: Part, own: Mapping[int, Floats], below: Floats | None) -> dict[int, Floats]:
+    def up(
+        self, part: Part, own: Mapping[int, Float64], below: Float64 | None
+    ) -> dict[int, Float64]:
         """Return what the subtrees say: for each level of a part float64, detail layout.
 
         Args:
@@ -54,7 +55,7 @@ class Rests:
             below: for a part that does not reach the deepest level what the parts below tell of
                 its last level, detail layout.
         """
-        found, here = dict[int, Floats](), self.support
+        found, here = dict[int, Float64](), self.support
         for level in reversed(part.levels):
             if level == here.spine.depth:
                 found[level] = own[level]
@@ -72,7 +73,7 @@ class Rests:
                 found[level] = own[level]
         return found
 
-    def sums(self, part: Part, level: int, rest: Floats) -> Floats:
+    def sums(self, part: Part, level: int, rest: Float64) -> Float64:
         """Return the sums of the children's rests, for each row of a level of a part or its roots.
 
         Args:
@@ -88,7 +89,7 @@ class Rests:
         _add_children(here.parent[level + 1][below] - rows.start, starts, rest, found)
         return found
 
-    def down(self, part: Part, rest: Mapping[int, Floats], above: Floats) -> dict[int, Floats]:
+    def down(self, part: Part, rest: Mapping[int, Float64], above: Float64) -> dict[int, Float64]:
         """Return the rests from everything: for each level of a part float64, detail layout.
 
         Args:
@@ -109,12 +110,12 @@ class Rests:
             _move(up - upper.start, starts, share, gap, rest[level], found[level])
         return {level: found[level] for level in part.levels}
 
-    def _cells(self, level: int, rows: slice) -> Ints:
+    def _cells(self, level: int, rows: slice) -> Int64:
         """Return where the cells of each of some rows begin, from 0: int64 (rows + 1)."""
         return self.support.relative_cells(level, rows)
 
 
-def told_of(cell: Ints, whole: Floats, rest: Floats) -> Floats:
+def told_of(cell: Int64, whole: Float64, rest: Float64) -> Float64:
     """Return row by row its count and then its rests: float64 (rows + cells)."""
     told = np.empty(len(whole) + len(rest))
     at = cell[:-1] + np.arange(len(whole))
@@ -124,7 +125,7 @@ def told_of(cell: Ints, whole: Floats, rest: Floats) -> Floats:
     return told
 
 
-def told_apart(cell: Ints, told: Floats) -> tuple[Floats, Floats]:
+def told_apart(cell: Int64, told: Float64) -> tuple[Float64, Float64]:
     """Return the counts and the rests that `told_of` has put together.
 
     Raises:
@@ -142,7 +143,7 @@ def told_apart(cell: Ints, told: Floats) -> tuple[Floats, Floats]:
 
 
 @kernel
-def add_gains(group: Int32, gains: tuple[Ints, Floats], x: Floats, table: Floats) -> None:
+def add_gains(group: Int32, gains: tuple[Int64, Float64], x: Float64, table: Float64) -> None:
     """Add to each cell of a table its gain times the number of its row, in place.
 
     Args:
@@ -160,7 +161,7 @@ def add_gains(group: Int32, gains: tuple[Ints, Floats], x: Floats, table: Floats
 
 
 @kernel
-def _blend(cell: Ints, weights: tuple[Floats, Floats], own: Floats, sums: Floats) -> None:
+def _blend(cell: Int64, weights: tuple[Float64, Float64], own: Float64, sums: Float64) -> None:
     """Write the weighted sum of what a row and its children say over the former."""
     for row in range(len(cell) - 1):
         a, b = weights[0][row], weights[1][row]
@@ -169,7 +170,9 @@ def _blend(cell: Ints, weights: tuple[Floats, Floats], own: Floats, sums: Floats
 
 
 @kernel
-def _add_children(parent: Ints, starts: tuple[Ints, Ints], below: Floats, above: Floats) -> None:
+def _add_children(
+    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
+) -> None:
     """Add the cells of each row to its parent's, in order."""
     upper, lower = starts
     for row in range(len(parent)):
@@ -180,12 +183,12 @@ def _add_children(parent: Ints, starts: tuple[Ints, Ints], below: Floats, above:
 
 @kernel
 def _move(
-    parent: Ints,
-    starts: tuple[Ints, Ints],
-    share: Floats,
-    gap: Floats,
-    rest: Floats,
-    found: Floats,
+    parent: Int64,
+    starts: tuple[Int64, Int64],
+    share: Float64,
+    gap: Float64,
+    rest: Float64,
+    found: Float64,
 ) -> None:
     """Write the rests of each row, moved by its share of its parent's gap."""
     upper, lower = starts

@@ -11,29 +11,26 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.estimate.cube.blocks import LIMIT
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.families.marginal_cost import cheapest_units
 from hedgerow.estimate.families.units import family_hash
 from hedgerow.kernels import kernel
 
-Counts: TypeAlias = NDArray[np.int64]
-
-TreeLevel: TypeAlias = tuple[Ints, Ints, Ints, Floats]
+TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
 """Where the nodes of each group begin at a level of the trees, and at the next one; where the
 children of each node begin; and the variances v of the nodes of the next level."""
 
-Settled: TypeAlias = tuple[Ints, Counts]
+Settled: TypeAlias = tuple[Int64, Int64]
 """Where the nodes of each row begin in a flat table, int64 (rows + 1), and the counts."""
 
 
 @kernel
 def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
-    parents: tuple[Int32, Ints, Ints],
+    parents: tuple[Int32, Int64, Int64],
     tree: TreeLevel,
-    rests: tuple[Floats, Floats],
+    rests: tuple[Float64, Float64],
     row_sums: Settled,
     column_sums: Settled,
     found: Settled,
@@ -85,12 +82,12 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
 
 @kernel
 def _positive_rows(
-    rows: Ints,
+    rows: Int64,
     place: int,
     sums: Settled,
-    given: tuple[Ints, Floats],
+    given: tuple[Int64, Float64],
     found: NDArray[np.int64],
-    u: Floats,
+    u: Float64,
 ) -> int:
     """Write where the rows of a positive sum begin, their sums and u; return how many they are."""
     many = 0
@@ -106,10 +103,10 @@ def _positive_rows(
 def _positive_cells(
     cells: tuple[int, int],
     begin: int,
-    sums: Counts,
-    variance: Floats,
+    sums: Int64,
+    variance: Float64,
     found: NDArray[np.int64],
-    v: Floats,
+    v: Float64,
 ) -> int:
     """Write the cells of a positive sum, their sums and v; return how many they are."""
     many = 0
@@ -123,7 +120,7 @@ def _positive_cells(
 
 @kernel
 def settle_root_cells(
-    group: Int32, tree: TreeLevel, rest: Floats, sums: Settled, found: Settled
+    group: Int32, tree: TreeLevel, rest: Float64, sums: Settled, found: Settled
 ) -> None:
     """Write the counts of a level of the trees of the spine's root.
 

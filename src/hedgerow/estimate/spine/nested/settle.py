@@ -21,10 +21,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import LIMIT
-from hedgerow.estimate.cube.shape import Floats, Ints
 from hedgerow.estimate.spine.block_squares import invert_blocks
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.nested.group_families import settle_families
@@ -39,7 +38,7 @@ from hedgerow.kernels import over_families
 Squares: TypeAlias = tuple[Coupled, RowSquares, GroupTrees]
 """Least squares of the vectors of groups, of the rests along the spine, and below groups."""
 
-Said: TypeAlias = tuple[Mapping[int, Floats], Mapping[int, Floats]]
+Said: TypeAlias = tuple[Mapping[int, Float64], Mapping[int, Float64]]
 """What each row's subtree says, for each level: of its count (rows) and of its rests (detail)."""
 
 
@@ -133,7 +132,7 @@ class _Descent:
             counts = found
         return counts
 
-    def _groups(self, level: int, totals: Int64, members: tuple[Ints, Ints]) -> Int64:
+    def _groups(self, level: int, totals: Int64, members: tuple[Int64, Int64]) -> Int64:
         """Return the counts of the groups of every node of a level: int64 (rows)."""
         coupled, here = self.squares[0], self.support
         rows, upper = self._rows(level), self._rows(level - 1)
@@ -155,7 +154,7 @@ class _Descent:
         over_families(task, members[0][parents[0]])
         return counts
 
-    def _members(self, level: int) -> tuple[Ints, Ints]:
+    def _members(self, level: int) -> tuple[Int64, Int64]:
         """Return where the children's rows of each row above begin, and these rows."""
         rows, upper = self._rows(level), self._rows(level - 1)
         parent = self.support.parent[level][rows] - upper.start
@@ -167,6 +166,6 @@ class _Descent:
         """Return the rows of the part at a level."""
         return self.support.rows(level, self.support.nodes(self.part, level))
 
-    def _cells(self, level: int) -> Ints:
+    def _cells(self, level: int) -> Int64:
         """Return where the cells of the rows of a level begin: int64 (rows + 1)."""
         return self.support.relative_cells(level, self._rows(level))
