@@ -127,7 +127,7 @@ def systems() -> dict[str, System]:
             measure=hr.All(),
             allocation=hr.Uniform(),
         )
-        joint = plan.joint
+        joint = plan.design
         assert isinstance(joint, PlannedCuboids)
         true = np.zeros(joint.shape.shape(joint.shape.finest))
         true[counts.codes] = counts.values

@@ -73,11 +73,7 @@ class Coverage:
         self.cells, self.variance = len(truth), float(variance.mean())
         low, high = errors.interval(estimate, variance, USUAL)
         self.held.append(float(((low <= truth) & (truth <= high)).mean()))
-        assert errors.mechanism is not None
-        half_width = USUAL.half_width(
-            errors.mechanism, None if errors.raw else variance, errors.cells,
-            measured=errors.measured, steps=errors.steps,
-        )  # fmt: skip
+        half_width = errors.half_width(variance, USUAL)
         away = 1 << 40  # from 0
         low, high = interval(estimate + away, half_width, None)
         holds = (low <= truth + away) & (truth + away <= high)
@@ -169,7 +165,7 @@ def measure(
                     np.concatenate(each) for each in zip(*parts, strict=True)
                 )
                 errors = errors_of(plan, level, columns, counts.total)
-                if errors.mechanism is not None:
+                if errors.noise.mechanism is not None:
                     found[level, columns].add(truth, estimate, variance, errors)
     return found
 

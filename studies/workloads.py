@@ -104,7 +104,7 @@ def standard_error(plan: hr.Plan, levels: Levels) -> float:
     if plan.is_chain:
         depth = plan.tree.chain.index(levels)
         return float(hr.forecast(plan)["rmse"][depth])
-    joint = plan.joint
+    joint = plan.design
     assert isinstance(joint, PlannedCuboids)
     return float(np.sqrt(joint.solver.mean(joint.shape.given(levels))))
 

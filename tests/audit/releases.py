@@ -178,7 +178,7 @@ class CuboidRows:
         if plan.is_whole(levels):
             sizes = [axis.size(k) for axis, k in zip(self.tree.axes, levels, strict=True)]
             return tuple(code.ravel().astype(np.int32) for code in np.indices(sizes))
-        joint = as_tables(plan.joint)
+        joint = as_tables(plan.design)
         cuboid = joint.shape.given(levels)
         above = {cover: content.nodes[joint.levels(cover)] for cover in joint.margins[cuboid]}
         listed = {cover: (nodes.codes, nodes.counts) for cover, nodes in above.items()}

@@ -12,8 +12,9 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import RunningSums
-from hedgerow.release.descent import outline, source
+from hedgerow.release.descent import source
 from hedgerow.release.descent.steps import add_true_counts
 from hedgerow.release.distribution.release import distribution_in_memory
 from hedgerow.release.execution import in_memory
@@ -211,10 +212,10 @@ def test_what_lies_in_the_directory_tells_no_more_than_promised(tmp_path):
 @pytest.mark.parametrize("audit", IN_JOBS, ids=str)
 def test_a_tree_that_is_cut_into_jobs_keeps_the_same_promise(audit, monkeypatch):
     for name in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-        monkeypatch.setattr(outline, name, 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", audit.releases + 1)
+        monkeypatch.setattr(planned_chain, name, 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", audit.releases + 1)
     plan, events = audit.run()
-    assert outline.cut_depth(plan) > plan.public_depth
+    assert plan.design.cut > plan.public_depth
     assert excess(events, plan.guarantee) <= 0
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.examples import EXAMPLES
-from hedgerow.release.descent import outline
+from hedgerow.plan import chain as planned_chain
 from hedgerow.spec.release_spec import ReleaseSpec
 
 PRIOR = (
@@ -316,9 +316,9 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, mon
     said = run("plan", census, "--records", "1000000")[1]
     assert "cut into subtrees" not in said
     assert "Expected cost (rough): about" in said
-    monkeypatch.setattr(outline, "UNCUT_LEAVES", 100)
-    monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 100)
-    monkeypatch.setattr(outline, "MIN_JOBS", 5)
+    monkeypatch.setattr(planned_chain, "UNCUT_LEAVES", 100)
+    monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 100)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 5)
     assert "The tree is cut into subtrees at depth 2 (county)" in run("plan", census)[1]
     code, _, complaint = run("plan", census, "--records", "-1")
     assert code == 2

@@ -107,8 +107,8 @@ def test_a_target_is_met_by_the_errors_of_all_cells_that_may_hold_records(
     plan = ReleaseSpec(file).cheapest(ReleaseSpec(file).tree(), str(target))
     assert found["sha256"] == plan.hash
     squared = {row["cuboid"]: row["rmse"] ** 2 for row in found["forecast"]}
-    joint, tree = plan.joint, plan.tree
-    cells = {tree.name_of(c): joint.possible_cells(joint.shape.given(c)) for c in plan.levels}
+    joint, tree = plan.design, plan.tree
+    cells = {tree.name_of(c): joint.possible_cells(c) for c in plan.levels}
     total = sum(squared[name] * many for name, many in cells.items())
     assert 0.98 * target < total <= target
 
@@ -242,7 +242,7 @@ def test_a_killed_release_is_resumed_with_the_same_noise(run, tmp_path, monkeypa
     assert not staging.exists()
     spec = ReleaseSpec(file)
     plan = spec.plan(spec.tree())
-    assert len(plan.joint.jobs) > 2
+    assert len(plan.design.jobs) > 2
     expected = in_memory(spec.table.counts(plan.tree), plan, estimator=spec.estimator, bits=key)
     found = hr.read_release(out)
     for name in plan.cuboids:
@@ -489,7 +489,7 @@ def test_the_errors_of_shares_are_those_of_the_estimates(example):
     plan = hr.read_release(example.parent / "out").plan
     for cuboid in [(2, 0), (3, 1), (1, 4)]:
         errors = SpineErrors(plan, cuboid).draw(4000, 1)
-        variance = plan.joint.variances_at(cuboid, plan.joint.codes_of(cuboid)[0])
+        variance = plan.design.variances_at(cuboid, plan.design.codes_of(cuboid)[0])
         ratio = (errors**2).mean(axis=0) / variance
         # of 4,000 nearly normal errors; 5.5 standard errors a cell: α = 4e-8 each
         assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
@@ -511,7 +511,7 @@ def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_a
         tree, budget=hr.Rho(2), neighbours=hr.Replace(), workload=hr.Cube(),
         allocation=hr.Shares(shares), public=[hr.PublicTable(kinds, zeros="unlisted")],
     )  # fmt: skip
-    joint, cuboid = plan.joint, (2, 1, 1)
+    joint, cuboid = plan.design, (2, 1, 1)
     assert not joint.is_row_by_row(cuboid)
     codes, order = joint.codes_of(cuboid)
     assert not np.array_equal(order, np.sort(order))

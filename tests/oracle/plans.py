@@ -20,9 +20,9 @@ from tests.oracle.made import axis, keeping, kinds_of_nodes, table
 TIES = "a solver of dense matrices, whose last digits differ by processor, decides between units"
 """So it is for workloads without a closed form: the units of several cells cost the same."""
 SMALL = {
-    "hedgerow.release.descent.outline.UNCUT_LEAVES": 0,
-    "hedgerow.release.descent.outline.UNCUT_LEAVES_OF_ALL": 0,
-    "hedgerow.release.descent.outline.MIN_JOBS": 8,
+    "hedgerow.plan.chain.UNCUT_LEAVES": 0,
+    "hedgerow.plan.chain.UNCUT_LEAVES_OF_ALL": 0,
+    "hedgerow.plan.chain.MIN_JOBS": 8,
     "hedgerow.plan.spine.UNCUT": 0,
     "hedgerow.plan.spine.MOST_HELD": 300,
     "hedgerow.plan.spine.WORTH_A_JOB": 40,

@@ -9,10 +9,8 @@ from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.cost import (
     BYTES_A_ROW,
     PARALLEL,
-    SECONDS_A_SPINE_CELL,
     SECONDS_TO_START,
     expected_cost,
-    possible_leaves,
 )
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -112,10 +110,10 @@ def test_a_spine_costs_what_public_facts_leave_open(tmp_path):
     spec = ReleaseSpec(tmp_path / "release.toml")
     plan = spec.plan(spec.tree())
     cost, many = (expected_cost(plan, n, 2) for n in (90_000, 10**12))
-    open_cells = possible_leaves(plan)
+    open_cells = plan.design.open_cells(plan.tree.chain[-1])
     assert open_cells == 353_052
     assert plan.tree.leaves == 4_233_600
     assert sum(cost.expected.cells) == 422_623
-    cells_at_least = 422_623 * SECONDS_A_SPINE_CELL / (1 + PARALLEL)
+    cells_at_least = 422_623 * plan.design.seconds_a_cell / (1 + PARALLEL)
     assert cells_at_least < cost.seconds - SECONDS_TO_START < 5 * cells_at_least
     assert many.memory - cost.memory <= open_cells * BYTES_A_ROW

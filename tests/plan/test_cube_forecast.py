@@ -85,8 +85,8 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
         assert cells == len(variances)
         assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
         far = bound**2 >= variances.max() - 1e-9
-        assert far or plan.cube.is_raw(shape.given(levels))
-        largest = plan.cube.largest_variance(shape.given(levels))
+        assert far or plan.cube.is_raw(levels)
+        largest = plan.cube.largest_variance(levels)
         assert largest == pytest.approx(variances.max(), rel=1e-8, abs=1e-9)
     assert frame["depth"].null_count() == len(frame)
 
@@ -171,7 +171,7 @@ def test_an_estimate_that_is_worse_than_its_noisy_count_is_not_taken_for_it():
     assert not cube.is_raw((0, 0))
     assert hr.forecast(plan)["max_95"][0] > total.tail_bound(0.05)
     single = plan_of(tree, "measured", allocation=hr.Shares({"a0": [0, 1], "a1": [0, 1]}))
-    assert single.cube.is_raw(single.cube.shape.finest)
+    assert single.cube.is_own_noise(single.cube.shape.finest)
 
 
 def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():

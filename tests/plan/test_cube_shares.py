@@ -101,13 +101,13 @@ def test_shares_by_cuboid_need_be_no_product():
     given = {"o.level2 × d.level2": HALF, "o.level1": HALF / 2, "d.level1": HALF / 2}
     plan = plan_of(hr.Shares(given))
     assert {PAIRS.name_of(levels): share for levels, share in shares_of(plan).items()} == given
-    joint = plan.joint
+    joint = plan.design
     noise = {c: joint.noise[c] for c in map(joint.shape.given, shares_of(plan))}
     _, covariance = dense_gain(joint.shape, noise, joint.public)
     for cuboid in joint.cuboids:
         sums = cuboid_sums(joint.shape, cuboid)
         variance = np.einsum("ij,jk,ik->i", sums, covariance, sums).mean()
-        assert joint.mean_variance(cuboid) == pytest.approx(variance, rel=1e-6, abs=1e-6)
+        assert joint.mean(cuboid) == pytest.approx(variance, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, m
     )  # fmt: skip
     power = mechanism.price.power
     reached = {
-        name: plan.cube.mean_variance(plan.cube.shape.given(levels)) ** 0.5
+        name: plan.cube.mean_variance(levels) ** 0.5
         for levels in plan.levels
         if (name := PAIRS.name_of(levels)) in targets
     }
@@ -329,7 +329,7 @@ def test_the_cheapest_cube_meets_a_target_for_all_counts():
     plan = hr.cheapest(PAIRS, target=9000, neighbours=hr.AddRemove(), workload=hr.Cube(),
                        measure=hr.All())  # fmt: skip
     cube = plan.cube
-    total = sum(cube.shape.cells(c) * cube.mean_variance(c) for c in cube.shape.cuboids())
+    total = sum(cube.shape.cells(c) * cube.mean(c) for c in cube.shape.cuboids())
     assert 9000 * (1 - 1e-4) <= total <= 9000
     assert plan.allocation == "cheapest"
 

@@ -130,7 +130,7 @@ def test_a_public_table_is_whole_where_survivors_are_measured():
     plan = planned("o.o1", "o.o2", "d.d3", "d.d1", **exact)
     assert [plan.tree.name_of(k) for k in plan.levels if not plan.is_whole(k)] == ["d.d3"]
     below = planned("o.o2", "o.o2 × d.d3", "d.d3", **exact)  # below public counts, too
-    assert below.joint.margins == {(2, 3): ((0, 3), (2, 0))}
+    assert below.design.margins == {(2, 3): ((0, 3), (2, 0))}
 
 
 def test_three_margins_that_need_not_admit_a_table_are_refused():
@@ -147,7 +147,7 @@ def test_survivors_are_measured_below_margins_of_the_tables_alone():
     assert not plan.is_whole((3, 3))
     assert plan.is_whole((3, 0))
     assert plan.is_whole((0, 0))
-    assert plan.joint.margins == {(3, 3): ((0, 3), (3, 0))}
+    assert plan.design.margins == {(3, 3): ((0, 3), (3, 0))}
     alone = planned("o.o3", "d.d3", measure=hr.Survivors())
     assert all(alone.is_whole(levels) for levels in alone.levels)
     assert isinstance(planned("o.o3", "d.d3", "o.o3 × d.d3").measure, hr.All)
@@ -158,7 +158,7 @@ def test_survivors_need_margins_that_hold_all_levels_between_them(monkeypatch):
     with pytest.raises(hr.PlanError, match=rule):
         planned("o.o3", "d.d1", "o.o3 × d.d3", measure=hr.Survivors())
     one = planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
-    assert one.joint.margins == {(3, 3): ((3, 0),)}
+    assert one.design.margins == {(3, 3): ((3, 0),)}
     monkeypatch.setattr(cuboids, "MOST_WHOLE", 5)
     with pytest.raises(hr.PlanError, match="none is named: name a coarser one"):
         planned("o.o3", "o.o3 × d.d3", measure=hr.Survivors())
@@ -180,11 +180,11 @@ def test_a_plan_warns_of_unmeasured_sums_that_survivors_would_tell_better():
     tables = "place.place2 × race.race1", "place.place2 × age.age1"
     options = {"tree": CENSUS, "measure": hr.Survivors()}
     plan = planned(*tables, "age.age1", **options)
-    assert [plan.tree.name_of(plan.joint.levels(c)) for c in plan.joint.vague] == ["place.place2"]
+    assert [plan.tree.name_of(plan.design.levels(c)) for c in plan.design.vague] == ["place.place2"]
     legend = forecast_legend(plan, hr.forecast(plan))
     assert "place.place2: not measured, and known worse than by the survivors" in legend
     named = planned(*tables, "age.age1", "place.place2", **options)
-    assert named.joint.vague == ()
+    assert named.design.vague == ()
     assert "not measured" not in forecast_legend(named, hr.forecast(named))
 
 
@@ -199,8 +199,8 @@ def test_the_even_forecast_is_the_forecast_where_axes_are_even():
     facts = NamedFacts.of(problem(plan))
     shares = np.array([float(share) for share in plan.shares if share])
     found, _ = facts.variances(shares)
-    each = [plan.joint.shape.given(levels) for levels in plan.measured]
-    wide = [plan.joint.nominal_variance(cuboid) for cuboid in each]
+    each = [plan.design.shape.given(levels) for levels in plan.measured]
+    wide = [plan.design.wide_mean(cuboid) for cuboid in each]
     np.testing.assert_allclose(found / found[0], np.array(wide) / wide[0], rtol=1e-6)
 
 
@@ -208,13 +208,13 @@ def test_the_matrix_of_levels_shows_the_errors_of_sums_in_brackets():
     plan = planned("o.o3", "d.d3", "o.o2 × d.d2")
     rows = forecast_matrix(plan, hr.forecast(plan)).split("\n")
     assert rows[0].endswith("in records, of sums that are no cuboid of the plan in brackets:")
-    error = plan.joint.error_of((1, 1))
-    cuboid = plan.joint.shape.given((1, 1))
-    spread = plan.joint.variances_of(cuboid).of_cells(cuboid)
+    error = plan.design.error_of((1, 1))
+    cuboid = plan.design.shape.given((1, 1))
+    spread = plan.design.variances_of(cuboid).of_cells(cuboid)
     assert error == pytest.approx(float(spread.mean()) ** 0.5)
     assert f"({error:,.4g})" in "\n".join(rows)
-    assert plan.joint.error_of((3, 1)) is None
-    assert plan.joint.error_of((0, 0)) == 0
+    assert plan.design.error_of((3, 1)) is None
+    assert plan.design.error_of((0, 0)) == 0
 
 
 @pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])

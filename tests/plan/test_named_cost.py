@@ -5,11 +5,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.plan.cost import (
-    BYTES_A_NAMED_CELL,
-    bytes_of_tables,
     expected_cost,
     sums_off_the_chain,
 )
+from hedgerow.plan.named import BYTES_A_CELL
 from hedgerow.release import preflight
 from hedgerow.release.preflight import check_memory, check_tables, needed_memory
 from tests.made import fixed_axis
@@ -21,17 +20,17 @@ WIDE = hr.Tree([fixed_axis(n, 20, 20, columns=[f"{n}1", f"{n}2"]) for n in "od"]
 def test_memory_is_that_of_the_tables_and_of_what_they_are_settled_at(monkeypatch):
     workload = hr.Cuboids(["o.level2", "o.level1 × d.level1", "d.level2", "o.level2 × d.level2"])
     plan = named(workload)
-    elements = plan.joint.lattice.elements
+    elements = plan.design.lattice.elements
     assert (2, 1) in set(elements) - set(plan.levels), "settled on the way"
-    cells = sum(map(plan.joint.shape.cells, elements))
-    dense = plan.joint.solver.dense
-    rows = plan.joint.solver.dual.size
+    cells = sum(map(plan.design.shape.cells, elements))
+    dense = plan.design.solver.dense
+    rows = plan.design.solver.dual.size
     assert rows > 0
-    kept = bytes_of_tables(plan) - cells * BYTES_A_NAMED_CELL
+    kept = plan.design.bytes_held - cells * BYTES_A_CELL
     assert kept == dense.factor.nbytes + sum(t.nbytes for h in dense.halves for t in h.values())
     assert kept >= 8 * rows**2
     monkeypatch.setattr(general, "MOST_DENSE", 0)
-    assert bytes_of_tables(named(workload)) == cells * BYTES_A_NAMED_CELL
+    assert named(workload).design.bytes_held == cells * BYTES_A_CELL
 
 
 def test_named_cuboids_that_do_not_fit_are_refused_with_a_way_out(monkeypatch):

@@ -13,7 +13,7 @@ from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cost import BYTES_A_FOLDED_NODE, BYTES_A_NAMED_CELL, bytes_of_tables
+from hedgerow.plan.named import BYTES_A_CELL, BYTES_A_FOLDED_NODE
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis
 
@@ -39,10 +39,10 @@ def test_more_rows_than_survivors_can_be_found_among_are_refused_by_the_plan():
 
 def test_rows_and_columns_of_survivors_count_towards_the_memory():
     plan = planned(axes([9000, 9000, 2]), [0], [1], [0, 1], [2], [0, 1, 2], measure=hr.Survivors())
-    joint = plan.joint
+    joint = plan.design
     assert joint.folded((1, 1, 1)) == (81_000_000, 2)
-    held = sum(map(joint.shape.cells, joint.lattice.elements)) * BYTES_A_NAMED_CELL
-    assert bytes_of_tables(plan) == held + (81_000_000 + 2) * BYTES_A_FOLDED_NODE
+    held = sum(map(joint.shape.cells, joint.lattice.elements)) * BYTES_A_CELL
+    assert plan.design.bytes_held == held + (81_000_000 + 2) * BYTES_A_FOLDED_NODE
 
 
 def test_cells_that_int64_does_not_number_are_refused_by_the_plan():

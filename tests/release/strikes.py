@@ -30,8 +30,9 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan import chain as planned_chain
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
-from hedgerow.release.descent import block, jobs, outline
+from hedgerow.release.descent import block, jobs
 from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, Charging
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.output import is_unfinished
@@ -103,8 +104,8 @@ def table():
 @contextmanager
 def cut():
     """A small tree is cut, and its jobs are done in the thread that waits for them."""
-    wanted = {(outline, "UNCUT_LEAVES"): 0, (outline, "UNCUT_LEAVES_OF_ALL"): 0}
-    wanted |= {(outline, "MIN_JOBS"): 2, (block, "CHUNK_CELLS"): 1000, (jobs, "RUNS"): 2}
+    wanted = {(planned_chain, "UNCUT_LEAVES"): 0, (planned_chain, "UNCUT_LEAVES_OF_ALL"): 0}
+    wanted |= {(planned_chain, "MIN_JOBS"): 2, (block, "CHUNK_CELLS"): 1000, (jobs, "RUNS"): 2}
     wanted |= {(jobs.LocalEngine, "run"): lambda _engine, found, work: map(work, found)}
     before = {place: getattr(*place) for place in wanted}
     for (where, name), value in wanted.items():

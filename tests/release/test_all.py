@@ -7,9 +7,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import Measured
-from hedgerow.release.descent import block, outline
-from hedgerow.release.descent.outline import Outline, by_cuboid, cut_depth
+from hedgerow.release.descent import block
+from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
@@ -103,13 +104,13 @@ PLANS = {
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, kind, cut):
     if cut:
-        monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
-        monkeypatch.setattr(outline, "MIN_JOBS", 2)
+        monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 0)
+        monkeypatch.setattr(planned_chain, "MIN_JOBS", 2)
     rng = np.random.default_rng(7)
     tree = hr.Tree([random_axis(rng, "geo", depth=3, widest=4)])
     counts = random_counts(rng, tree, filled=0.6)
     plan = plain_plan(tree, budget=RHO, measure=hr.All(), **PLANS[kind])
-    at = cut_depth(plan) if cut else None
+    at = plan.design.cut if cut else None
     noisy = noisy_counts(counts, plan, seeded_bits(3), at)
     exact = (0, {(0,): counts.total}) if plan.public_depth == 0 else None
     leaves, matrix, values = dense(plan, noisy, exact, (0,), 0)
@@ -148,8 +149,8 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     counts = random_counts(rng, tree, filled=[0.05, 0.8][seed % 2])
     neighbours = [hr.Replace(), hr.AddRemove()][seed // 3]
     plan = plain_plan(tree, budget=RHO, neighbours=neighbours, measure=hr.All())
-    monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", 3)
+    monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
     cut, noisy = by_cuboid(Pass(Outline.of(plan), source, estimator).results())

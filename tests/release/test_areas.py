@@ -12,7 +12,6 @@ from hedgerow.release.areas import answers
 from hedgerow.release.areas import sums as sums_module
 from hedgerow.release.areas.answers import variances
 from hedgerow.release.areas.sums import AreaSums
-from hedgerow.release.areas.tables import is_closed
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.lists.lookup import Lookup
 from tests.made import plain_plan, random_axis
@@ -206,7 +205,7 @@ def test_areas_by_columns_of_attributes_that_are_held_as_tables_are_those_of_den
     names = ["place.town × person.sex × age.band", "place.county × person.detail × age.band"]
     names += ["place.town × person.detail × age.age", "place.county × age.age"]
     plan = plain_plan(tree, budget=hr.Rho("1/40"), workload=hr.Cuboids(names))
-    assert not isinstance(plan.joint, PlannedSpine)
+    assert not isinstance(plan.design, PlannedSpine)
     allowed = np.ones([6, 6, 4], dtype=bool)
     codes = tuple(code.astype(np.int32) for code in np.nonzero(allowed))
     counts = hr.Counts.from_leaves(tree, codes, np.arange(1, 145) * 7 % 23)
@@ -232,8 +231,8 @@ def test_errors_by_iteration_are_those_of_dense_least_squares(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(general, "MOST_DENSE", 0)
             plan = made("two axes")[0].plan
-            assert not plan.joint.solver.is_exact
-            assert not is_closed(plan.joint, AreaSums(plan, Lookup.of(plan.tree, rows), by).given)
+            assert not plan.design.solver.is_exact
+            assert not plan.design.solver.has_covariances
             found = made("two axes")[0].areas(rows, by=by)
         assert np.allclose(found["standard_error"], exact["standard_error"], rtol=1e-7)
         assert np.allclose(found["estimate"], exact["estimate"], rtol=1e-7)
@@ -293,7 +292,7 @@ def test_areas_that_are_levels_have_the_errors_of_these(epsilon):
     shares = hr.Shares({"place": ["1/6", "1/3", "1/2"], "age": ["1/2", "1/4", "1/4"]})
     budget, more = hr.Epsilon(epsilon), {"workload": hr.Cube(), "allocation": shares}
     plan = plain_plan(tree, budget=budget, mechanism=hr.DiscreteLaplace, **more)
-    assert plan.joint.is_exact == (epsilon != "8")
+    assert plan.design.is_exact == (epsilon != "8")
     codes = tuple(code.astype(np.int32) for code in np.nonzero(np.ones((6, 4))))
     counts = hr.Counts.from_leaves(tree, codes, np.arange(24) + 10**7)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))

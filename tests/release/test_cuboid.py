@@ -11,9 +11,10 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import cuboid
-from hedgerow.release.cuboid import cuboid_errors, levels_of
+from hedgerow.release.cuboid import cuboid_errors
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
+from hedgerow.release.naming import levels_of
 from hedgerow.release.release import read_release
 from tests.made import fixed_axis, plain_plan, random_counts
 

@@ -8,7 +8,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent import block, outline
+from hedgerow.plan import chain as planned_chain
+from hedgerow.release.descent import block
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
@@ -97,8 +98,8 @@ def cut(request, monkeypatch):
     monkeypatch.setattr(block, "CHUNK_CELLS", 7)
     if request.param:
         for limit in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-            monkeypatch.setattr(outline, limit, 0)
-        monkeypatch.setattr(outline, "MIN_JOBS", 4)
+            monkeypatch.setattr(planned_chain, limit, 0)
+        monkeypatch.setattr(planned_chain, "MIN_JOBS", 4)
     return request.param
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent import block, jobs, outline
+from hedgerow.plan import chain as planned_chain
+from hedgerow.release.descent import block, jobs
 from hedgerow.release.descent import job_cache as kept
 from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.outline import Outline, by_cuboid
@@ -19,8 +20,8 @@ MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
 @pytest.fixture(params=MEASURES)
 def made(request, monkeypatch):
     for name in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-        monkeypatch.setattr(outline, name, 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", 9)
+        monkeypatch.setattr(planned_chain, name, 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 9)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     monkeypatch.setattr(jobs, "RUNS", 4)
     monkeypatch.setattr(kept, "ROWS_WORTH_COMPRESSING", 20)

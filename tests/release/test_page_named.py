@@ -261,7 +261,7 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
     assert follow.format("home region × work region") in made("tables")
     assert follow.format("work region and work district") in made("beside")
     for kind in KINDS:
-        assert named[kind].plan.joint.words in made(kind)
+        assert named[kind].plan.design.words in made(kind)
 
 
 @pytest.mark.parametrize("level", ["bins_4", "bin"])
@@ -281,8 +281,8 @@ def test_a_level_of_a_numeric_axis_alone_has_a_page_without_a_distribution(tmp_p
 
 def test_upper_bounds_are_not_called_exact(named, monkeypatch):
     made = named["beside"]
-    bounded = replace(made.plan.joint.solver, is_exact=False)
-    monkeypatch.setitem(vars(made.plan.joint), "solver", bounded)
+    bounded = replace(made.plan.design.solver, is_exact=False)
+    monkeypatch.setitem(vars(made.plan.design), "solver", bounded)
     bounds = read(page_of(made)).text
     assert "standard errors are upper bounds" in bounds
     assert "their errors are exact." not in bounds

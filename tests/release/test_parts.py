@@ -5,7 +5,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent import outline
+from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent.nodes import NOWHERE, true_nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
@@ -22,8 +22,8 @@ from tests.made import plain_plan, random_counts, random_tree
 def subtrees(request, monkeypatch):
     """The jobs of a small tree that is cut, with the true counts of the cut as released ones."""
     for limit in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-        monkeypatch.setattr(outline, limit, 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", 4)
+        monkeypatch.setattr(planned_chain, limit, 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 4)
     rng = np.random.default_rng(4)
     tree = random_tree(rng, 2, depth=2, widest=4)
     counts = random_counts(rng, tree)

@@ -7,8 +7,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import measurable
-from hedgerow.release.descent import block, outline
+from hedgerow.release.descent import block
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_axis
 
@@ -57,9 +58,9 @@ def some_release(seed, estimator):
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, cut, estimator):
     if cut:
-        monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
-        monkeypatch.setattr(outline, "UNCUT_LEAVES_OF_ALL", 0)
-        monkeypatch.setattr(outline, "MIN_JOBS", 2)
+        monkeypatch.setattr(planned_chain, "UNCUT_LEAVES", 0)
+        monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 0)
+        monkeypatch.setattr(planned_chain, "MIN_JOBS", 2)
         monkeypatch.setattr(block, "CHUNK_CELLS", 3)
     made = 0
     for seed in range(60):
@@ -88,13 +89,13 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
 
 
 def test_a_cut_below_survivors_is_at_a_measured_depth(monkeypatch):
-    monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
+    monkeypatch.setattr(planned_chain, "UNCUT_LEAVES", 0)
     tree = hr.Tree([fixed_axis("geo", 300, 5, 4)])
     shares = hr.Shares(["1/2", 0, 0, "1/2"])
     plan = plain_plan(tree, budget=hr.Rho(1), allocation=shares)
-    assert outline.cut_depth(plan) == 0
+    assert plan.design.cut == 0
     plan = plain_plan(tree, budget=hr.Rho(1), allocation=hr.Shares(["1/2", 0, "1/4", "1/4"]))
-    assert outline.cut_depth(plan) == 2
+    assert plan.design.cut == 2
 
 
 def test_a_release_in_memory_holds_nothing_of_the_table_but_noisy_counts():

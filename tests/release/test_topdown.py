@@ -9,9 +9,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent import block, outline
+from hedgerow.plan import chain as planned_chain
+from hedgerow.release.descent import block
 from hedgerow.release.descent.jobs import LocalEngine, Progress
-from hedgerow.release.descent.outline import Outline, cut_depth
+from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
@@ -124,7 +125,7 @@ def test_the_pass_is_the_papers_algorithm(monkeypatch, seed, cut, kind):
     plan = plain_plan(tree, allocation=Falling(), **PLANS[kind])
     assert len({what.mechanism for what in plan.depths[1:]}) == tree.depth
     released = simulate(counts, plan, seed).content.nodes
-    at = cut_depth(plan) if cut else None
+    at = plan.design.cut if cut else None
     assert at is None or 0 not in tree.cuboid(at), "jobs differ in both axes"
     expected = inftda(counts, plan, seeded_bits(seed), at)
     for depth in range(tree.depth + 1):
@@ -215,8 +216,8 @@ def test_a_tree_of_a_single_cell_is_released():
 
 
 def cut_everything(monkeypatch, chunk=7, jobs=3):
-    monkeypatch.setattr(outline, "UNCUT_LEAVES", 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", jobs)
+    monkeypatch.setattr(planned_chain, "UNCUT_LEAVES", 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", jobs)
     monkeypatch.setattr(block, "CHUNK_CELLS", chunk)
 
 
@@ -224,7 +225,7 @@ def test_the_cut_depends_on_public_structure_alone(monkeypatch):
     cut_everything(monkeypatch)
     tree = random_tree(np.random.default_rng(4))
     plan = plain_plan(tree, budget=RHO)
-    assert tree.nodes(cut_depth(plan)) >= 3 > tree.nodes(cut_depth(plan) - 1)
+    assert tree.nodes(plan.design.cut) >= 3 > tree.nodes(plan.design.cut - 1)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent import outline
+from hedgerow.plan import chain as planned_chain
 from hedgerow.release.directory import staging
 from hedgerow.spark import driver as on_spark
 from hedgerow.spark import executors as cluster
@@ -29,7 +29,7 @@ WRITE_RUN = write_run
 
 def table_and_plan():
     """A made-up table and a plan for it, cut into subtrees."""
-    outline.UNCUT_LEAVES, outline.MIN_JOBS = 0, 5
+    planned_chain.UNCUT_LEAVES, planned_chain.MIN_JOBS = 0, 5
     rng = np.random.default_rng(2)
     tree = random_tree(rng, 2, depth=3, widest=3)
     counts = random_counts(rng, tree, filled=0.6)

@@ -26,10 +26,10 @@ from hedgerow import cli
 from hedgerow.errors import OUTSIDE, HedgerowError, MachineError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan import chain as planned_chain
 from hedgerow.plan import spine as plan_spine
 from hedgerow.privacy.ledger.ledger import create_ledger
 from hedgerow.release import execution
-from hedgerow.release.descent import outline
 from hedgerow.release.directory import keys, staging
 from hedgerow.release.directory.check import check
 from hedgerow.release.directory.keys import Charging
@@ -87,8 +87,8 @@ def spark(tmp_path_factory):
 def cut_trees(monkeypatch):
     """Small trees are cut into jobs, as large ones are."""
     for limit in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-        monkeypatch.setattr(outline, limit, 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", 5)
+        monkeypatch.setattr(planned_chain, limit, 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 5)
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_the_same_key_gives_the_release_of_the_local_engine(table_of, tmp_path, 
 
     for module in (cluster, cluster_top):
         monkeypatch.setattr(module, "collected", counted)
-    assert 0 < outline.cut_depth(plan) < plan.tree.depth
+    assert 0 < plan.design.cut < plan.tree.depth
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert_same(found, local, plan)
@@ -207,7 +207,7 @@ def test_subtrees_without_records_are_noise_alone(table_of, tmp_path, leaves):
     counts = hr.Counts.from_leaves(counts.tree, codes, counts.values[:leaves])
     found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
-    assert len(local.content.nodes[plan.tree.cuboid(outline.cut_depth(plan))]) > leaves
+    assert len(local.content.nodes[plan.tree.cuboid(plan.design.cut)]) > leaves
     assert_same(found, local, plan)
 
 
@@ -289,7 +289,7 @@ def along_a_spine(spark, tmp_path, monkeypatch):  # noqa: ARG001 - the active se
     file = write_files(tmp_path / "files", more='[engine]\nname = "spark"\nmaster = "local[2]"')
     spec = ReleaseSpec(file)
     plan = spec.plan(spec.tree())
-    assert len(plan.joint.jobs) > 2
+    assert len(plan.design.jobs) > 2
     people = pl.read_csv(file.parent / "people.csv", schema_overrides={"people": pl.Int64})
     counts = hr.Counts.from_frame(plan.tree, people, count="people")
 
@@ -409,7 +409,7 @@ def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkey
     key = ReleaseKey((kept / "release.key").read_bytes())
     with refused("the table differs"):
         release_on_spark(
-            table_of(moved(counts, outline.cut_depth(plan))),
+            table_of(moved(counts, plan.design.cut)),
             plan,
             directory=tmp_path / "out",
             unfinished=Unfinished.RESUME,

@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
-    from hedgerow.release.descent import outline  # noqa: PLC0415
+    from hedgerow.plan import chain as planned_chain  # noqa: PLC0415
     from tests.spark.killed_executor import SEED, table_and_plan  # noqa: PLC0415
 
     for name in ("UNCUT_LEAVES", "MIN_JOBS"):  # to be restored
-        monkeypatch.setattr(outline, name, getattr(outline, name))
+        monkeypatch.setattr(planned_chain, name, getattr(planned_chain, name))
     counts, plan = table_and_plan()
     (tmp_path / "table").mkdir()
     counts.level(plan.tree.depth).write_parquet(tmp_path / "table" / "0.parquet")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.release.descent import outline
+from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent.outline import Outline
 from hedgerow.spark import subtree as cluster_top
 from hedgerow.spark import table as spark_table
@@ -188,8 +188,8 @@ def on_executors(given_rows, shares):
 @pytest.fixture
 def cut_trees(monkeypatch):
     for limit in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-        monkeypatch.setattr(outline, limit, 0)
-    monkeypatch.setattr(outline, "MIN_JOBS", 2)
+        monkeypatch.setattr(planned_chain, limit, 0)
+    monkeypatch.setattr(planned_chain, "MIN_JOBS", 2)
 
 
 splits = st.lists(st.integers(0, 12), max_size=4)
@@ -206,8 +206,8 @@ def test_the_top_is_that_of_the_local_engine_however_rows_are_shared_out(some, a
     after = one_more(some, added[0], into=added[1])
     with leaves_hold(LIMIT) as patch:
         for name in ("UNCUT_LEAVES", "UNCUT_LEAVES_OF_ALL"):
-            patch.setattr(outline, name, 0)
-        patch.setattr(outline, "MIN_JOBS", 2)
+            patch.setattr(planned_chain, name, 0)
+        patch.setattr(planned_chain, "MIN_JOBS", 2)
         tops = []
         for given_rows, shares in ((some, one), (after, other)):
             leaves, top, cut = on_executors(given_rows, shares)

@@ -64,7 +64,6 @@ from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.preflight import (
     check_combines,
-    check_estimable,
     check_memory,
     read_memory,
 )
@@ -193,9 +192,8 @@ def release(
         raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if spec.spark is None:
         check_memory(made, limit)
-    if not made.is_chain:
-        with stage("checking that estimates can be made"):
-            check_estimable(made)
+    with stage("checking that estimates can be made"):
+        made.design.rehearse()
     if expect_plan is not None and expect_plan != made.hash:
         raise PlanError(f"this file's plan has the hash {made.hash}, not {expect_plan}")
     charging = spec.charging

@@ -23,9 +23,9 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
 from hedgerow.plan.describe import aligned
-from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.naming import levels_of
 from hedgerow.release.release import read_release
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible

@@ -22,8 +22,8 @@ from hedgerow.errors import (
 )
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
-from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.manifest import check_outside
+from hedgerow.release.naming import levels_of
 from hedgerow.release.release import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -86,7 +86,7 @@ def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
 
 def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bool = False) -> None:
     """Raise a ReleaseError with the command's way out if a plan has no such level or depth."""
-    if depth is not None and not plan.is_chain:
+    if depth is not None and plan.design.depth_of(plan.levels[0]) is None:
         raise ReleaseError(
             f"{plan.workload.noun} has no depths; name a cuboid: "
             f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"

@@ -33,8 +33,8 @@ from hedgerow.evaluate.forecast import (
 from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness, fairness_rows
-from hedgerow.plan.cost import expected_cost, possible_leaves, sums_off_the_chain, sums_text
-from hedgerow.plan.cuboids import RunningSums, Survivors
+from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
     forecast,
@@ -49,9 +49,8 @@ from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.areas.answers import area_forecast
 from hedgerow.release.areas.sums import AreaSums
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
-from hedgerow.release.preflight import check_combines, check_estimable
+from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
@@ -119,15 +118,15 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         raise PlanError(f"--records must be from 0 to 10^18, got {kind_of(records)}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        is_chain = spec.file.workload.cuboids == Chain.name
-        spec.allocation.check_target(target_mse, of_estimates=not is_chain)
+        of_counts = spec.file.workload.cuboids == Chain.name
+        spec.allocation.check_target(target_mse, of_estimates=not of_counts)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     warn(made, spec)
     check_combines(estimator, made)
-    check_estimable(made)
+    made.design.rehearse()
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)
     lookup = of_areas.lookup(made.tree)
@@ -189,20 +188,18 @@ def _show_next(file: Path, for_target: Plan | None) -> None:
 
 def _show_cost(made: Plan, records: int | None) -> None:
     """Print where the tree is cut, and the expected time, memory and disk."""
-    if made.is_chain and not isinstance(made.measure, RunningSums):
-        outline = Outline.of(made)
-        if outline.first < outline.cut < made.tree.depth:
-            stdout.print(
-                f"The tree is cut into subtrees at depth {outline.cut} "
-                f"({escape(made.tree.cuboid_name(outline.cut))}), on one machine or many.\n"
-            )
+    if (cut := made.design.jobs_below) is not None:
+        stdout.print(
+            f"The tree is cut into subtrees at depth {cut} "
+            f"({escape(made.tree.cuboid_name(cut))}), on one machine or many.\n"
+        )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
         stdout.print(
             "For the expected time, memory and disk give the number of records: --records N\n"
         )
         return
-    bound = possible_leaves(made) if records is None else records
+    bound = made.design.open_cells(made.tree.chain[-1]) if records is None else records
     cost = expected_cost(made, bound, core_count()).describe()
     is_assumed = records is None and bound >= 1_000_000  # fewer hardly matter
     assumed = f" For {bound:,} records; --records N if others." if is_assumed else ""
@@ -296,12 +293,13 @@ def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
 
 
 def _show_fairness(made: Plan) -> None:
-    by = "the number of siblings" if made.is_chain else "cuboid"
+    frame = fairness(made)
+    by = "cuboid" if frame["depth"].null_count() else "the number of siblings"
     stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
     sentences = fairness_rows(made)
     for sentence in sentences:
         stdout.print(escape(sentence))
-    frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+    frame = frame.filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
     if not sentences and not len(frame):
         stdout.print("All counts of a cuboid have the same variance.")
     elif not sentences:
@@ -314,7 +312,7 @@ def _show_fairness(made: Plan) -> None:
             ("depth", "cuboid", "siblings", "families", "sd", "ratio"),
             *words,
         ]
-        if not made.is_chain:
+        if frame["depth"].null_count():
             kept = [("", cuboid, sd, ratio) for _, cuboid, _, _, sd, ratio in words]
             rows = [("", "cuboid", "sd", "largest / least"), *kept]
         stdout.print(escape(aligned(rows)))

@@ -29,7 +29,6 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.output import check_output
 from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.page.report import page
-from hedgerow.release.preflight import usual_method
 from hedgerow.release.reestimate.reestimate import (
     RELEASED,
     Estimates,
@@ -134,7 +133,7 @@ def estimate(
     if method is None:
         method = Euclidean.name
         if source.is_dir():
-            method = usual_method(read_release(source).plan.measure)
+            method = read_release(source).plan.measure.method
     given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
     estimator = read_estimator({name: value for name, value in given.items() if value is not None})
     place = output or _beside(source, lambda name: f"{name.stem}.{method}")

@@ -24,12 +24,10 @@ from hedgerow.cli.output_file import (
 from hedgerow.cli.records import show_records
 from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
 from hedgerow.errors import ReleaseError, TableError
-from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.answers import area_sums
 from hedgerow.release.areas.sums import AreaSums
-from hedgerow.release.cuboid import label_columns, levels_of
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -40,9 +38,9 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.naming import is_off_tree, label_columns, levels_of
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
-from hedgerow.release.spine.answers import is_off_tree
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import visible
 
@@ -286,8 +284,8 @@ def _counts(
 
 def _has_a_model(plan: Plan, levels: dict[str, str]) -> bool:
     """Return whether a part of the sums was not measured, below survivors of a chain."""
-    pruned = plan.is_chain and isinstance(plan.measure, Survivors)
-    return pruned and levels_of(plan.tree, levels) not in plan.by_levels
+    wanted = levels_of(plan.tree, levels)
+    return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
 
 
 def _sums(directory: Path, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:

@@ -27,11 +27,11 @@ from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.joint import as_tables
+from hedgerow.plan.joint import JointTables, as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.spine.answers import spine_of
 
 MOST_DRAWN = 1 << 31
 """Noisy counts of named cuboids that are drawn at most: minutes of work."""
@@ -126,20 +126,21 @@ class CubeErrors:
     weights u/v, and ζ what the finer cuboids add.
 
     Attributes:
-        plan: of a cube.
+        cube: what its plan decides.
         cuboid: without levels of only children.
     """
 
-    plan: Plan
+    cube: PlannedCube
     cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over the cuboid and its coarsenings."""
-        box, rng = self.plan.cube.box_of[self.cuboid], np.random.default_rng(seed)
+        cube, rng = self.cube, np.random.default_rng(seed)
+        box = cube.box_of[self.cuboid]
         squares = [own.summed_up(k) for own, k in zip(box.squares, self.cuboid, strict=True)]
         exact = None if box.public is None else meet(box.public, self.cuboid)
         laws, key = list(self._laws(exact)), _key(seed)
-        streams = {each: key.stream(*self.plan.cube.levels(each)) for each, *_ in laws}
+        streams = {each: key.stream(*cube.levels(each)) for each, *_ in laws}
         errors = np.empty((pairs, *shape_of(squares).shape(self.cuboid)))
         for run in range(pairs):
             tables = {}
@@ -162,7 +163,7 @@ class CubeErrors:
 
         Public ones have no error: what else is measured of them changes nothing.
         """
-        cube = self.plan.cube
+        cube = self.cube
         squares = cube.box_of[self.cuboid].squares
         shape = shape_of(squares)
         below = [subtree_coefficients(own)[k] for own, k in zip(squares, self.cuboid, strict=True)]
@@ -172,7 +173,7 @@ class CubeErrors:
             if each in known:
                 yield each, None, weight, rest
                 continue
-            what = self.plan.by_levels[cube.levels(each)]
+            what = cube.plan.by_levels[cube.levels(each)]
             own = what.mechanism if isinstance(what, Measured) else None
             at = [k == level for k, level in zip(self.cuboid, each, strict=True)]
             deepest = [s.depth if here else k for k, s, here in zip(each, squares, at, strict=True)]
@@ -194,11 +195,11 @@ class NamedErrors:
     """Of a cuboid of a workload that names cuboids: least squares over all that it measures whole.
 
     Attributes:
-        plan: of named cuboids.
+        tables: what their plan decides.
         cuboid: without levels of only children.
     """
 
-    plan: Plan
+    tables: JointTables
     cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
@@ -207,10 +208,10 @@ class NamedErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, key = as_tables(self.plan.joint), _key(seed)
+        joint, key = self.tables, _key(seed)
         noise = {}
-        for levels, what in self.plan.by_levels.items():
-            if isinstance(what, Measured) and self.plan.is_whole(levels):
+        for levels, what in joint.plan.by_levels.items():
+            if isinstance(what, Measured) and levels in joint.plan.whole:
                 noise[joint.shape.given(levels)] = what.mechanism, key.stream(*levels)
         _check_drawn(sum(map(joint.shape.cells, noise)), pairs)
         errors = np.empty((pairs, joint.shape.cells(self.cuboid)))
@@ -231,11 +232,11 @@ class SpineErrors:
     """Of a cuboid along a spine: least squares of all that is measured, from the root down.
 
     Attributes:
-        plan: of cuboids along a spine.
+        joint: what their plan decides.
         cuboid: without levels of only children.
     """
 
-    plan: Plan
+    joint: PlannedSpine
     cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
@@ -247,12 +248,12 @@ class SpineErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, key = spine_of(self.plan), _key(seed)
+        joint, key = self.joint, _key(seed)
         model, part = joint.model, Part.top(joint.shape.axes[0].depth)
-        noise = {cuboid: self._noise(joint, cuboid, key) for cuboid in joint.noise}
+        noise = {cuboid: self._noise(cuboid, key) for cuboid in joint.noise}
         _check_drawn(sum(cells for *_, cells in noise.values()), pairs)
         own, nodes = joint.cells(self.cuboid), model.support.nodes(part, self.cuboid[0])
-        total = None if self.plan.public is None else 0.0
+        total = None if joint.public is None else 0.0
         _, order = joint.codes_of(self.cuboid)
         errors = np.empty((pairs, len(order)))
         for run in range(pairs):
@@ -265,13 +266,21 @@ class SpineErrors:
             errors[run] = own.sums(estimates[self.cuboid[0]], nodes)[order]
         return errors
 
-    def _noise(
-        self, joint: PlannedSpine, cuboid: Levels, key: ReleaseKey
-    ) -> tuple[Mechanism, Stream, int]:
+    def _noise(self, cuboid: Levels, key: ReleaseKey) -> tuple[Mechanism, Stream, int]:
         """Return the law of a cuboid's noise, its stream, and how many cells are measured."""
-        levels = joint.levels(cuboid)
-        mechanism = cast("Measured", self.plan.by_levels[levels]).mechanism
-        return mechanism, key.stream(*levels), joint.possible_cells(cuboid)
+        levels = self.joint.levels(cuboid)
+        mechanism = cast("Measured", self.joint.plan.by_levels[levels]).mechanism
+        return mechanism, key.stream(*levels), self.joint.size(cuboid)
+
+
+def errors_of(plan: Plan, levels: Levels) -> JointErrors:
+    """Return what the errors are made of of a cuboid that is estimated together with others."""
+    match plan.design:
+        case PlannedSpine() as design:
+            return SpineErrors(design, design.shape.given(levels))
+        case PlannedCube() as design:
+            return CubeErrors(design, design.shape.given(levels))
+    return NamedErrors(tables := as_tables(plan.design), tables.shape.given(levels))
 
 
 def _check_drawn(cells: int, pairs: int) -> None:

@@ -7,7 +7,6 @@ taken off; areas above a threshold that share equally get bounds on how many the
 what is proved and what is measured: docs/proofs.md, "Intervals of shares".
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,23 +19,13 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.evaluate.joint_errors import (
-    ChainErrors,
-    CubeErrors,
-    JointErrors,
-    NamedErrors,
-    RawErrors,
-    SpineErrors,
-)
-from hedgerow.plan.cube import PlannedCube
+from hedgerow.evaluate.joint_errors import ChainErrors, JointErrors, RawErrors, errors_of
 from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.reestimate.measured_cells import measured_cells
 from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
@@ -164,25 +153,16 @@ class _Areas:
 
 def _areas(content: Content, levels: Levels) -> _Areas:
     """Return the areas of a cuboid, from the release."""
-    if content.plan.is_chain:
+    plan, noise = content.plan, content.plan.design.carried_noise(levels)
+    if plan.design.depth_of(levels) is not None:
         return _along_chain(content, sum(levels))
-    plan = content.plan
-    here = measured_cells(plan, content.stored, content.nodes, [levels])[levels]
-    cuboid = plan.joint.shape.given(levels)
-    own, raw = plan.by_levels[plan.joint.levels(cuboid)], cuboid not in plan.joint.whole
+    here = answers_of(plan).every_cell(content, levels)
     errors: JointErrors | None = None
-    if raw and isinstance(own, Measured) and len(here):
-        errors = RawErrors(levels, own.mechanism, len(here))
-    elif not raw and here.variance.any():
-        errors = _errors_of(plan)(plan, cuboid)
-    return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, raw)
-
-
-def _errors_of(plan: Plan) -> Callable[[Plan, Levels], JointErrors]:
-    """Return what the errors of cuboids that are estimated together are made of."""
-    if isinstance(plan.joint, PlannedSpine):
-        return SpineErrors
-    return CubeErrors if isinstance(plan.joint, PlannedCube) else NamedErrors
+    if noise.raw and noise.mechanism is not None and len(here):
+        errors = RawErrors(levels, noise.mechanism, len(here))
+    elif here.variance.any():
+        errors = errors_of(plan, levels)
+    return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, noise.raw)
 
 
 def _along_chain(content: Content, depth: int) -> _Areas:
@@ -224,7 +204,7 @@ def _contradicted(
     tree = content.plan.tree
     total = int(content.nodes[tree.cuboid(0)].counts.sum())
     errors = CuboidErrors.of(content.plan, levels, total)
-    return replace(errors, raw=areas.raw).contradicted(
+    return replace(errors, noise=replace(errors.noise, raw=areas.raw)).contradicted(
         areas.counts, areas.estimate, areas.variance, level
     )
 

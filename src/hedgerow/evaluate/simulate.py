@@ -13,6 +13,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
+from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
     FACTS,
     CuboidCounts,
@@ -107,10 +108,8 @@ def simulate(
 def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
     """Return the cuboids to compare: all that the settings' plans release, or the chain's."""
     plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
-    if all(plan.is_chain for plan in plans):
-        return counts.tree.chain
-    every = {levels for plan in plans for levels in plan.levels}
-    return tuple(sorted(every, key=lambda levels: (sum(levels), levels)))
+    every = {levels for plan in plans for levels in plan.levels} or counts.tree.chain
+    return tuple(sorted(every, key=fineness))
 
 
 def _answered(

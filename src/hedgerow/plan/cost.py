@@ -8,32 +8,25 @@ by up to 27 times. Along a spine they were measured on Rhode Island and on a syn
 (`hedgerow example redistricting`), as cubes: within a factor of three of both.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
-from hedgerow.estimate.cube.shape import meet
-from hedgerow.estimate.workload.solvers import bytes_of_solver
-from hedgerow.plan.cuboids import All, Measured, Public, Summed
+from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import aligned
+from hedgerow.plan.design import Work, deviation
 from hedgerow.plan.forecast import Planned, forecast
-from hedgerow.plan.joint import as_tables
-from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.tree import Tree
 
 SECONDS_A_ROW = 0.4e-6
 """Core seconds to read, check and sort a row of the table."""
-SECONDS_A_CELL = 0.1e-6
-"""Core seconds to draw, project and write a measured cell."""
-SECONDS_A_SPINE_CELL = 0.6e-6
-"""The same of a cell along a spine: it is drawn twice, estimated and settled."""
 SECONDS_A_SURVIVOR = 1.0e-6
 """Core seconds to write a released count with its labels and interval."""
 SECONDS_TO_START = 2.0
@@ -44,25 +37,9 @@ BYTES_TO_START = 350_000_000
 BYTES_AN_AREA = 250
 BYTES_A_ROW = 37
 """While rows are sorted; a limit on memory sends them to disk."""
-BYTES_AT_ONCE = 100
-"""Of a cell that is drawn and estimated at once with others."""
-BYTES_A_CUBE_CELL = 32
-"""Of a cell of a cube, whose tables are held in memory whole: noise, sums, counts, estimates."""
-BYTES_A_NAMED_CELL = 40
-"""Of a cell of named cuboids, or of what they are settled at, likewise."""
-BYTES_A_FOLDED_NODE = 24
-"""Of a row or column among which survivors of named cuboids are found: its parent, and weights."""
 BYTES_A_SURVIVOR_ON_DISK = 9
 BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The number of measured cells and of released counts above 0, by depth."""
-
-    cells: tuple[int, ...]
-    survivors: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,124 +72,21 @@ class Cost:
 
 def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     """Return the cost of executing a plan on so many records (or a public bound) and cores."""
-    expected, most = _work(plan, records, noisy=True), _work(plan, records, noisy=False)
-    is_along_spine = not plan.is_chain and isinstance(plan.joint, PlannedSpine)
-    rows = min(records, possible_leaves(plan))
-    if is_along_spine:  # cells with records are about as rare in the table as in its release
-        rows = min(rows, expected.survivors[-1])
+    design = plan.design
+    expected, most = (design.work(records, noisy=noisy) for noisy in (True, False))
+    rows = design.rows(records, expected)
     seconds = rows * SECONDS_A_ROW
-    a_cell = SECONDS_A_SPINE_CELL if is_along_spine else SECONDS_A_CELL
-    seconds += sum(expected.cells) * a_cell
+    seconds += sum(expected.cells) * design.seconds_a_cell
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
     areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
-    starts = (start for axis in plan.tree.axes for start in axis.child_start)
-    widest = max(int(np.diff(start).max()) for start in starts)
-    uncut = max(widest, min(max(expected.cells), 1 << 22))  # a family, or part of a depth
-    if not plan.is_chain:
-        uncut = bytes_of_tables(plan) // BYTES_AT_ONCE
+    read = areas * BYTES_AN_AREA + rows * BYTES_A_ROW
     return Cost(
         expected,
         most,
         SECONDS_TO_START + seconds / (1 + PARALLEL * (cores - 1)),
-        BYTES_TO_START + areas * BYTES_AN_AREA + rows * BYTES_A_ROW + BYTES_AT_ONCE * uncut,
+        BYTES_TO_START + read + design.bytes_at_once(expected),
         _output(plan, expected),
     )
-
-
-def bytes_of_tables(plan: Plan) -> int:
-    """Return the memory that the tables of a plan take that estimates cuboids together.
-
-    Of named cuboids: the measured tables, what is settled on the way, and what a solver keeps.
-    """
-    joint = plan.joint
-    if isinstance(joint, PlannedSpine):
-        return joint.bytes_held
-    if not isinstance(joint, PlannedCuboids):
-        whole = sum(plan.tree.cells(levels) for levels in plan.levels if plan.is_whole(levels))
-        return whole * BYTES_A_CUBE_CELL
-    held = {*joint.lattice.elements, *(cuboid for cuboid in joint.noise if cuboid in joint.whole)}
-    cells = sum(map(joint.shape.cells, held))
-    folded = max((sum(joint.folded(cuboid)) for cuboid in joint.sparse), default=0)
-    return cells * BYTES_A_NAMED_CELL + bytes_of_solver(joint.solver) + folded * BYTES_A_FOLDED_NODE
-
-
-def _work(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return the cells and survivors of each cuboid, coarsest first."""
-    work = _work_of_chain if plan.is_chain else _work_of_joint
-    return work(plan, records, noisy=noisy)
-
-
-def _work_of_joint(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return those of a joint plan: whole cuboids, and survivors below positive margins."""
-    cells: dict[Levels, int] = {}
-    alive: dict[Levels, int] = {}
-    for levels, what in plan.by_levels.items():
-        source = plan.repeats.get(levels, levels)
-        if source != levels:
-            cells[levels], alive[levels] = 0, alive[source]
-            continue
-        laid_out = plan.joint.possible_cells(plan.joint.shape.given(levels))
-        if not plan.is_whole(levels):
-            laid_out = min(laid_out, _below_margins(plan, levels, alive))
-        alive[levels] = min(laid_out, records)
-        cells[levels] = laid_out if isinstance(what, Measured | Summed) else 0
-        if isinstance(what, Measured | Summed) and noisy:
-            alive[levels] = min(alive[levels], int(records / max(1.0, _deviation(what))))
-        alive[levels] = max(alive[levels], min(1, records))
-    return Work(tuple(cells.values()), tuple(alive.values()))
-
-
-def possible_leaves(plan: Plan) -> int:
-    """Return how many cells of the finest cuboid there are that public facts do not rule out."""
-    return plan.tree.leaves if plan.is_chain else possible_cells(plan, plan.tree.chain[-1])
-
-
-def possible_cells(plan: Plan, levels: Levels) -> int:
-    """Return how many cells of a cuboid there are that public facts do not rule out."""
-    joint = None if plan.is_chain else plan.joint
-    if isinstance(joint, PlannedSpine):
-        return joint.open_cells(joint.shape.given(levels))
-    return plan.tree.cells(levels)
-
-
-def _below_margins(plan: Plan, levels: Levels, alive: Mapping[Levels, int]) -> int:
-    """Return how many cells of a cuboid lie below positive ones of the one or two above it.
-
-    Rows and columns of positive margins are taken to be spread evenly over the blocks.
-    """
-    joint = as_tables(plan.joint)
-    covers = joint.margins[joint.shape.given(levels)]
-    count = prod(alive[joint.levels(cover)] for cover in covers)
-    if len(covers) == 1:
-        return -(-count * plan.tree.cells(levels) // joint.shape.cells(covers[0]))
-    return -(-count // max(1, alive[joint.levels(meet(*covers))]))
-
-
-def _work_of_chain(plan: Plan, records: int, *, noisy: bool) -> Work:
-    """Return those of a chain: nodes, or the children of survivors."""
-    cells, survivors = [], [1]
-    pruned = not isinstance(plan.measure, All)
-    above = 1, 1  # survivors of the last measured depth, and possible nodes there
-    for depth, depth_plan in enumerate(plan.depths):
-        nodes = plan.tree.nodes(depth)
-        laid_out = -(-above[0] * nodes // above[1]) if pruned else nodes
-        laid_out = min(laid_out, nodes)
-        alive = min(laid_out, records)
-        if isinstance(depth_plan, Measured | Summed):
-            cells.append(laid_out)
-            if noisy:
-                alive = min(alive, int(records / max(1.0, _deviation(depth_plan))))
-        else:
-            cells.append(0)
-        alive = max(alive, min(1, records))
-        survivors.append(alive)
-        if isinstance(depth_plan, Measured | Summed | Public):
-            above = alive, nodes
-    return Work(tuple(cells), tuple(survivors[1:]))
-
-
-def _deviation(depth_plan: Measured | Summed) -> float:
-    return sqrt(depth_plan.mechanism.noise_variance)
 
 
 def _output(plan: Plan, work: Work) -> int:
@@ -220,7 +94,7 @@ def _output(plan: Plan, work: Work) -> int:
     every = plan.by_levels.values()
     for depth_plan, cells, survivors in zip(every, work.cells, work.survivors, strict=True):
         if isinstance(depth_plan, Measured | Summed):
-            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, _deviation(depth_plan)))
+            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(depth_plan)))
             size += int(cells * bits * 1.25 / 8)
         size += survivors * BYTES_A_SURVIVOR_ON_DISK
     return size
@@ -257,10 +131,10 @@ def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> p
         are none: a cube has all cuboids, and who names cuboids names those that matter.
     """
     tree = plan.tree
-    if not plan.is_chain:
+    known = forecast(plan) if expected is None else expected
+    rmse, rows = known["rmse"], list[tuple[Any, ...]]()
+    if known["depth"].null_count():
         return pl.DataFrame(schema=SCHEMA)
-    rmse = (forecast(plan) if expected is None else expected)["rmse"]
-    rows = []
     for levels in off_the_chain(tree):
         depth = first_refining(tree, levels)
         if rmse[depth] == 0:

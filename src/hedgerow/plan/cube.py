@@ -24,10 +24,13 @@ from hedgerow.estimate.cube.shape import CubeShape, at_level, coarser, is_within
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
+from hedgerow.plan.cuboids import Measured, Survivors
+from hedgerow.plan.design import Planned
+from hedgerow.plan.joint import TARGETS, JointTables, Tables, Variances, shape_of_tree
 from hedgerow.plan.named import PlannedCuboids
-from hedgerow.tables.tree import Tree
+
+BYTES_A_CELL = 32
+"""Of a cell of a cube, whose tables are held in memory whole: noise, sums, counts, estimates."""
 
 AxisFactors = tuple[tuple[Fraction, ...], ...]
 """For each axis the share of each level relative to that of its last one, coarsest first."""
@@ -98,9 +101,6 @@ class PlannedCube(JointTables):
             if cuboid in self.whole
         }
 
-    def rehearse(self) -> None:
-        """Do nothing: a closed form can always be had."""
-
     def estimates(
         self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
     ) -> Tables:
@@ -139,20 +139,20 @@ class PlannedCube(JointTables):
         """Return the variances of the box that tells most of a cuboid."""
         return self.box_of[cuboid].variances
 
-    def nominal_variance(self, cuboid: Levels) -> float:
+    def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
         if cuboid in self.whole:
             box = self.box_of[cuboid]
             return CubeVariances(box.squares, box.public).mean(cuboid)
         return nominal_of(self.squares, cuboid)
 
-    def is_raw(self, cuboid: Levels) -> bool:
+    def is_own_noise(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts, nothing beside them.
 
         By the nominal variances, which the weights are best for: under those of the noise a
         combined estimate may be worse than the noisy count.
         """
-        return self.nominal_variance(cuboid) >= nominal_of(self.squares, cuboid) * (1 - 1e-9)
+        return self.wide_mean(cuboid) >= nominal_of(self.squares, cuboid) * (1 - 1e-9)
 
     @property
     def words(self) -> str:
@@ -160,53 +160,44 @@ class PlannedCube(JointTables):
         return "Cuboids are estimated together, and their errors are exact."
 
     @property
-    def has_targets(self) -> bool:
-        """Whether some settled sums are kept nearly: over three axes or more."""
-        return len(self.shape.axes) > 2
+    def remarks(self) -> str:
+        """That some settled sums are kept nearly, over three axes or more."""
+        return TARGETS if len(self.shape.axes) > 2 else ""
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory of whole tables: noise, sums, counts, estimates."""
+        return BYTES_A_CELL * sum(map(self.shape.cells, self.whole))
 
 
-def planned_cube(
-    tree: Tree,
-    by_levels: Mapping[Levels, CuboidPlan],
-    public: Levels | None,
-    whole: Iterable[Levels],
-    *,
-    all_levels: bool,
-) -> JointTables:
+def planned_cube(plan: Planned) -> JointTables:
     """Return the cube of a plan: axis after axis, or as named cuboids if shares are no product.
-
-    Args:
-        tree: the public domain.
-        by_levels: what is done at each cuboid.
-        public: the finest public one.
-        whole: the cuboids of which every cell is measured or public.
-        all_levels: whether the others are measured at survivors, below all levels.
 
     Raises:
         PlanError: survivors are to be measured below a cuboid without a share, or over other than
             two axes; or the shares are no product and there are too many cells.
     """
-    shape = shape_of_tree(tree)
+    shape = shape_of_tree(plan.tree)
     measured = {
         shape.given(levels): what
-        for levels, what in by_levels.items()
+        for levels, what in plan.by_levels.items()
         if isinstance(what, Measured)
     }
-    exact = None if public is None else shape.given(public)
-    measured_whole = frozenset(shape.given(levels) for levels in whole)
-    if all_levels:
+    exact = None if plan.public is None else shape.given(plan.public)
+    measured_whole = frozenset(map(shape.given, plan.whole))
+    if isinstance(plan.measure, Survivors):
         check_survivors(shape, measured, exact, measured_whole)
     factors = axis_factors(shape, {c: what.share for c, what in measured.items()}, exact)
     if factors is None:
         try:
-            return PlannedCuboids.of(tree, by_levels, public, whole)
+            return PlannedCuboids.of(plan)
         except PlanError as error:
             raise PlanError(
                 f"{error}; or give the shares of the cube by axis, shares = {{axis = [...], ...}}"
             ) from None
     noise = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
     squares = _squares(shape, factors, measured[shape.finest].mechanism, exact)
-    return PlannedCube(shape, noise, exact, measured_whole, squares, factors)
+    return PlannedCube(plan, shape, noise, exact, measured_whole, squares, factors)
 
 
 def _squares(

@@ -7,6 +7,8 @@ from fractions import Fraction
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import MOST_BINS
 from hedgerow.noise.mechanisms import Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
@@ -125,6 +127,7 @@ class Survivors:
     """
 
     name = "survivors"
+    method = Euclidean.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ class All:
     """
 
     name = "all"
+    method = Euclidean.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +159,16 @@ class RunningSums:
     """
 
     name = "running-sums"
+    method = Isotonic.name
 
 
 CuboidPlan = Measured | Summed | Public | Unmeasured
 Measure = Survivors | All | RunningSums
 MEASURES: dict[str, Measure] = {kind.name: kind for kind in (Survivors(), All(), RunningSums())}
-"""By the name that a release file and a manifest give them."""
+"""By the name that a release file and a manifest give them.
+
+Each has the name of the estimator that is used where nobody names one: its ``method``.
+"""
 
 
 def check_tree(tree: object) -> None:

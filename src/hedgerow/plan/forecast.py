@@ -1,29 +1,23 @@
 """The error to expect of each cuboid, from a plan alone: before any confidential count is read."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
 import polars as pl
 
 from hedgerow.arrays import Levels
-from hedgerow.errors import EstimateError
-from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.error import largest_variances, mean_variances
-from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.chain import MOST_CELLS
 from hedgerow.plan.cuboids import (
-    All,
     CuboidPlan,
-    Measure,
     Measured,
     Public,
-    RunningSums,
     Summed,
 )
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.joint import Joint
+from hedgerow.plan.design import Design
 from hedgerow.tables.tree import Tree
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -35,10 +29,6 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
-MOST_CELLS = (1 << 127) - 1
-"""A frame holds no larger count; for a wider tree the noise is forecast, and no error."""
-MOST_AXES = 64
-"""NumPy's limit: subtrees are numbered by an array with one dimension an axis."""
 
 
 class Planned(Protocol):
@@ -53,16 +43,8 @@ class Planned(Protocol):
         """What is done at each cuboid, coarsest first."""
 
     @property
-    def is_chain(self) -> bool:
-        """Whether the cuboids are nested."""
-
-    @property
-    def joint(self) -> Joint:
-        """The variances of cuboids that are estimated together."""
-
-    @property
-    def measure(self) -> Measure:
-        """`All` combines cuboids by least squares, `Survivors` projects from the root down."""
+    def design(self) -> Design:
+        """What it says of errors."""
 
 
 def forecast(plan: Planned) -> pl.DataFrame:
@@ -83,7 +65,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
             mechanism's parameter; the standard deviation of one draw (records). Null where nothing
             is measured.
         rmse: root of the mean variance over all nodes (records): *exact* formula, or an upper bound
-            where a workload is too large for one (`hedgerow.plan.joint.Joint.words` says which).
+            where a workload is too large for one (`hedgerow.plan.design.Design.words` says which).
         mae: rmse · sqrt(2/π): an *approximation*, exact for Gaussian errors of equal variance.
         max_95: with 95 % probability no estimate of the cuboid is off by more: a *bound*, by the
             union over all cells of a Chernoff bound at the largest variance V
@@ -104,68 +86,23 @@ def forecast(plan: Planned) -> pl.DataFrame:
         >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
         [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
-    mean, largest = _variances(plan)
-    rows: list[dict[str, Any]] = []
-    for t, (levels, cuboid_plan) in enumerate(plan.by_levels.items()):
-        rmse, cells = _finite(math.sqrt(mean[t])), plan.tree.cells(levels)
+    design, rows = plan.design, list[dict[str, Any]]()
+    for levels, cuboid_plan in plan.by_levels.items():
+        rmse, cells = _finite(math.sqrt(design.mean_variance(levels))), plan.tree.cells(levels)
         rows.append(
             {
-                "depth": t if plan.is_chain else None,
+                "depth": design.depth_of(levels),
                 "cuboid": plan.tree.name_of(levels),
                 "levels": list(levels),
                 "cells": cells if cells <= MOST_CELLS else None,
                 "kind": cuboid_plan.kind,
                 "rmse": rmse,
                 "mae": None if rmse is None else rmse * math.sqrt(2 / math.pi),
-                "max_95": _finite(_largest_error(plan, levels, mean[t], largest[t])),
+                "max_95": _finite(_largest_error(plan, levels)),
                 **_noise(cuboid_plan),
             }
         )
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
-
-
-def _variances(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the mean and the largest variance of each cuboid; inf where unknown."""
-    if not plan.is_chain:
-        every = [plan.joint.shape.given(levels) for levels in plan.by_levels]
-        means = [plan.joint.mean_variance(cuboid) for cuboid in every]
-        return means, [plan.joint.largest_variance(cuboid) for cuboid in every]
-    if isinstance(plan.measure, RunningSums):
-        return _variances_of_sums(plan)
-    own = noise_variances(list(plan.by_levels.values()))
-    unknown = [0.0 if v == 0 else math.inf for v in own]
-    if plan.tree.leaves > MOST_CELLS or len(plan.tree.axes) > MOST_AXES:
-        return unknown, unknown
-    shapes, combine = Shapes.of(plan.tree), isinstance(plan.measure, All)
-    variances = []
-    for function in (mean_variances, largest_variances):
-        try:
-            variances.append(function(shapes, own, combine=combine).tolist())
-        except EstimateError:  # too many distinct subtrees; a plan is shown all the same
-            variances.append(unknown)
-    return variances[0], variances[1]
-
-
-def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
-    """Return the variance of one noisy count a depth: 0 where public, inf where unmeasured."""
-    return [
-        depth_plan.mechanism.noise_variance
-        if isinstance(depth_plan, Measured)
-        else 0.0
-        if isinstance(depth_plan, Public)
-        else math.inf
-        for depth_plan in depths
-    ]
-
-
-def _variances_of_sums(plan: Planned) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the variances of the total and of the bins, decoded from running sums."""
-    first, last = plan.by_levels.values()
-    public = isinstance(first, Public)
-    variance = last.mechanism.noise_variance if isinstance(last, Summed) else math.inf
-    error = Decoded(Strategy.of(plan.tree.leaves), variance, total_known=public)
-    total = 0.0 if public else float(error.before[-1])
-    return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
 
 
 def _noise(depth_plan: CuboidPlan) -> dict[str, Any]:
@@ -183,13 +120,14 @@ def _noise(depth_plan: CuboidPlan) -> dict[str, Any]:
     return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(depth_plan, Public) else {}
 
 
-def _largest_error(plan: Planned, levels: Levels, mean: float, largest: float) -> float:
+def _largest_error(plan: Planned, levels: Levels) -> float:
     """Return a 95 % bound of the largest error of a cuboid, from the variances of its estimates."""
+    largest = plan.design.largest_variance(levels)
     if largest == 0 or math.isinf(largest):
         return largest
     chance = max(0.05 / plan.tree.cells(levels), SMALLEST)
     cuboid_plan = plan.by_levels[levels]
-    if isinstance(cuboid_plan, Measured) and _is_raw(plan, levels, cuboid_plan, mean):
+    if isinstance(cuboid_plan, Measured) and plan.design.is_raw(levels):
         return cuboid_plan.mechanism.tail_bound(chance)
     every = plan.by_levels.values()
     used = [each.mechanism for each in every if isinstance(each, Measured | Summed)]
@@ -197,15 +135,6 @@ def _largest_error(plan: Planned, levels: Levels, mean: float, largest: float) -
         (m.envelope.variance / m.noise_variance for m in used if m.noise_variance), default=1.0
     )
     return math.sqrt(largest * widening) * max(m.envelope.farthest(chance) for m in used)
-
-
-def _is_raw(plan: Planned, levels: Levels, measured: Measured, mean: float) -> bool:
-    """Return whether the estimates of a cuboid are its own noisy counts."""
-    if not plan.is_chain:
-        return plan.joint.is_raw(plan.joint.shape.given(levels))
-    # A combined estimate has the variance of its own noisy count only if it is that count.
-    alike = mean >= measured.mechanism.noise_variance * (1 - 1e-9)
-    return alike and (isinstance(plan.measure, All) or not any(levels))
 
 
 def _finite(error: float) -> float | None:
@@ -230,17 +159,6 @@ _EMPTY = (
     " empty seen > 0: the share of the cells that are truly 0 whose noisy count is above 0, before "
     "estimation."
 )
-_TARGETS = (
-    " Of three axes or more whole counts keep their sums along the first two axes of a cuboid "
-    "exactly and along the others nearly: within 0.03 records (RMS) on dense tables, and 1 to 2 "
-    "where a third of the cells is 0, beside an RMSE of 10 to 13, as measured."
-)
-
-
-_VAGUE = (
-    "not measured, and known worse than by the survivors that must add up to it, so that these are "
-    "released with larger errors than shown; name it in [workload], too."
-)
 
 
 def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
@@ -248,11 +166,7 @@ def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
     legend = _ERRORS + ("" if blank else _EMPTY)
-    if plan.is_chain:
-        return legend
-    vague = " and ".join(plan.tree.name_of(plan.joint.levels(c)) for c in plan.joint.vague)
-    warning = f" {vague}: {_VAGUE}" if vague else ""
-    return f"{legend} {plan.joint.words}{warning}" + (_TARGETS if plan.joint.has_targets else "")
+    return f"{legend} {plan.design.words}{plan.design.remarks}".rstrip()
 
 
 def shares_are_relative(price: Fraction) -> str:
@@ -281,7 +195,7 @@ def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
     Those of sums of a table that are no cuboid of the workload stand in brackets; blank is what
     nothing tells. A chain, and cuboids of more axes or one, have no such matrix: the text is empty.
     """
-    if plan.is_chain or len(plan.tree.axes) != 2:
+    if len(plan.tree.axes) != 2 or frame["depth"].null_count() == 0:
         return ""
     down, across = (["total", *axis.levels] for axis in plan.tree.axes)
     cells = dict(zip(plan.by_levels, frame["rmse"], strict=True))
@@ -289,7 +203,7 @@ def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
     def error(levels: Levels) -> str:
         if levels in cells:
             return _error_text(cells[levels])
-        text = _error_text(plan.joint.error_of(levels))
+        text = _error_text(plan.design.error_of(levels))
         return text and f"({text})"
 
     rows = [[level, *(error((i, j)) for j in range(len(across)))] for i, level in enumerate(down)]

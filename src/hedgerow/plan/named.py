@@ -16,19 +16,29 @@ from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
 from hedgerow.estimate.workload.settle import settle
-from hedgerow.estimate.workload.solvers import solver_of
+from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Measured
-from hedgerow.plan.joint import JointTables, Tables, Variances, shape_of_tree
-from hedgerow.tables.tree import Tree
+from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.design import Planned
+from hedgerow.plan.joint import TARGETS, JointTables, Tables, Variances, own_levels, shape_of_tree
 
 MOST_NUMBERED = 1 << 62
 """Cells that a cuboid may have: int64 numbers them."""
 
 MOST_AXES = 62
 """Axes of named cuboids: NumPy's arrays have 64 at most, and vectors of tables one more."""
+
+BYTES_A_CELL = 40
+"""Of a cell of named cuboids, or of what they are settled at: noise, sums, counts, estimates."""
+BYTES_A_FOLDED_NODE = 24
+"""Of a row or column among which survivors are found: its parent, and weights."""
+
+VAGUE = (
+    "not measured, and known worse than by the survivors that must add up to it, so that these are "
+    "released with larger errors than shown; name it in [workload], too."
+)
 
 SMALLEST = 1e-12
 """Records²: noise of a smaller variance is given this one where estimates are weighted."""
@@ -47,58 +57,41 @@ class PlannedCuboids(JointTables):
     own_levels: Mapping[Levels, Levels]
 
     @classmethod
-    def of(
-        cls,
-        tree: Tree,
-        by_levels: Mapping[Levels, CuboidPlan],
-        public: Levels | None,
-        whole: Iterable[Levels],
-    ) -> "PlannedCuboids":
+    def of(cls, plan: Planned) -> "PlannedCuboids":
         """Return the cuboids of a plan.
-
-        Args:
-            tree: the public domain.
-            by_levels: what is done at each cuboid, coarse to fine.
-            public: the finest public one.
-            whole: those of which every cell is measured, public or a sum of such.
 
         Raises:
             PlanError: tables that cannot be settled together, survivors below margins that do not
                 fit, or a workload that is too large.
         """
-        if len(tree.axes) > MOST_AXES:
+        if (axes := len(plan.tree.axes)) > MOST_AXES:
             raise PlanError(
                 f"named cuboids are estimated over {MOST_AXES} axes at most, and this tree has "
-                f'{len(tree.axes)}: leave some out, or use cuboids = "chain"'
+                f'{axes}: leave some out, or use cuboids = "chain"'
             )
-        shape = shape_of_tree(tree, by_levels)
-        own: dict[Levels, Levels] = {}
-        for levels in by_levels:
-            own.setdefault(shape.given(levels), levels)
+        shape = shape_of_tree(plan.tree, plan.by_levels)
+        noise = {
+            shape.given(levels): what.mechanism
+            for levels, what in plan.by_levels.items()
+            if isinstance(what, Measured)
+        }
         found = cls(
+            plan,
             shape,
-            {
-                shape.given(levels): max(what.mechanism.noise_variance, SMALLEST)
-                for levels, what in by_levels.items()
-                if isinstance(what, Measured)
-            },
-            None if public is None else shape.given(public),
-            frozenset(shape.given(levels) for levels in whole),
-            {
-                shape.given(levels): wide_variance(what.mechanism)
-                for levels, what in by_levels.items()
-                if isinstance(what, Measured)
-            },
-            own,
+            {cuboid: max(own.noise_variance, SMALLEST) for cuboid, own in noise.items()},
+            None if plan.public is None else shape.given(plan.public),
+            frozenset(map(shape.given, plan.whole)),
+            {cuboid: wide_variance(own) for cuboid, own in noise.items()},
+            own_levels(shape, plan.by_levels),
         )
-        found.check(tree)
+        found.check()
         return found
 
-    def check(self, tree: Tree) -> None:
+    def check(self) -> None:
         """Raise a PlanError unless the cuboids can be estimated, and settled together."""
 
         def named(cuboids: Iterable[Levels]) -> str:
-            return " and ".join(repr(tree.name_of(self.levels(cuboid))) for cuboid in cuboids)
+            return " and ".join(repr(self.tree.name_of(self.levels(c))) for c in cuboids)
 
         if not self.tables:
             raise PlanError(
@@ -227,7 +220,7 @@ class PlannedCuboids(JointTables):
             return None
         return max((meet(self.public, table) for table in self.tables), key=sum)
 
-    def is_answerable(self, cuboid: Levels) -> bool:
+    def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
 
@@ -270,7 +263,7 @@ class PlannedCuboids(JointTables):
             return None if self.solver.is_exact else Steps(0.0, is_exact=False)
         return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
 
-    def nominal_variance(self, cuboid: Levels) -> float:
+    def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
         if self.is_public(cuboid):
             return 0.0
@@ -282,16 +275,33 @@ class PlannedCuboids(JointTables):
         wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
         return solver_of(Observed(self.shape, wide, self.known))
 
-    def is_raw(self, cuboid: Levels) -> bool:
+    def is_own_noise(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
         own = self.noise.get(cuboid)
-        return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
+        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
         errors = "; their errors are exact" if self.solver.is_exact else ""
         return f"Cuboids are {self.solver.words}{errors}."
+
+    @property
+    def remarks(self) -> str:
+        """Which cuboids survivors tell more of, and that some settled sums are kept nearly."""
+        vague = " and ".join(self.tree.name_of(self.levels(cuboid)) for cuboid in self.vague)
+        warning = f" {vague}: {VAGUE}" if vague else ""
+        targets = any(len(covers) > 2 for covers in self.lattice.covers.values())
+        return f"{warning}{TARGETS if targets else ''}"
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
+        held = {*self.lattice.elements, *(cuboid for cuboid in self.noise if cuboid in self.whole)}
+        cells = sum(map(self.shape.cells, held))
+        folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
+        kept = cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE
+        return kept + bytes_of_solver(self.solver)
 
     @cached_property
     def vague(self) -> tuple[Levels, ...]:
@@ -302,15 +312,10 @@ class PlannedCuboids(JointTables):
             for cover in covers
             if cover not in self.noise
             and not self.is_public(cover)
-            and self.mean_variance(cover) * self.shape.cells(cover)
+            and self.mean(cover) * self.shape.cells(cover)
             > self.noise[cuboid] * self.shape.cells(cuboid)
         }
         return tuple(sorted(found))
-
-    @property
-    def has_targets(self) -> bool:
-        """Whether some settled sums are kept nearly, as a table of three axes may not admit all."""
-        return any(len(covers) > 2 for covers in self.lattice.covers.values())
 
 
 def wide_variance(mechanism: Mechanism) -> float:

@@ -4,6 +4,7 @@ import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from hedgerow.arrays import Levels
@@ -11,6 +12,7 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cube import PlannedCube, planned_cube
 from hedgerow.plan.cuboids import (
     CuboidPlan,
@@ -20,7 +22,6 @@ from hedgerow.plan.cuboids import (
     Public,
     RunningSums,
     Summed,
-    Survivors,
     Unmeasured,
     check_running_sums,
     check_size,
@@ -35,10 +36,10 @@ from hedgerow.plan.describe import (
     describe_tree,
     plan_hash,
 )
+from hedgerow.plan.design import Design
 from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
-from hedgerow.plan.joint import Joint
 from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
@@ -133,8 +134,7 @@ class Plan:
         if isinstance(self.measure, RunningSums):
             check_running_sums(self.tree, self.mechanism, given)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
-        if not self.is_chain:
-            self.joint  # noqa: B018 - likewise
+        self.design  # noqa: B018 - likewise
 
     def described(self, description: Description) -> "Plan":
         """Return the same plan, with the same hash, for a table that is described so.
@@ -162,6 +162,11 @@ class Plan:
     def levels(self) -> tuple[Levels, ...]:
         """The cuboids of the workload, each after all that are coarser."""
         return self.workload.cuboids(self.tree)
+
+    @property
+    def has_all_combinations(self) -> bool:
+        """Whether the workload has every combination of levels of the axes."""
+        return len(self.levels) == prod(axis.depth + 1 for axis in self.tree.axes)
 
     @cached_property
     def measured(self) -> tuple[Levels, ...]:
@@ -329,25 +334,24 @@ class Plan:
         return tuple(self.by_levels.values())
 
     @cached_property
-    def joint(self) -> Joint:
-        """How cuboids are estimated together, in any workload but a chain."""
+    def design(self) -> Design:
+        """How cuboids are estimated and settled: what all that follows a plan asks of it."""
+        if isinstance(self.measure, RunningSums):
+            return PlannedSums(self)
         if self.is_chain:
-            raise PlanError("a chain is estimated along its depths")
+            return PlannedChain(self)
         if goes_along_spine(self.tree, self.workload):
-            along = planned_spine(self.tree, self.by_levels, self.public, self.known)
+            along = planned_spine(self)
             if along is not None:
                 return along
-        given = self.tree, self.by_levels, self.public, self.whole
-        if isinstance(self.workload, Cube):
-            return planned_cube(*given, all_levels=isinstance(self.measure, Survivors))
-        return PlannedCuboids.of(*given)
+        return planned_cube(self) if isinstance(self.workload, Cube) else PlannedCuboids.of(self)
 
     @property
     def cube(self) -> PlannedCube:
         """The same of a cube whose shares are a product over its axes."""
-        if not isinstance(self.joint, PlannedCube):
+        if not isinstance(self.design, PlannedCube):
             raise PlanError("the cuboids of this plan are no cube with a share for each level")
-        return self.joint
+        return self.design
 
     @cached_property
     def repeats(self) -> dict[Levels, Levels]:

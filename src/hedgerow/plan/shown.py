@@ -23,7 +23,7 @@ class Promised(Described, Protocol):
 def plan_html(plan: Promised) -> str:
     """Return a plan as HTML: what is measured, the error to expect, the promise, the hash."""
     frame = forecast(plan)
-    first = 0 if plan.is_chain else 1  # only a chain has depths
+    first = int(frame["depth"].null_count() > 0)  # only a chain has depths
     rows = [row[first:] for row in forecast_rows(frame)]
     table = html_table(HEADINGS[first:], rows, left={1 - first})
     described = f"Expected error of the {counts_of(plan)} of each cuboid, as in the table."

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import floor, prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ from hedgerow.estimate.spine.model import Forms, Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
-from hedgerow.plan.joint import Joint, Variances
+from hedgerow.plan.design import Work
+from hedgerow.plan.joint import TARGETS, Joint, Variances
 from hedgerow.plan.placed import Flags
 
 MOST_HELD = 1 << 26
@@ -39,6 +41,8 @@ WORTH_A_JOB = 1 << 19
 """Cells of a job, at least: beside them its overhead is small."""
 BYTES_A_CELL = 64
 """Of a cell that is held: noise, estimates on the way and made, counts, and as many again."""
+SECONDS_A_CELL = 0.6e-6
+"""Core seconds of a measured cell: it is drawn twice, estimated and settled."""
 UNCUT = 1 << 20
 """Cells of the finest level up to which a spine is not cut."""
 
@@ -55,6 +59,7 @@ class PlannedSpine(Joint):
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
+    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
     model: Model
     leaves: Int32
     is_free: Flags
@@ -94,7 +99,7 @@ class PlannedSpine(Joint):
     @property
     def bytes_read(self) -> int:
         """The memory that all noisy counts of a release take once they are read back."""
-        return 8 * sum(map(self.possible_cells, self.noise))
+        return 8 * sum(map(self.size, self.noise))
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support
@@ -162,7 +167,7 @@ class PlannedSpine(Joint):
     def _starts(self) -> dict[Levels, Int64]:
         return {}
 
-    def possible_cells(self, cuboid: Levels) -> int:
+    def size(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured: all that stand in `Cells`.
 
         Not measured are those of groups that a node does not have. A rule that couples attributes
@@ -170,8 +175,9 @@ class PlannedSpine(Joint):
         """
         return self.start(cuboid, self.shape.axes[0].sizes[cuboid[0]])
 
-    def open_cells(self, cuboid: Levels) -> int:
+    def open_cells(self, levels: Levels) -> int:
         """Return how many cells of a cuboid may hold records."""
+        cuboid = self.shape.given(levels)
         _, numbers = self.attribute_cells(cuboid)
         reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
         return self.model.support.count_pairs(cuboid[0], reaches)
@@ -280,19 +286,19 @@ class PlannedSpine(Joint):
             self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
         return self._forms[beside]
 
-    def nominal_variance(self, cuboid: Levels) -> float:
+    def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide, or a little more (records²).
 
         Estimates vary the more, the more noise does, and by no more than its largest excess.
         """
-        return self.mean_variance(cuboid) * self.excess
+        return self.mean(cuboid) * self.excess
 
-    def is_raw(self, cuboid: Levels) -> bool:
+    def is_own_noise(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
         own = self.noise.get(cuboid)
-        return own is not None and self.mean_variance(cuboid) >= own * (1 - 1e-9)
+        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
-    def is_answerable(self, cuboid: Levels) -> bool:
+    def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is a sum of cells that are all measured: every one is."""
         return len(cuboid) == len(self.shape.axes)
 
@@ -324,9 +330,6 @@ class PlannedSpine(Joint):
         """Whether variances are exact, not upper bounds: noise has the variances of its weights."""
         return not isinstance(self.model, Nested) or self.model.is_exact
 
-    def rehearse(self) -> None:
-        """Do nothing: a closed form can always be had."""
-
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
@@ -337,9 +340,22 @@ class PlannedSpine(Joint):
         return f"Cuboids are estimated together along the spine, and their errors are {errors}."
 
     @property
-    def has_targets(self) -> bool:
-        """Whether some settled sums are kept nearly: those of marginals that do not nest."""
-        return isinstance(self.model, Marginals)
+    def remarks(self) -> str:
+        """That some settled sums are kept nearly: those of marginals that do not nest."""
+        return TARGETS if isinstance(self.model, Marginals) else ""
+
+    def each(self, cuboid: Levels) -> Float64:
+        """Return the variances of all cells of a cuboid that public facts do not rule out."""
+        return self.variances_at(cuboid, self.codes_of(cuboid)[0])
+
+    def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
+        """Return all cells: none is measured at survivors."""
+        del alive
+        return self.size(cuboid)
+
+    def rows(self, records: int, expected: Work) -> int:
+        """Return how many rows are read: cells with records are about as rare in the release."""
+        return min(records, self.open_cells(self.tree.chain[-1]), expected.survivors[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -352,6 +368,7 @@ class SpineVariances(Variances):
         sizes: of the attributes at these levels.
     """
 
+    has_covariances: ClassVar[bool] = False
     forms: Forms
     number: Int64
     sizes: tuple[int, ...]

@@ -13,8 +13,9 @@ from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.plan.cube import axis_factors, product_variances
-from hedgerow.plan.cuboids import MOST_CELLS, CuboidPlan, Measured
-from hedgerow.plan.joint import shape_of_tree
+from hedgerow.plan.cuboids import MOST_CELLS, Measured
+from hedgerow.plan.design import Planned
+from hedgerow.plan.joint import own_levels, shape_of_tree
 from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
 from hedgerow.plan.named import SMALLEST, wide_variance
 from hedgerow.plan.spine import PlannedSpine
@@ -24,26 +25,16 @@ NEXT_TO_NONE = 1e-4
 """Of a noise variance, records²: a hundredth of a record."""
 
 
-def planned_spine(
-    tree: Tree,
-    by_levels: Mapping[Levels, CuboidPlan],
-    public: Levels | None,
-    known: Known | None,
-) -> PlannedSpine | None:
+def planned_spine(plan: Planned) -> PlannedSpine | None:
     """Return what a plan decides for cuboids along the spine of its tree.
 
     Without public facts it is None where neither model fits: such cuboids can be held as tables.
-
-    Args:
-        tree: the public domain, of a spine and attributes.
-        by_levels: what is done at each cuboid, coarse to fine.
-        public: the finest public one.
-        known: what public facts say of cells, if there are any.
 
     Raises:
         PlanError: the spine is not the first axis, too many cells would be measured, or, given
             public facts, more than the total is public or neither model fits.
     """
+    tree, known, public = plan.tree, plan.known, plan.public
     has_facts = known is not None
     _check_order(tree)
     if known is None and attribute_cells(tree) > MOST_LEAVES:
@@ -56,13 +47,11 @@ def planned_spine(
     shape = shape_of_tree(tree)
     measured = {
         shape.given(levels): what
-        for levels, what in by_levels.items()
+        for levels, what in plan.by_levels.items()
         if isinstance(what, Measured)
     }
     noise = _noise_variances(measured)
-    own: dict[Levels, Levels] = {}
-    for levels in by_levels:
-        own.setdefault(shape.given(levels), levels)
+    own = own_levels(shape, plan.by_levels)
     exact = None if public is None else shape.given(public)
     try:
         model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
@@ -74,7 +63,7 @@ def planned_spine(
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
     leaves = _detail_leaves(shape, model, _group_axis(shape, known))
     found = PlannedSpine(
-        shape, noise, exact, frozenset(own), model, leaves, ~known.zeros[leaves], own, excess
+        plan, shape, noise, exact, frozenset(own), model, leaves, ~known.zeros[leaves], own, excess
     )
     if (cells := found.held[-1]) > MOST_CELLS:
         raise PlanError(

@@ -33,6 +33,10 @@ class Workload(Protocol):
     def noun(self) -> str:
         """What sentences call it."""
 
+    @property
+    def fewer(self) -> str:
+        """How a user asks for less of it."""
+
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboids, each after all of them that are coarser.
 
@@ -59,6 +63,7 @@ class Chain:
 
     name: ClassVar[str] = "chain"
     noun: ClassVar[str] = "a chain"
+    fewer: ClassVar[str] = "insert a level"
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboid of each depth, coarsest first."""
@@ -87,6 +92,7 @@ class Cube:
 
     name: ClassVar[str] = "cube"
     noun: ClassVar[str] = "a cube"
+    fewer: ClassVar[str] = 'use cuboids = "chain"'
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return every combination of levels, ordered by how many levels they are below the total.
@@ -142,6 +148,7 @@ class Cuboids:
 
     name: ClassVar[str] = "named"
     noun: ClassVar[str] = "a workload of named cuboids"
+    fewer: ClassVar[str] = "name fewer cuboids"
     given: tuple[str, ...]
     chain: bool
 

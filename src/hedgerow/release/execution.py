@@ -6,7 +6,6 @@ release appears. Or it stays in memory.
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from hedgerow.errors import ReleaseError, machine_errors
@@ -18,7 +17,6 @@ from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles
@@ -29,12 +27,10 @@ from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import AnyPass, pass_of
 from hedgerow.release.preflight import (
     check_combines,
-    check_estimable,
     check_match,
     check_public_total,
 )
 from hedgerow.release.release import InMemory, Release
-from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.tables.counts import Counts
 
 
@@ -80,7 +76,7 @@ def release(
     check_match(counts, plan)
     estimator = Euclidean() if estimator is None else estimator
     check_combines(estimator, plan)
-    check_estimable(plan)
+    plan.design.rehearse()
     check_public_total(counts.unwrapped_total, plan)
     progress = Progress() if progress is None else progress
     if directory is None:
@@ -93,9 +89,8 @@ def release(
     with open_staging(output, Bound(counts, plan, named, charging), unfinished) as staging:
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
-            run = pass_of(plan, source, estimator, progress)
-            if isinstance(run, Pass | SpinePass):
-                run = replace(run, cache=DiskCache(staging.jobs, len(plan.tree.axes)))
+            cache = DiskCache(staging.jobs, len(plan.tree.axes))
+            run = pass_of(plan, source, estimator, progress, cache=cache)
             release_into(staging, plan, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one
         return Release(verified_release(output))

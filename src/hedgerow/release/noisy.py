@@ -9,18 +9,13 @@ file reads (`hedgerow.release.reestimate.external`).
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.cuboids import Measured, Summed
-from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.source import Stored, uneven
+from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.directory.measurements import NOISY_COUNT, VARIANCE
-from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
-from hedgerow.release.reestimate.measured_cells import surviving_cells
-from hedgerow.release.reestimate.measured_nodes import measured_nodes
+from hedgerow.release.directory.stored import Content
 from hedgerow.tables.counts import label_nodes
 
 MOST_ROWS = 1 << 27
@@ -48,7 +43,7 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
             f"{plan.tree.name_of(levels)!r} has {len(noisy):,} noisy counts, and tables have up to "
             f"{MOST_ROWS:,} rows; read them in parts from measurements/, in the order of domain/"
         )
-    codes, noisy = _cells(content, levels, noisy)
+    codes, noisy = answers_of(plan).noisy_cells(content, levels, noisy)
     variance = np.full(len(noisy), what.mechanism.noise_variance)
     return label_nodes(plan.tree, levels, codes, **{NOISY_COUNT: noisy, VARIANCE: variance})
 
@@ -65,47 +60,3 @@ def _not_measured(plan: Plan, levels: Levels) -> str:
     return f"{name!r} is {what.kind}; it has no noisy counts: those measured are " + (
         ", ".join(map(repr, measured)) or "none"
     )
-
-
-def _cells(content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
-    """Return the measured cells of a cuboid and their noisy counts, in the order of the table."""
-    plan = content.plan
-    if plan.is_chain:
-        return _below_survivors(content, levels, noisy), noisy
-    joint = plan.joint
-    if isinstance(joint, PlannedSpine):
-        cuboid = joint.shape.given(levels)
-        _check_number(plan, levels, joint.possible_cells(cuboid), noisy)
-        codes, order = joint.codes_of(cuboid)
-        return codes, noisy[order]
-    if not plan.is_whole(levels):
-        return _survivors(content, joint, levels, noisy)
-    cells = plan.tree.cells(levels)
-    _check_number(plan, levels, cells, noisy)
-    sizes = [axis.size(level) for axis, level in zip(plan.tree.axes, levels, strict=True)]
-    rows = np.unravel_index(np.arange(cells), sizes)
-    return tuple(code.astype(np.int32) for code in rows), noisy
-
-
-def _survivors(content: Content, joint: Joint, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
-    """Return the cells below positive counts of their margins, row by row."""
-    survivors = surviving_cells(joint, joint.shape.given(levels), content.listed)
-    _check_number(content.plan, levels, survivors.cells, noisy)
-    codes = survivors.nodes(np.arange(survivors.cells))
-    order = np.lexsort(codes[::-1])
-    return tuple(code[order] for code in codes), noisy[order]
-
-
-def _below_survivors(content: Content, levels: Levels, noisy: Int64) -> Codes:
-    """Return the nodes of a depth of a chain that were measured, in tree order."""
-    plan, depth = content.plan, content.plan.tree.chain.index(levels)
-    released = {each: content.listed(each) for each in plan.tree.chain[: depth + 1]}
-    public = public_nodes(plan, released)
-    stored = Stored(plan.tree, {levels: noisy}, noise_variances(plan), public)
-    nodes, _ = measured_nodes(stored, Outline.of(plan), released, depth)
-    return nodes[depth].codes
-
-
-def _check_number(plan: Plan, levels: Levels, cells: int, noisy: Int64) -> None:
-    if len(noisy) != cells:
-        raise uneven(plan.tree, levels)

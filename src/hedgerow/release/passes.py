@@ -1,12 +1,15 @@
-"""Which pass releases a plan: down a tree, over a cube, or over running sums."""
+"""Which pass releases a plan: down a tree, over a cube, along a spine, or over running sums."""
+
+from dataclasses import replace
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.plan.cuboids import RunningSums
+from hedgerow.plan.chain import PlannedSums
+from hedgerow.plan.joint import JointTables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.jobs import JobCache, NoCache, Progress
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
@@ -18,20 +21,38 @@ AnyPass = Pass | JointPass | SpinePass | SummedPass
 
 
 def pass_of(
-    plan: Plan, source: Drawn | Stored, estimator: Estimator, progress: Progress | None = None
+    plan: Plan,
+    source: Drawn | Stored,
+    estimator: Estimator,
+    progress: Progress | None = None,
+    *,
+    cache: JobCache | None = None,
+    in_jobs: bool = True,
 ) -> AnyPass:
     """Return the pass that a plan asks for.
+
+    Args:
+        plan: what to release.
+        source: the table and the bits, or noisy counts that were written down.
+        estimator: of the release.
+        progress: whom to tell.
+        cache: where the work of finished jobs is kept, if anywhere.
+        in_jobs: whether a chain is cut into jobs, as where its table is read part by part.
 
     Raises:
         EstimateError: the estimator is not the one for running sums.
     """
     progress = Progress() if progress is None else progress
-    if not plan.is_chain and isinstance(plan.joint, PlannedSpine):
-        return SpinePass(plan, source, estimator, progress=progress)
-    if not plan.is_chain:
-        return JointPass(plan, source, estimator, progress)
-    if not isinstance(plan.measure, RunningSums):
-        return Pass(Outline.of(plan), source, estimator, progress=progress)
-    if not isinstance(estimator, Isotonic):
-        raise EstimateError('running sums are estimated by method = "isotonic" alone')
-    return SummedPass(plan, source, estimator, progress)
+    kept = NoCache() if cache is None else cache
+    match plan.design:
+        case PlannedSpine():
+            return SpinePass(plan, source, estimator, progress=progress, cache=kept)
+        case JointTables():
+            return JointPass(plan, source, estimator, progress)
+        case PlannedSums():
+            if not isinstance(estimator, Isotonic):
+                raise EstimateError('running sums are estimated by method = "isotonic" alone')
+            return SummedPass(plan, source, estimator, progress)
+    outline = Outline.of(plan)
+    outline = outline if in_jobs else replace(outline, cut=outline.first)
+    return Pass(outline, source, estimator, progress=progress, cache=kept)

@@ -14,17 +14,11 @@ from pathlib import Path
 
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.machine import usable_memory
-from hedgerow.plan.cost import bytes_of_tables
-from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed, refuse_kind
+from hedgerow.plan.cuboids import Measured, Summed, refuse_kind
 from hedgerow.plan.fixed import fixed_counts, refuse_fixed
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
-from hedgerow.plan.workload import Cube
-from hedgerow.release.descent.outline import Outline
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
 
@@ -77,56 +71,23 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
     """Refuse an estimator that cannot use what a plan measures.
 
     Raises:
-        EstimateError: it is a name or a class; it wants to combine depths, and the plan measures
-            survivors alone; or it works on real numbers, and the noise is out of their reach.
+        EstimateError: it is a name or a class; the plan's design cannot use it; or it works on real
+            numbers, and the noise is out of their reach.
     """
     if isinstance(estimator, type) or not hasattr(estimator, "project"):
         raise EstimateError(
             f"an estimator must be Chebyshev(), Euclidean(), …, got {kind_of(estimator)}"
         )
-    summed = isinstance(plan.measure, RunningSums)
-    if summed and not isinstance(estimator, Isotonic):
-        raise EstimateError(
-            f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; to '
-            'use another, measure all nodes of a tree (measure = "all")'
-        )
-    if estimator.combine and plan.is_chain and not isinstance(plan.measure, All):
-        raise EstimateError(
-            f"{estimator.name} with combine = true needs a plan that measures all nodes "
-            '(measure = "all"): what is measured below survivors is biased by their survival'
-        )
-    if not plan.is_chain and not (
-        isinstance(estimator, Euclidean) and estimator.combine is not False
-    ):
-        apart = ", combine = false" if estimator.combine is False else ""
-        raise EstimateError(
-            f'{plan.workload.noun} is settled by method = "euclidean" from combined estimates, got '
-            f'"{estimator.name}"{apart}; anything else is for cuboids = "chain"'
-        )
-    scale = plan.strategy.scale if summed else 1
+    design = plan.design
+    design.check_estimator(estimator)
     every = plan.by_levels.values()
     drawn = (what.mechanism for what in every if isinstance(what, Measured | Summed))
     widest = max((noise.envelope.variance for noise in drawn), default=0.0)
-    if widest > (LARGEST_NOISE * scale) ** 2 and _needs_reals(plan, estimator):
+    if widest > (LARGEST_NOISE * design.scale) ** 2 and design.needs_reals(estimator):
         raise EstimateError(
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "
             "hold: give it a larger budget"
         )
-
-
-def check_estimable(plan: Plan) -> None:
-    """Raise a PlanError unless cuboids that are estimated together can be: before the charge."""
-    if not plan.is_chain:
-        plan.joint.rehearse()
-
-
-def _needs_reals(plan: Plan, estimator: Estimator) -> bool:
-    return not plan.is_chain or Outline.of(plan).needs_reals(estimator)
-
-
-def usual_method(measure: Measure) -> str:
-    """Return the name of the estimator that is used where nobody names one."""
-    return Isotonic.name if isinstance(measure, RunningSums) else Euclidean.name
 
 
 def check_public_total(total: float, plan: Plan) -> None:
@@ -167,8 +128,6 @@ LEAST = 500_000_000
 
 BYTES_AN_AREA = 60
 """Of a list of areas, once it has been read."""
-BYTES_A_CELL = 60
-"""Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
 BYTES_OF_PROGRAM = 400_000_000
 PART_OF_MEMORY = 0.6
 """Of what is there: what is read is laid out once more on its way."""
@@ -226,31 +185,7 @@ def needed_memory(plan: Plan) -> int:
     """Return the bytes that no limit reduces: the areas, and the largest family or job."""
     tree = plan.tree
     areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
-    widest = max(
-        int((start[1:] - start[:-1]).max()) for axis in tree.axes for start in axis.child_start
-    )
-    if not plan.is_chain:
-        return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + bytes_of_tables(plan)
-    if isinstance(plan.measure, All):
-        outline = Outline.of(plan)
-        below = range(outline.cut + 1, tree.depth + 1)
-        job = sum(-(-tree.nodes(depth) // tree.nodes(outline.cut)) for depth in below)
-        widest = max(widest, job)
-    return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + widest * BYTES_A_CELL
-
-
-def _held(plan: Plan) -> str:
-    """Return what else is held in memory at once, and the way out."""
-    if plan.is_chain:
-        return (
-            "the largest family of siblings (or subtree, where all nodes are measured), are held "
-            "in memory at once; insert a level"
-        )
-    fewer = 'use cuboids = "chain"' if isinstance(plan.workload, Cube) else "name fewer cuboids"
-    return (
-        f"the cuboids that are measured whole, are held in memory at once; measure survivors "
-        f'(measure = "survivors"), {fewer}'
-    )
+    return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + plan.design.bytes_held
 
 
 def check_memory(plan: Plan, memory: int | None) -> None:
@@ -264,7 +199,7 @@ def check_memory(plan: Plan, memory: int | None) -> None:
     if memory is not None and needed > memory:
         raise PlanError(
             f"this plan needs about {needed / 1e9:,.1f} GB, and only {memory / 1e9:,.1f} GB are "
-            f"available: its areas, and {_held(plan)}, or use a larger machine"
+            f"available: its areas, and {plan.design.memory_words}, or use a larger machine"
         )
 
 
@@ -277,12 +212,10 @@ def check_tables(plan: Plan) -> None:
     Raises:
         MachineError: they are too large.
     """
-    free = None if plan.is_chain else _memory_limit()
-    if free is None:
+    read, free = plan.design.bytes_read, _memory_limit()
+    if read is None or free is None:
         return
-    needed = needed_memory(plan)
-    if isinstance(plan.joint, PlannedSpine):
-        needed += plan.joint.bytes_read
+    needed = needed_memory(plan) + read
     if needed > free:
         raise MachineError(
             f"to estimate these cuboids again takes about {needed / 1e9:,.1f} GB of memory, and "

@@ -16,7 +16,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.areas.answers import area_sums
 from hedgerow.release.areas.sums import AreaSums
-from hedgerow.release.cuboid import cuboid_errors, label_columns, levels_of, sums_of_a_table
+from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -39,11 +39,12 @@ from hedgerow.release.directory.stored import (
     verified_release,
 )
 from hedgerow.release.every_cell import every_cell
+from hedgerow.release.naming import is_off_tree, label_columns, levels_of
 from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
-from hedgerow.release.spine.answers import attribute_sums, is_off_tree
+from hedgerow.release.spine.answers import attribute_sums
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
@@ -274,11 +275,10 @@ class Release:
             return sums.select(*columns, pl.exclude(columns)).sort(columns)
         wanted = levels_of(tree, levels)
         if confidence is None:
-            if wanted not in self.plan.by_levels and not self.plan.is_chain:
-                counts = sums_of_a_table(self.content, wanted)
+            if wanted in self.plan.by_levels:
+                counts = self.content.counts(wanted)
             else:
-                known = wanted if wanted in self.plan.by_levels else tree.chain[-1]
-                counts = self.content.counts(known)
+                counts = sums_of_a_table(self.content, wanted)
             if not columns:
                 return counts.select(pl.col(COUNT).sum())
             return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
@@ -403,8 +403,9 @@ class Release:
             raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
         if named in self.plan.by_levels:
             return named
-        if depth is not None and self.plan.is_chain and 0 <= depth < len(every):
-            return every[depth]
+        depths = [self.plan.design.depth_of(levels) for levels in every]
+        if depth is not None and depth in depths:
+            return every[depths.index(depth)]
         meant = None if level is None else meant_levels(tree, level)
         if meant is not None:
             cuboid = levels_of(tree, meant)
@@ -416,9 +417,11 @@ class Release:
                 f"release.cuboid({', '.join(sums)})"
             )
         names = [tree.name_of(levels) for levels in every]
-        listed = [f"{t} ({name})" if self.plan.is_chain else name for t, name in enumerate(names)]
+        listed = [
+            name if t is None else f"{t} ({name})" for t, name in zip(depths, names, strict=True)
+        ]
         fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
-        if depth is not None and not self.plan.is_chain:
+        if depth is not None and None in depths:
             fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
         raise ReleaseError(
             f"{fault}; there are {', '.join(listed)}"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import Outline
@@ -69,13 +68,12 @@ def release_on_spark(
     check_combines(estimator, plan)
     most = table.contributions if table.unit is not None else None
     with persisted(table.leaves(plan.tree)) as leaves:
-        in_jobs = plan.is_chain and not isinstance(plan.measure, RunningSums)
-        outline = Outline.of(plan) if in_jobs else None
-        if outline is None or outline.cut in (outline.first, plan.tree.depth):
+        if plan.design.jobs_below is None:
             return release(
                 collected_counts(leaves, plan.tree, most), plan, estimator=estimator,
                 directory=directory, progress=progress, charging=charging, unfinished=unfinished,
             )  # fmt: skip
+        outline = Outline.of(plan)
         top = Top.of(leaves, outline, most)
         check_match(top.counts, plan)
         check_public_total(top.total, plan)

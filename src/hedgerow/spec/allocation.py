@@ -206,7 +206,7 @@ def release_file_lines(plan: Plan) -> str:
     others = " and ".join(name for name in BUDGETS if name not in budget)
     if plan.is_chain:
         shares = _shares_along_a_chain(plan)
-    elif isinstance(plan.joint, PlannedCube):
+    elif isinstance(plan.design, PlannedCube):
         shares = _shares_by_axis(plan)
     else:
         shares = _shares_by_name(plan)

@@ -27,7 +27,6 @@ from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
-from hedgerow.release.preflight import usual_method
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
@@ -132,7 +131,7 @@ class ReleaseSpec:
     def estimator(self) -> Estimator:
         """From ``[estimate]``."""
         given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
-        given.setdefault("method", usual_method(self.measure))
+        given.setdefault("method", self.measure.method)
         if "penalty" in given:
             number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
             given["penalty"] = number

@@ -46,7 +46,7 @@ def any_shares(rng, plan, *, some=False):
 
 def dense(release, cuboids):
     """The oracle, and the estimates of every cuboid from what is measured of some cuboids."""
-    joint, stored = release.plan.joint, release.content.stored
+    joint, stored = release.plan.design, release.content.stored
     noise = {c: v for c, v in joint.noise.items() if c in cuboids}
     measured = {c: np.asarray(stored.noisy[joint.levels(c)], dtype=float) for c in noise}
     if joint.public is not None:
@@ -57,7 +57,7 @@ def dense(release, cuboids):
 
 def assert_dense(release, cuboids):
     """The estimates of some cuboids and their standard errors are those of dense matrices."""
-    joint, (oracle, estimates) = release.plan.joint, dense(release, cuboids)
+    joint, (oracle, estimates) = release.plan.design, dense(release, cuboids)
     frames = hr.reestimate(release, hr.LeastSquares()).frames
     assert list(frames) == list(release.plan.levels)
     for levels, frame in frames.items():
@@ -66,7 +66,7 @@ def assert_dense(release, cuboids):
             wanted, variance = estimates[cuboid].ravel(), oracle.variances(cuboid).ravel()
             assert np.allclose(frame["estimate"], wanted, rtol=1e-8, atol=1e-7)
             assert np.allclose(frame["standard_error"] ** 2, variance, rtol=1e-6, atol=1e-7)
-            mean = joint.mean_variance(cuboid)
+            mean = joint.mean(cuboid)
             assert mean == pytest.approx(variance.mean(), rel=1e-6, abs=1e-7)
 
 
@@ -76,10 +76,10 @@ def test_estimates_and_standard_errors_are_those_of_dense_least_squares(who, see
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, axes=axes, depth=2, widest=3)
     plan = any_shares(rng, cube(tree, neighbours=WHO[who]), some=some)
-    assert isinstance(plan.joint, PlannedCuboids)
+    assert isinstance(plan.design, PlannedCuboids)
     counts = table_of(seed, tree)
     release = released(counts, plan, seed)
-    assert_dense(release, plan.joint.noise)
+    assert_dense(release, plan.design.noise)
     found, finest = tables(release), plan.levels[-1]
     for levels, table in found.items():
         assert (table >= 0).all()
@@ -91,12 +91,12 @@ def test_estimates_and_standard_errors_are_those_of_dense_least_squares(who, see
 @pytest.mark.parametrize("who", WHO)
 def test_survivors_are_measured_below_margins_that_are_estimated_together(who):
     plan = any_shares(np.random.default_rng(4), cube(neighbours=WHO[who], measure=hr.Survivors()))
-    assert isinstance(plan.joint, PlannedCuboids)
+    assert isinstance(plan.design, PlannedCuboids)
     release = released(table_of(), plan)
     found = tables(release)
     for levels, table in found.items():
         assert np.array_equal(summed(PAIRS, found[2, 2], (2, 2), levels), table), levels
-    assert_dense(release, plan.joint.whole)
+    assert_dense(release, plan.design.whole)
 
 
 def test_survivors_below_a_cuboid_without_a_share_are_refused():
@@ -126,14 +126,14 @@ def test_the_plan_reads_back_and_its_lines_give_its_shares_by_name(measure):
 
 
 def test_shares_that_are_a_product_stay_with_the_closed_form():
-    assert isinstance(cube().joint, PlannedCube)
+    assert isinstance(cube().design, PlannedCube)
     assert '"o" = [' in release_file_lines(cube())
 
 
 def test_a_cube_that_is_too_large_for_it_is_told_to_give_shares_by_axis(monkeypatch):
     plan = cube()
     monkeypatch.setattr(general, "MOST_CELLS", 100)
-    assert replace(plan).joint.shape.cells((2, 2)) == 120
+    assert replace(plan).design.shape.cells((2, 2)) == 120
     with pytest.raises(hr.PlanError, match=r"up to 100 measured .*; or give the shares .* by axis"):
         any_shares(np.random.default_rng(7), plan)
 

@@ -113,7 +113,7 @@ def test_a_directory_says_the_same_of_every_answerable_cuboid(name, tmp_path):
         again = hr.read_release(place)
         for levels in EVERY:
             if release.plan.table_of(levels) is not None:
-                known = release.plan.joint.is_answerable(levels)
+                known = release.plan.design.is_answerable(levels)
                 for confidence in (hr.Confidence(), None) if known else (None,):
                     one, other = (
                         each.cuboid(confidence, **choice(levels)) for each in (release, again)

@@ -69,7 +69,7 @@ def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     if not is_exact:  # a spine is always exact
         monkeypatch.setattr(general, "MOST_DENSE", 0)
     plan, counts = plan_of(workload, noise), table_of()
-    joint = plan.joint
+    joint = plan.design
     assert joint.solver.is_exact is is_exact
     asked = [k for k in joint.shape.cuboids() if plan.table_of(k) is not None]
     assert set(asked) > set(plan.levels), "sums of tables, too"
@@ -137,18 +137,18 @@ def test_two_chains_are_told_from_three():
 
 
 def test_plans_say_what_bounds_the_steps_of_their_estimates(monkeypatch):
-    two = plan_of(hr.Cuboids(["o.level2", "d.level2"]), "wide gaussian").joint
+    two = plan_of(hr.Cuboids(["o.level2", "d.level2"]), "wide gaussian").design
     assert two.steps((2, 0)) is None
     assert two.steps((1, 0)) is None
     plan = plan_of(CHAIN, "wide gaussian")
     least = min(w.mechanism.noise_variance for w in plan.by_levels.values() if hasattr(w, "share"))
-    assert plan.joint.steps((2, 0)) == Steps(least, is_exact=True)
-    assert plan_of(hr.Cube(), "wide gaussian").joint.steps((2, 0)) is None
+    assert plan.design.steps((2, 0)) == Steps(least, is_exact=True)
+    assert plan_of(hr.Cube(), "wide gaussian").design.steps((2, 0)) is None
     monkeypatch.setattr(general, "MOST_DENSE", 0)
     large = plan_of(CHAIN, "wide gaussian")
-    assert large.joint.steps((2, 0)) == Steps(least, is_exact=False)
+    assert large.design.steps((2, 0)) == Steps(least, is_exact=False)
     errors = CuboidErrors.of(large, (2, 0), None)
-    assert errors.steps == Steps(least, is_exact=False)
+    assert errors.noise.steps == Steps(least, is_exact=False)
 
 
 def test_steps_widen_intervals_and_never_narrow_them():
@@ -187,7 +187,7 @@ def test_with_upper_bounds_rare_jumps_and_whole_steps_are_never_left_out():
 
 def test_intervals_of_a_release_are_widened_by_the_steps_of_its_plan():
     errors = CuboidErrors.of(plan_of(CHAIN, "wide gaussian"), (2, 0), None)
-    variance = np.full(3, errors.mechanism.noise_variance / 4)
+    variance = np.full(3, errors.noise.mechanism.noise_variance / 4)
     near, far = (
         replace(errors, steps=Steps(least, is_exact=False)).interval(
             np.full(3, 1e4), variance, USUAL

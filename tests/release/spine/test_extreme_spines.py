@@ -46,7 +46,7 @@ def test_a_sum_that_facts_and_the_total_tell_has_no_variance_below_0(seed):
         workload=hr.Cuboids(cuboids),
         public=[hr.PublicTable(inside, zeros="unlisted")],
     )
-    assert "Marginals" in type(plan.joint.model).__name__
+    assert "Marginals" in type(plan.design.model).__name__
     found = hr.forecast(plan).filter(cuboid="kind.kind_band")["rmse"][0]
     assert 0 <= found < 1e-4
     for levels in plan.levels:
@@ -54,7 +54,7 @@ def test_a_sum_that_facts_and_the_total_tell_has_no_variance_below_0(seed):
             np.arange(a.size(k), dtype=np.int32) for a, k in zip(tree.axes, levels, strict=True)
         )
         grid = tuple(code.ravel() for code in np.meshgrid(*every, indexing="ij"))
-        assert (plan.joint.variances_at(plan.joint.shape.given(levels), grid) >= 0).all()
+        assert (plan.design.variances_at(plan.design.shape.given(levels), grid) >= 0).all()
     counts, bits = counts_of(tree, 40), seeded_bits(seed)
     made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=bits)
     assert made.cuboid(kind="kind_band")["count"].to_list() == [40]
@@ -68,24 +68,24 @@ def cube(rho, **options):
 
 def test_errors_are_called_exact_only_where_noise_has_the_variances_of_its_weights():
     wide = cube("1/10")
-    assert "errors are exact" in wide.joint.words
-    assert wide.joint.steps(wide.joint.shape.finest) is None
+    assert "errors are exact" in wide.design.words
+    assert wide.design.steps(wide.design.shape.finest) is None
     tree = wide.tree
     parts = (Fraction(1, 10), Fraction(1, 10), Fraction(8, 10))
     shares = {tree.name_of(k): parts[k[0]] * parts[k[1]] for k in wide.levels}
     narrow = cube(20, allocation=hr.Shares(shares))
     words = "errors are at most those stated, and at least "
-    least = narrow.joint.words.partition(words)[2].split(" %")[0]
-    ratios = narrow.joint.model.ratios
+    least = narrow.design.words.partition(words)[2].split(" %")[0]
+    ratios = narrow.design.model.ratios
     assert 0.01 * int(least) <= (ratios.min() / ratios.max()) ** 0.5 < 0.01 * (int(least) + 1)
-    assert not narrow.joint.steps(narrow.joint.shape.finest).is_exact
+    assert not narrow.design.steps(narrow.design.shape.finest).is_exact
 
 
 def test_attributes_of_too_many_cells_for_a_spine_are_held_as_tables():
     tree = hr.Tree([place(5), *(axis(f"a{i}", 2) for i in range(30))])
     cuboids = hr.Cuboids([f"place.place × a{i}.a{i}" for i in range(30)])
     plan = plain_plan(tree, budget=hr.Rho(1), workload=cuboids)
-    assert isinstance(plan.joint, PlannedCuboids)
+    assert isinstance(plan.design, PlannedCuboids)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(
     cuboids = hr.Cuboids(["place.place × kind.kind", "kind.kind_band"])
     options = {"budget": hr.Rho(1), "workload": cuboids}
     if places * kinds < 1 << 27:
-        assert isinstance(plain_plan(tree, **options).joint, PlannedCuboids)
+        assert isinstance(plain_plan(tree, **options).design, PlannedCuboids)
     rule = hr.Zeros({"kind": ["kind0000000"]})
     with pytest.raises(hr.PlanError, match="groups"):
         plain_plan(tree, public=[rule], **options)
@@ -107,7 +107,7 @@ def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(
 def test_cells_too_many_for_the_matrices_of_variances_are_held_as_tables():
     tree = hr.Tree([place(3), axis("kind", 200), axis("age", 200)])
     cuboids = hr.Cuboids(["place.place × kind.kind × age.age", "kind.kind"])
-    assert isinstance(plain_plan(tree, budget=hr.Rho(1), workload=cuboids).joint, PlannedCuboids)
+    assert isinstance(plain_plan(tree, budget=hr.Rho(1), workload=cuboids).design, PlannedCuboids)
 
 
 def test_groups_that_public_tables_tell_apart_in_a_cube_are_refused_if_too_many():
@@ -126,7 +126,7 @@ def test_lower_bounds_of_more_records_than_are_counted_are_refused():
     with pytest.raises(hr.PlanError, match=r"2\*\*53 records or more together"):
         plain_plan(tree, public=[hr.PublicTable(rows, at_least="least")], **options)
     few = plain_plan(tree, public=[hr.PublicTable(rows[:8], at_least="least")], **options)
-    assert isinstance(few.joint, PlannedSpine)
+    assert isinstance(few.design, PlannedSpine)
 
 
 def far_apart(cuboid, times, *, rho=1, facts=True, attributes=2):
@@ -160,14 +160,14 @@ def test_noise_too_far_apart_for_least_squares_in_doubles_is_refused_when_planne
 
 
 def test_noise_too_far_apart_for_a_spine_is_held_as_tables_without_facts():
-    assert isinstance(far_apart("total", 10**12, facts=False).joint, PlannedCuboids)
+    assert isinstance(far_apart("total", 10**12, facts=False).design, PlannedCuboids)
 
 
 @pytest.mark.parametrize(("rho", "times"), [(1, 10**10), (100, 10**8), (10**6, 10**12)])
 @pytest.mark.parametrize("cuboid", ["total", "kind.kind_band"])
 def test_what_is_measured_far_better_than_its_parts_keeps_its_variance(cuboid, rho, times):
     plan = far_apart(cuboid, times, rho=rho)
-    joint, levels = plan.joint, plan.tree.named(cuboid)
+    joint, levels = plan.design, plan.tree.named(cuboid)
     own = joint.noise[joint.shape.given(levels)]
     codes, _ = joint.codes_of(joint.shape.given(levels))
     found = joint.variances_at(joint.shape.given(levels), codes)

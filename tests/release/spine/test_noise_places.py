@@ -61,7 +61,7 @@ def planned(seed):
     neighbours = hr.AddRemove() if seed % 3 else hr.Replace()
     options = {"workload": workload, "neighbours": neighbours, "public": facts}
     plan = plain_plan(tree, budget=hr.Rho("1/5"), **options)
-    assert isinstance(plan.joint, PlannedSpine)
+    assert isinstance(plan.design, PlannedSpine)
     return rng, plan
 
 
@@ -87,8 +87,8 @@ def test_no_stream_is_drawn_for_the_noise_of_two_cells(seed, monkeypatch):
     cells_of = Counter()
     for place, ((cells, _),) in noise.items():
         cells_of[place[: len(tree.axes)]] += cells
-    joint = plan.joint
-    assert cells_of == {joint.levels(each): joint.possible_cells(each) for each in joint.noise}
+    joint = plan.design
+    assert cells_of == {joint.levels(each): joint.size(each) for each in joint.noise}
     assert len(joint.jobs) > 1
     assert {place[len(tree.axes) :] for place in noise} <= {
         (),
@@ -140,7 +140,7 @@ def test_names_of_files_streams_and_progress_are_the_same_whatever_the_table_hol
         )
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(tables)  # no cache is left
     assert all(each == seen[0] for each in seen)
-    assert len(plan.joint.jobs) > 1
+    assert len(plan.design.jobs) > 1
 
 
 def test_a_release_that_was_killed_and_resumed_is_the_one_that_was_not(tmp_path, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_release_that_was_killed_and_resumed_is_the_one_that_was_not(tmp_path,
         return path(cache, way, jobs)
 
     monkeypatch.setattr(DiskCache, "_path", killed)
-    jobs = len(plan.joint.jobs)
+    jobs = len(plan.design.jobs)
     assert jobs > 3
     options, resumed = {"directory": tmp_path / "again"}, {"unfinished": Unfinished.RESUME}
     for runs in (2, jobs + 2, 2 * jobs):  # up, at the first jobs down, at the last one

@@ -64,8 +64,8 @@ def test_every_cell_listed_is_one_that_public_facts_leave_open(released, name):
         assert not any(map(is_empty, frame.iter_rows(named=True)))
     plan = released.plan
     levels = next(each for each in plan.levels if plan.tree.name_of(each) == name)
-    assert plan.joint.open_cells(plan.joint.shape.given(levels)) == len(frame)
-    assert plan.joint.possible_cells(plan.joint.shape.given(levels)) >= len(frame)
+    assert plan.design.open_cells(levels) == len(frame)
+    assert plan.design.possible_cells(levels) >= len(frame)
 
 
 @pytest.mark.parametrize(("areas", "by"), [

@@ -157,7 +157,7 @@ def test_sums_over_any_columns_have_the_errors_of_dense_least_squares(made, seed
         monkeypatch.setattr(plan_spine, "MOST_HELD", 100)
         monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
     release, allowed = released(made, seed)
-    joint = release.plan.joint
+    joint = release.plan.design
     assert (joint.cut < joint.shape.axes[0].depth) is cut
     assert not cut or len(joint.jobs) > 1
     dense = dense_answers(release, allowed)
@@ -193,7 +193,7 @@ def test_intervals_widen_with_the_confidence_and_flag_counts_that_are_moved():
 def test_estimates_of_listed_sums_come_in_the_order_of_the_list():
     release, _ = released("product", 2)
     plan, stored = release.plan, release.content.stored
-    numbers = np.arange(len(plan.joint.leaves)) % 4 - 1
+    numbers = np.arange(len(plan.design.leaves)) % 4 - 1
     node, sums = np.divmod(np.arange(2 * 3), 3)
     every = answers.estimates_of_sums(plan, stored, 2, numbers, node, sums)
     order = np.array([4, 0, 5])

@@ -45,13 +45,13 @@ def planned(workload, *, facts=True, seed=3, **options):
     public = [hr.PublicTable(kinds, zeros="unlisted", at_least=least)] if facts else ()
     options = {"budget": hr.Rho("1/4"), "neighbours": hr.Replace(), "public": public, **options}
     plan = plain_plan(tree, workload=workload, measure=hr.All(), **options)
-    assert isinstance(plan.joint, plan_spine.PlannedSpine)
+    assert isinstance(plan.design, plan_spine.PlannedSpine)
     return plan, people(rng, tree, kinds, mean=2), kinds
 
 
 def errors_of_releases(plan, counts):
     """For each seed and measured cuboid the true counts, estimates and variances of all cells."""
-    joint = plan.joint
+    joint = plan.design
     spine = joint.shape.axes[0]
     leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
     for seed in range(RELEASES):
@@ -80,19 +80,16 @@ def test_intervals_of_every_cuboid_hold_as_often_as_they_say(workload, budget):
     held, unclipped, alarms = {}, {}, {}
     for found in errors_of_releases(plan, counts):
         for cuboid, (truth, estimate, variance) in found.items():
-            errors = CuboidErrors.of(plan, plan.joint.levels(cuboid), counts.total)
+            errors = CuboidErrors.of(plan, plan.design.levels(cuboid), counts.total)
             low, high = errors.interval(estimate, variance, USUAL)
             held.setdefault(cuboid, []).append(((low <= truth) & (truth <= high)).mean())
-            own = None if errors.raw else variance
-            width = USUAL.half_width(
-                errors.mechanism, own, errors.cells, measured=errors.measured, steps=errors.steps
-            )
+            width = errors.half_width(variance, USUAL)
             low, high = interval(estimate + 10.0**6, width, None)
             moved = truth + 10**6
             unclipped.setdefault(cuboid, []).append(((low <= moved) & (moved <= high)).mean())
             low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
             alarms[cuboid] = alarms.get(cuboid, 0) + bool(((truth < low) | (truth > high)).any())
-    assert set(held) == set(plan.joint.noise)
+    assert set(held) == set(plan.design.noise)
     for cuboid, shares in held.items():
         assert np.mean(shares) >= 0.95 - MONTE_CARLO, cuboid
         assert np.mean(unclipped[cuboid]) >= 0.95 - MONTE_CARLO, cuboid
@@ -164,12 +161,12 @@ def test_no_other_draw_counts_more_than_is_said_of_it(workload, facts, is_bounde
         allowed = possible(plan.tree, kinds)
     found = set()
     for levels, h, largest in coefficients(plan, allowed):
-        steps = plan.joint.steps(plan.joint.shape.given(levels))
+        steps = plan.design.steps(plan.design.shape.given(levels))
         if steps is None:
             assert (largest <= 1 - h + 1e-9).all()
         else:
             own = plan.by_levels[levels].mechanism.noise_variance
-            assert steps == Steps(min(plan.joint.noise.values()), is_exact=True)
+            assert steps == Steps(min(plan.design.noise.values()), is_exact=True)
             assert (largest <= np.sqrt(h * (1 - h) * own / steps.least) + 1e-9).all()
         found.add(steps is None)
     assert found == {is_bounded} or seed == 3  # there an only child leaves out a level
@@ -184,11 +181,11 @@ def test_every_node_must_have_the_same_groups_not_as_many():
     swapped = kinds.clear().vstack(type(kinds)(rows, schema=kinds.schema, orient="row"))
     facts = [hr.PublicTable(swapped, zeros="unlisted", at_least="least")]
     plan, *_ = planned(hr.Cube(), public=facts)
-    assert plan.joint.steps(plan.joint.shape.finest) is not None
+    assert plan.design.steps(plan.design.shape.finest) is not None
     same = swapped.filter(swapped["kind"] == "home")
     facts = [hr.PublicTable(same, zeros="unlisted", at_least="least")]
     plan, *_ = planned(hr.Cube(), public=facts)
-    assert plan.joint.steps(plan.joint.shape.finest) is None
+    assert plan.design.steps(plan.design.shape.finest) is None
 
 
 def test_variances_that_are_bounds_are_said_to_be():
@@ -199,7 +196,7 @@ def test_variances_that_are_bounds_are_said_to_be():
         named = {plan.tree.name_of(k): parts[k[0]] * parts[k[1]] for k in plan.measured}
         shares = hr.Shares({name: share / sum(named.values()) for name, share in named.items()})
         plan, *_ = planned(hr.Cube(), facts=facts, seed=0, budget=hr.Rho(60), allocation=shares)
-        ratios = plan.joint.model.ratios
+        ratios = plan.design.model.ratios
         assert ratios.min() < 0.9 * ratios.max()
-        assert not plan.joint.steps(plan.joint.shape.finest).is_exact
-        assert not plan.joint.steps_of_sums.is_exact
+        assert not plan.design.steps(plan.design.shape.finest).is_exact
+        assert not plan.design.steps_of_sums.is_exact

@@ -9,10 +9,10 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release import preflight
+from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import pass_of
-from hedgerow.release.reestimate.measured_cells import measured_cells
 from tests.made import plain_plan
 from tests.release.spine.made_spines import (
     dense_estimates,
@@ -83,7 +83,7 @@ def test_estimates_and_variances_are_those_of_dense_least_squares(seed):
     noisy = made.content.stored.noisy
     total = counts.total if seed % 3 else None
     x, covariance = dense_estimates(plan, allowed, noisy, total)
-    cells = measured_cells(plan, made.content.stored, made.content.nodes)
+    cells = answers_of(plan).cells(made.content.stored, made.content.nodes, plan.levels)
     for levels, nodes in cells.items():
         matrix, _ = incidence(plan.tree, levels, allowed)
         np.testing.assert_allclose(nodes.estimate, matrix @ x, rtol=1e-7, atol=1e-6)
@@ -131,7 +131,7 @@ def test_noise_is_a_matter_of_the_key_and_the_place(monkeypatch):
     _, _, _, again = released(7)
     for levels, noisy in one.content.stored.noisy.items():
         assert np.array_equal(noisy, again.content.stored.noisy[levels])
-    assert len(one.plan.joint.jobs) > 2
+    assert len(one.plan.design.jobs) > 2
 
 
 def test_noisy_counts_are_true_counts_plus_noise_of_the_plan():
@@ -161,8 +161,8 @@ def test_too_few_noisy_counts_are_refused():
 
 def test_noisy_counts_that_do_not_fit_into_memory_are_not_read(monkeypatch):
     _, plan, _ = planned(5)
-    cells = sum(plan.joint.possible_cells(cuboid) for cuboid in plan.joint.noise)
-    assert plan.joint.bytes_read == 8 * cells
+    cells = sum(plan.design.size(cuboid) for cuboid in plan.design.noise)
+    assert plan.design.bytes_read == 8 * cells
     needed = preflight.needed_memory(plan)
     monkeypatch.setattr(preflight, "_memory_limit", lambda: needed + 8 * cells)
     preflight.check_tables(plan)

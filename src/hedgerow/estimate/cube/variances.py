@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import isinf, prod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class CubeVariances:
             measured; None where they are the nominal ones, and everything is in closed form.
     """
 
+    has_covariances: ClassVar[bool] = True
     squares: tuple[AxisSquares, ...]
     public: Levels | None
     true: Float64 | None

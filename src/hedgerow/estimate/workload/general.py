@@ -193,6 +193,11 @@ class GeneralSolver:
         listed: Float64 = found[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
         return listed
 
+    @property
+    def has_covariances(self) -> bool:
+        """Whether there is a dense factor, and covariances of sums are known without iteration."""
+        return self.dense is not None
+
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
 

@@ -103,6 +103,10 @@ class Solver(Protocol):
             codes: for each axis int (cells): the cell's node.
         """
 
+    @property
+    def has_covariances(self) -> bool:
+        """Whether covariances of sums are known without iteration."""
+
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
 

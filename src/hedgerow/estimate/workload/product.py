@@ -30,7 +30,7 @@ class ProductSolver:
         observed: what is measured.
     """
 
-    is_exact = True
+    is_exact = has_covariances = True
     words = "estimated together exactly, along one axis after the other"
 
     def __init__(self, observed: Observed) -> None:

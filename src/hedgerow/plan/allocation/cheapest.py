@@ -35,6 +35,7 @@ from hedgerow.plan.cuboids import (
 )
 from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
+from hedgerow.plan.joint import Joint
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, check_prior
@@ -191,11 +192,12 @@ def _least_of_joint(
     goal = _goal(target, goals, importance)
     find = _shares_of_cube if problem.is_cube else _shares_of_named
     shares, weights = find(problem, goals if goal is None else None, importance)
-    unit = planned(Fraction(1), shares).joint
-    means = {k: unit.nominal_variance(unit.shape.given(k)) for k in problem.cuboids}
+    unit = planned(Fraction(1), shares).design
+    assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
+    means = {k: unit.nominal_variance(k) for k in problem.cuboids}
     excess = [means[levels] / each for levels, each in goals.items()]
     if goal is not None:
-        cells = {k: float(unit.possible_cells(unit.shape.given(k))) for k in problem.cuboids}
+        cells = {k: float(unit.possible_cells(k)) for k in problem.cuboids}
         excess.append(sum(weights[k] * cells[k] * means[k] for k in problem.cuboids) / goal)
     needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
     _check_size(needed)

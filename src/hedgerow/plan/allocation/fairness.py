@@ -14,10 +14,9 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
+from hedgerow.plan.chain import noise_variances
 from hedgerow.plan.cuboids import All, RunningSums, Survivors
-from hedgerow.plan.forecast import noise_variances
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
@@ -237,21 +236,13 @@ def fairness(plan: Plan) -> pl.DataFrame:
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
-MOST_CELLS = 1 << 24
-
-
 def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
     """Return the rows of cuboids that are estimated together."""
-    joint, rows = plan.joint, []
+    rows = []
     for levels in plan.measured:
-        cuboid = joint.shape.given(levels)
-        if cuboid in joint.whole and joint.possible_cells(cuboid) > MOST_CELLS:
+        variance = plan.design.cell_variances(levels)
+        if variance is None:
             continue
-        variance = np.array([joint.mean_variance(cuboid)])
-        if isinstance(joint, PlannedSpine):
-            variance = joint.variances_at(cuboid, joint.codes_of(cuboid)[0])
-        elif cuboid in joint.whole:
-            variance = joint.variances_of(cuboid).of_cells(cuboid)
         mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
         above = _least_above_zero(variance)
         ratio, name = largest / above if above else None, plan.tree.name_of(levels)

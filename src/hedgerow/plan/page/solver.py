@@ -173,9 +173,9 @@ def _work(shapes: Shapes) -> int:
 
 
 def _cube(plan: Plan) -> dict[str, Any] | None:
-    if plan.is_chain or not isinstance(plan.joint, PlannedCube):
+    cube = plan.design
+    if not isinstance(cube, PlannedCube):
         return None
-    cube = plan.joint
     is_small = len(cube.shape.axes) <= MOST_AXES_OF_CUBE and len(plan.levels) <= MOST_CUBOIDS
     if not is_small or len(cube.whole) < len(cube.cuboids):
         return None

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Int64
-from hedgerow.release.spine.answers import columns_among
+from hedgerow.release.naming import columns_among
 from hedgerow.tables.axis import Axis
 
 

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.beside import Beside
-from hedgerow.release.cuboid import label_columns
 from hedgerow.release.descent.nodes import sums_of_cells
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.naming import label_columns
 from hedgerow.tables.lists.lookup import Lookup
 
 MOST_SUMS = 1 << 22
@@ -73,11 +72,6 @@ class AreaSums:
         levels[self.lookup.axis] = self.lookup.level
         return tuple(levels)
 
-    @cached_property
-    def given(self) -> Levels:
-        """That cuboid in the terms of the plan's estimates; not of a chain."""
-        return self.plan.joint.shape.given(meet(self.levels, self.table()))
-
     @property
     def sizes(self) -> list[int]:
         """How many groups each axis has beside the areas: 1 for that of the areas."""
@@ -128,8 +122,6 @@ class AreaSums:
 
     def table(self) -> Levels:
         """Return a released table whose cells are summed, or raise a ReleaseError."""
-        if self.plan.is_chain:
-            return self.plan.tree.chain[-1]
         table = self.plan.table_of(self.levels)
         if table is None:
             raise ReleaseError(

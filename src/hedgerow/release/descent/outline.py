@@ -8,18 +8,12 @@ import numpy as np
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.estimate.families.sparse import Sparse
-from hedgerow.plan.cuboids import All, Measured
+from hedgerow.plan.chain import chain_of, needs_reals
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.tables.tree import Tree
-
-UNCUT_LEAVES = 1 << 24
-UNCUT_LEAVES_OF_ALL = 1 << 22
-MIN_JOBS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +37,8 @@ class Outline:
     @classmethod
     def of(cls, plan: Plan) -> "Outline":
         """Return the outline of a plan."""
-        measured = frozenset(t for t, d in enumerate(plan.depths) if isinstance(d, Measured))
-        everything = isinstance(plan.measure, All)
-        return cls(plan.tree, plan.public_depth, measured, everything, cut_depth(plan))
+        chain = chain_of(plan)
+        return cls(plan.tree, chain.public_depth, chain.measured, chain.everything, chain.cut)
 
     @property
     def first(self) -> int:
@@ -59,9 +52,8 @@ class Outline:
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""
-        combines = self.everything and estimator.combine is not False
-        gaps = not self.measured.issuperset(range(self.public_depth + 1, self.tree.depth + 1))
-        return combines or gaps or isinstance(estimator, Sparse | Isotonic)
+        below = range(self.public_depth + 1, self.tree.depth + 1)
+        return needs_reals(estimator, self.measured, below, everything=self.everything)
 
     def blocks(self, above: int, last: int) -> list[list[Refinement]]:
         """Return the steps from a depth down to another, by block."""
@@ -81,22 +73,6 @@ class Outline:
                 blocks.append(waiting)
                 waiting, has_parent_count = [], True
         return [*blocks, waiting] if waiting else blocks
-
-
-def cut_depth(plan: Plan) -> int:
-    """Return where the tree is cut into jobs: public, and fixed by the plan alone.
-
-    Small trees are one job. Others are cut at the first depth with at least 256 possible nodes
-    below the public ones: jobs enough for any number of workers, and few enough to be cheap. Below
-    survivors that is a measured depth, as an unmeasured one belongs to the block that follows it.
-    """
-    tree, first = plan.tree, max(plan.public_depth, 0)
-    everything = isinstance(plan.measure, All)
-    if tree.leaves <= (UNCUT_LEAVES_OF_ALL if everything else UNCUT_LEAVES):
-        return first
-    measured = {t for t, depth in enumerate(plan.depths) if isinstance(depth, Measured)}
-    possible = range(first, max(measured)) if everything else sorted(measured - {max(measured)})
-    return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
 def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding]:
     """Findings for each cuboid, coarsest first; they end where codes cannot be read."""
     tree, released = plan.tree, dict[Levels, Nodes]()
-    for t, levels in enumerate(plan.levels):
+    for levels in plan.levels:
         read: list[Nodes] = []
         what = _named(plan, levels)
         yield _finding(
@@ -208,13 +208,14 @@ def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding
         )
         if not read:
             return
-        if t > 0 and plan.is_chain:
+        depth = plan.design.depth_of(levels)
+        if depth:
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(family_starts, tree, t, released[tree.cuboid(t - 1)], read[0]),
+                partial(family_starts, tree, depth, released[tree.cuboid(depth - 1)], read[0]),
             )
         released[levels] = read[0]
-    if not plan.is_chain:
+    if plan.design.depth_of(plan.levels[0]) is None:
         for levels, table in _in_tables(plan):
             of = "its leaves" if _has_leaves(plan) else f"those of {tree.name_of(table)}"
             yield _finding(
@@ -233,8 +234,8 @@ def _cuboids(folder: Path, estimator: Estimator, plan: Plan) -> Iterator[Finding
 
 def _named(plan: Plan, levels: Levels) -> str:
     """Return what findings call a cuboid: with its depth, where it has one."""
-    name = plan.tree.name_of(levels)
-    return f"depth {sum(levels)} ({name})" if plan.is_chain else name
+    name, depth = plan.tree.name_of(levels), plan.design.depth_of(levels)
+    return name if depth is None else f"depth {depth} ({name})"
 
 
 def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
@@ -221,6 +221,24 @@ def released_columns(
         STANDARD_ERROR: np.sqrt(nodes.variance),
         LOW: low,
         HIGH: high,
+    }
+
+
+def error_columns(
+    counts: Int64,
+    estimate: Float64,
+    variance: Float64,
+    errors: CuboidErrors,
+    confidence: Confidence,
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of unbiased estimates beside released counts, by name."""
+    low, high = errors.interval(estimate, variance, confidence)
+    return {
+        ESTIMATE: estimate,
+        STANDARD_ERROR: np.sqrt(variance),
+        LOW: low,
+        HIGH: high,
+        CONTRADICTED: errors.contradicted(counts, estimate, variance, confidence.coverage),
     }
 
 

@@ -16,11 +16,10 @@ from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.registry import read_estimator
 from hedgerow.machine import read_small_file
-from hedgerow.plan.cuboids import Measured, Summed, Survivors, Unmeasured
+from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
@@ -374,16 +373,8 @@ def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> S
 def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) -> Shape:
     """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
     tree, shape = plan.tree, Shape.of(plan.tree, levels)
-    if not plan.is_chain:
-        joint = plan.joint
-        if isinstance(joint, PlannedSpine):
-            shape = replace(shape, cells=joint.possible_cells(joint.shape.given(levels)))
-        return shape
-    depth = tree.chain.index(levels)
-    above = depth - 1
-    while above > 0 and isinstance(plan.depths[above], Unmeasured):
-        above -= 1
-    if isinstance(plan.measure, Survivors) and above >= 0:
-        most = descendants(tree, above, depth, released[tree.cuboid(above)].codes).sum()
-        shape = replace(shape, cells=min(shape.cells, int(most)))
-    return shape
+    cells, above = plan.design.possible_cells(levels), plan.design.measured_below(levels)
+    if above is not None:
+        below = descendants(tree, sum(above), sum(levels), released[above].codes)
+        cells = min(cells, int(below.sum()))
+    return replace(shape, cells=cells)

@@ -16,7 +16,7 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import All, Measured, RunningSums
+from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import uneven
 from hedgerow.release.directory.measurements import COUNT
@@ -143,12 +143,12 @@ def _check(plan: Plan) -> None:
             f"a distribution is of one numeric axis, and this release has {names}; sum over the "
             "others with cuboid(...)"
         )
-    if not isinstance(plan.measure, All | RunningSums):
+    if isinstance(plan.measure, Survivors):
         raise ReleaseError(
             "a distribution needs a release that measured all nodes or running sums (measure = "
             '"all" or "running-sums" in [estimate]); this one measured survivors alone'
         )
-    if not plan.is_chain:
+    if plan.design.depth_of(plan.levels[0]) is None:
         raise ReleaseError(
             "cumulative counts have intervals where all depths of a tree are measured; these "
             'cuboids were named: release them with cuboids = "chain"'

@@ -53,7 +53,7 @@ class JointPass:
 
     @property
     def _joint(self) -> JointTables:
-        return as_tables(self.plan.joint)
+        return as_tables(self.plan.design)
 
     def results(self) -> Iterator[Found | NoisyCuboid]:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""

@@ -19,7 +19,6 @@ from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -150,7 +149,7 @@ class CarriedCuboids:
             "cuboids": list(self.cells) if listed else [],
             "start": self.start if listed else [],
             "ruled": bool(self.plan.facts),
-            "released": None if isinstance(self.plan.workload, Cube) else list(self.plan.levels),
+            "released": None if self.plan.has_all_combinations else list(self.plan.levels),
         }
 
     def first_counts(self) -> str:

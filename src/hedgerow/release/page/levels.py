@@ -14,11 +14,9 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
-from hedgerow.plan.cost import possible_cells
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -123,7 +121,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         rows.append(
             [
                 _numbered(plan, levels),
-                say.number(possible_cells(plan, levels)),
+                say.number(plan.design.open_cells(levels)),
                 say.number(listed.listed),
                 noise,
                 "–" if row["share"] is None else say.percent(f"{100 * row['share']:.3g}"),
@@ -133,14 +131,14 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
                 "–" if listed.total is None else say.number(listed.contradicted),
             ]
         )
-    is_paired = not plan.is_chain and len(plan.tree.axes) == 2
+    is_paired = len(plan.tree.axes) == 2 and expected[0]["depth"] is None
     possible = "possible_facts" if plan.facts else "possible"
     share = "share" if plan.price_of_a_share == 1 else "share_beside"
     keys = ["level", possible, "listed", "noise", share, "noise_sd", "rmse", "max_95"]
     keys.append("contradicted")
     return (pair_table(plan, expected) if is_paired else "") + table(
         say,
-        say("release.levels.chain" if plan.is_chain else "release.levels.cuboids"),
+        say(f"release.levels.{plan.design.key}"),
         [say(f"release.levels.{key}") for key in keys],
         rows,
     )
@@ -165,7 +163,7 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
         part = None if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
         share = _kind(say, what) if part is None else part
         error = say("script.exact") if isinstance(what, Public) else _error(say, row["rmse"])
-        many = say("release.levels.counts", n=possible_cells(plan, levels))
+        many = say("release.levels.counts", n=plan.design.open_cells(levels))
         cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
     a_sum = f"<small>{say('release.levels.sum')}</small>"
     for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
@@ -202,8 +200,8 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
 
 def _numbered(plan: Plan, levels: Levels) -> str:
     """Return the name of a cuboid, on a chain behind the number of its depth."""
-    name = shown(plan.label_of(levels))
-    return f'<span class="depth">{sum(levels)}</span> {name}' if plan.is_chain else name
+    name, depth = shown(plan.label_of(levels)), plan.design.depth_of(levels)
+    return name if depth is None else f'<span class="depth">{depth}</span> {name}'
 
 
 def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
@@ -227,7 +225,7 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     summary = say(
         "release.contradictions.some" if number else "release.contradictions.none", number=number
     )
-    is_whole = len(plan.tree.axes) == 1 or isinstance(plan.workload, Cube)
+    is_whole = len(plan.tree.axes) == 1 or plan.has_all_combinations
     across = "" if is_whole else f" {say('release.contradictions.across')}"
     return f"<p>{summary} {say('release.contradictions.meant')}{across}</p>"
 
@@ -241,7 +239,7 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
     ]
     if len(carried) > 1:
         finest = shown(plan.label_of(carried[-1]))
-        key = "chain" if plan.is_chain else "tables" if len(plan.tables) > 1 else "cuboids"
+        key = "tables" if len(plan.tables) > 1 else plan.design.key
         passed.append(say(f"release.checks.adds_up_{key}", finest=finest))
     if plan.public is not None:
         passed.append(say("release.checks.public", deepest=shown(plan.label_of(plan.public))))
@@ -262,14 +260,14 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
 def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
     others = [levels for levels in plan.levels if levels not in carried]
-    say, kind = words_of(plan), "chain" if plan.is_chain else "cuboids"
+    say = words_of(plan)
     numbers = {"carried": len(carried), "every": len(plan.levels), "last": len(carried) - 1}
     if not others:
-        if not plan.is_chain and not isinstance(plan.workload, Cube):
-            kind = "named"
-        return f"<p>{say(f'release.carried.all_{kind}', **numbers)}</p>"
+        return f"<p>{say(f'release.carried.all_{plan.workload.name}', **numbers)}</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
-    here = say(f"release.carried.some_{kind}" if carried else "release.carried.none", **numbers)
+    here = say(
+        f"release.carried.some_{plan.design.key}" if carried else "release.carried.none", **numbers
+    )
     return f"<p>{here} {say('release.carried.others', files=left)}</p>"
 
 

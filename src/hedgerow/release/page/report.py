@@ -147,7 +147,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         ReleaseError: the counts do not add up, or are no counts.
     """
     facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
-    seen = (_chain if plan.is_chain else _cuboids)(folder, plan, [each.listed for each in facts])
+    seen = EXPLORED[plan.design.key](folder, plan, [each.listed for each in facts])
     maps = carry_maps(plan)
     say, total, priced = words_of(plan), facts[0].total or 0, Priced.of(plan.guarantee)
     title = words.title(plan)
@@ -218,6 +218,9 @@ def _cuboids(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
     return Explored(list(carried.cells), carried.first_counts(), facts, blocks, CUBE_SCRIPTS)
 
 
+EXPLORED = {"chain": _chain, "cuboids": _cuboids}
+"""How counts are explored, by the key of the design."""
+
 _DISTRIBUTION = '<section id="distribution">\n<h2>{}</h2>\n{}\n</section>'
 
 
@@ -230,13 +233,13 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
         for name, letter in letters.items()
         if name in budget.__slots__
     )
-    listed, kind = sum(each.listed for each in facts), "chain" if plan.is_chain else "cuboids"
+    listed = sum(each.listed for each in facts)
     tables = [(say("release.head.tables"), f"{len(plan.tables)}")] if len(plan.tables) > 1 else []
     return markup.items(
         [
             (counted_units(plan), say.number(facts[0].total or 0)),
             (say("release.head.listed"), say.number(listed)),
-            (say(f"release.head.levels_{kind}"), f"{len(facts)}"),
+            (say(f"release.head.levels_{plan.design.key}"), f"{len(facts)}"),
             *tables,
             (say("release.head.promise"), markup.attribute(promise)),
             *words.restricted(plan),

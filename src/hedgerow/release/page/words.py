@@ -23,20 +23,10 @@ from hedgerow.pages.markup import (
     shown,
     table,
 )
-from hedgerow.plan.cuboids import (
-    All,
-    Measure,
-    Measured,
-    Public,
-    RunningSums,
-    Summed,
-    Survivors,
-    Unmeasured,
-)
+from hedgerow.plan.cuboids import Measured, Public, Summed, Unmeasured
 from hedgerow.plan.known import facts_in_words
 from hedgerow.plan.page.protected import agreed, among, fixed, protected, restriction
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cube
 from hedgerow.privacy.profile import FALSE_ALARMS
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
@@ -177,15 +167,10 @@ def released(plan: Plan, total: int) -> str:
             total=total, units=units, by=say.joined(lists),
         ),
         say("release.what.record_is" if said.unit else "release.what.record", units=units),
-        say(f"release.what.add_up_{_shape(plan)}"),
+        say(f"release.what.add_up_{plan.workload.name}"),
         say("release.what.unlisted" if len(plan.tables) == 1 else "release.what.unlisted_tables"),
     ]  # fmt: skip
     return f"<p>{' '.join(parts)}{_labels(plan)}</p>{_tables(plan)}"
-
-
-def _shape(plan: Plan) -> str:
-    """Return what a release is made of, as the end of a key."""
-    return "chain" if plan.is_chain else "cube" if isinstance(plan.workload, Cube) else "named"
 
 
 def _labels(plan: Plan) -> str:
@@ -261,13 +246,6 @@ def cited(plan: Plan, total: int, version: str) -> str:
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
         f"<p>{say('release.cite.hash')}</p>"
     )
-
-
-_MEASURED: dict[Measure, str] = {
-    Survivors(): "survivors",
-    All(): "all",
-    RunningSums(): "running_sums",
-}
 
 
 def stated(plan: Plan) -> str:
@@ -362,18 +340,18 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     idle = [name for name, what in every if isinstance(what, Unmeasured)]
     key = f"release.made.{plan.mechanism.name}"
     noise = say(key) if key in say.texts else plan.mechanism.name.replace("-", " ")
-    which = say(f"release.made.{_MEASURED[plan.measure]}") if plan.is_chain else _cells(plan)
+    which = _CELLS[plan.design.key](plan)
     parts = [
         say(
-            "release.made.chain" if plan.is_chain else "release.made.cuboids",
+            f"release.made.{plan.design.key}",
             noise=noise, which=which, measured=len(measured), every=len(every),
         )
     ]  # fmt: skip
     if idle:
         names = _few(say, [shown(name) for name in idle])
         parts.append(say("release.made.idle", names=names))
-    if not plan.is_chain:
-        parts.append(_plans_own(say, plan.joint.words))
+    if plan.design.words:
+        parts.append(_plans_own(say, plan.design.words))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))
@@ -381,17 +359,26 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     return " ".join(parts)
 
 
+def _nodes(plan: Plan) -> str:
+    """Return which counts of a chain carry noise of their own: HTML."""
+    return words_of(plan)(f"release.made.{plan.measure.name.replace('-', '_')}")
+
+
 def _cells(plan: Plan) -> str:
     """Return which counts of which cuboids carry noise of their own: HTML."""
     say, names = words_of(plan), {k: shown(plan.label_of(k)) for k in plan.measured}
     below = _few(say, [name for levels, name in names.items() if not plan.is_whole(levels)])
     whole = _few(say, [name for levels, name in names.items() if plan.is_whole(levels)])
-    key = "cube" if isinstance(plan.workload, Cube) else "named"
+    key = plan.workload.name
     if not below:
         return say(f"release.made.whole_{key}", whole=whole)
     if not whole and key == "named":
         return say("release.made.below_named", below=below)
     return say(f"release.made.both_{key}", whole=whole, below=below)
+
+
+_CELLS = {"chain": _nodes, "cuboids": _cells}
+"""Which counts carry noise, by the key of the design."""
 
 
 def _few(say: Catalogue, names: Sequence[str]) -> str:

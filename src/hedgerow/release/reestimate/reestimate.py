@@ -1,8 +1,9 @@
 """`reestimate`: a release's noisy counts estimated another way, beside what was there."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,14 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
-from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import interval
-from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
-from hedgerow.estimate.tree.sums import covariance
-from hedgerow.plan.cuboids import All
-from hedgerow.plan.plan import Plan
+from hedgerow.plan.design import BEST
+from hedgerow.release.answers.answers import Covariances
+from hedgerow.release.answers.chain import covariance_of_nodes
+from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -33,14 +32,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import Content, undamaged, verified_release
-from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
-from hedgerow.release.reestimate.measured_cells import covariance_of_cells, measured_cells
-from hedgerow.release.reestimate.measured_nodes import (
-    estimated,
-    estimated_again,
-    least_squares_of,
-)
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
@@ -48,6 +40,10 @@ from hedgerow.tables.tree import Tree
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
 GAUSSIAN_95 = 1.959963984540054
+
+
+SETTLED = "non-negative whole counts that add up; intervals rest on the unbiased estimates"
+"""What is claimed of estimates by any method but least squares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +57,7 @@ class Estimates:
             squares), ``estimate`` (unbiased, records), ``standard_error``, and ``low`` and
             ``high``, the interval of the true count at 95 %.
         described: what was done, as JSON.
-        made_of: of least squares, what tells the covariances: the measurements along a chain, or
-            the plan of cuboids that are estimated together; else None.
+        covariances: of least squares, those of listed cells; else None.
 
     Example:
         >>> import polars as pl
@@ -82,7 +77,7 @@ class Estimates:
     tree: Tree
     frames: dict[Levels, pl.DataFrame]
     described: dict[str, Any]
-    made_of: Sequence[Layer] | Plan | None = None
+    covariances: Covariances | None = None
 
     def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
         """Return the estimates of one cuboid, by its name, or along a chain by its depth.
@@ -126,12 +121,9 @@ class Estimates:
                 measurements do not determine it.
             TableError: no such cuboid.
         """
-        if self.made_of is None:
+        if self.covariances is None:
             raise EstimateError("only least-squares estimates have covariances: use LeastSquares()")
-        placed = [(self._levels(given), row) for given, row in cells]
-        if isinstance(self.made_of, Plan):
-            return covariance_of_cells(self.made_of, placed)
-        return covariance(self.made_of, [(sum(levels), row) for levels, row in placed])
+        return self.covariances([(self._levels(given), row) for given, row in cells])
 
     def write(self, directory: str | Path) -> None:
         """Write ``cuboid=2-3.parquet`` for each cuboid and ``estimate.json``, whole or not at all.
@@ -180,18 +172,19 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     if isinstance(source, Release):
         content = source.content
         _check_columns(content.plan.tree)
-        listed, (found, made_of) = content.nodes, _estimated_again(content, method)
+        listed, (found, covariances) = content.nodes, _again(content, method)
     else:
         content = verified_release(Path(source))
         _check_columns(content.plan.tree)
         with undamaged(content.folder):
-            listed, (found, made_of) = content.nodes, _estimated_again(content, method)
+            listed, (found, covariances) = content.nodes, _again(content, method)
     plan, tree = content.plan, content.plan.tree
     total, frames = int(listed[tree.cuboid(0)].counts.sum()), {}
     for levels, again in found.items():
         errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):
-            columns = released_columns(again, replace(errors, raw=False), USUAL)
+            combined = replace(errors, noise=replace(errors.noise, raw=False))
+            columns = released_columns(again, combined, USUAL)
             columns[RELEASED] = columns.pop(COUNT)
             frame = label_nodes(tree, levels, again.codes, **columns)
         else:
@@ -202,59 +195,12 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
             frame = _side_by_side(tree, levels, new, old)
         frames[levels] = _in_order(tree, levels, frame)
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
-    everything = isinstance(plan.measure, All)
-    facts["claim"] = _claim(method, everything=everything, is_chain=plan.is_chain)
-    return Estimates(tree, frames, facts, made_of)
+    facts["claim"] = plan.design.claim if isinstance(method, LeastSquares) else SETTLED
+    return Estimates(tree, frames, facts, covariances)
 
 
-def _estimated_again(
-    release: Content, method: Estimator
-) -> tuple[dict[Levels, Nodes], Sequence[Layer] | Plan | None]:
-    """Return the new nodes of each cuboid; of least squares, what tells their covariances.
-
-    The release's own method, below survivors, makes the release again; others are given the nodes
-    that it lists.
-    """
-    plan, listed, stored = release.plan, release.nodes, release.stored
-    if plan.is_chain or not isinstance(method, LeastSquares):
-        check_combines(method, plan)
-    _check_noisy(stored)
-    if not plan.is_chain:
-        if isinstance(method, LeastSquares):
-            return measured_cells(plan, stored, listed), plan
-        return estimated_again(stored, method, plan), None
-    outline, chain = Outline.of(plan), plan.tree.chain
-    if outline.public_depth >= 0 and not len(listed[plan.tree.cuboid(0)]):
-        return _of_an_empty_table(stored, listed), None
-    if isinstance(method, LeastSquares):
-        nodes, layers = least_squares_of(stored, outline, listed)
-        return dict(zip(chain, nodes, strict=True)), layers
-    if not outline.everything and method.to_dict() != release.estimator.to_dict():
-        again = estimated(stored, outline, method, listed)
-    else:
-        again = estimated_again(stored, method, plan)
-    return {levels: again[levels] for levels in chain}, None
-
-
-def _check_noisy(stored: Stored) -> None:
-    """Raise unless a release could have written the noisy counts."""
-    for levels, noisy in stored.noisy.items():
-        what = f"the noisy counts of {stored.tree.name_of(levels)}"
-        if noisy.dtype != np.int64:
-            raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
-        if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
-            raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
-
-
-def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
-    """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
-    for levels, nodes in listed.items():
-        if len(nodes):
-            name = stored.tree.name_of(levels)
-            raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
-        if len(stored.noisy.get(levels, ())):
-            raise uneven(stored.tree, levels)
-    return dict(listed)
+def _again(content: Content, method: Estimator) -> tuple[dict[Levels, Nodes], Covariances | None]:
+    return answers_of(content.plan).again(content, method)
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
@@ -277,11 +223,12 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
     """
     _check_columns(given.outline.tree)
     whole = not isinstance(method, LeastSquares)
-    layers: Sequence[Layer] | None = None
-    if isinstance(method, LeastSquares):
-        made, layers = given.least_squares()
-    else:
+    covariances: Covariances | None = None
+    if whole:
         made = given.estimate(method)
+    else:
+        made, layers = given.least_squares()
+        covariances = partial(covariance_of_nodes, layers)
     tree, frames = given.outline.tree, {}
     for levels, nodes in zip(tree.chain, made, strict=True):
         check_determined(tree, sum(levels), nodes.variance)
@@ -292,9 +239,8 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
             columns[COUNT] = nodes.counts
         labelled = label_nodes(tree, levels, nodes.codes, **columns)
         frames[levels] = _in_order(tree, levels, labelled)
-    claim = _claim(method, everything=True, is_chain=True)
-    facts = {"method": method.to_dict(), "claim": claim}
-    return Estimates(tree, frames, facts, layers)
+    facts = {"method": method.to_dict(), "claim": SETTLED if whole else BEST}
+    return Estimates(tree, frames, facts, covariances)
 
 
 def _check_columns(tree: Tree) -> None:
@@ -305,22 +251,6 @@ def _check_columns(tree: Tree) -> None:
             raise TableError(
                 f"a level's column is called {name!r}, as one of the estimates is; rename it"
             )
-
-
-def _claim(method: Estimator, *, everything: bool, is_chain: bool) -> str:
-    if not isinstance(method, LeastSquares):
-        return "non-negative whole counts that add up; intervals rest on the unbiased estimates"
-    if everything:
-        return "best linear unbiased estimates of every node; they may be negative and fractional"
-    if not is_chain:
-        return (
-            "best linear unbiased estimates of the cuboids that are measured whole; of others the "
-            "noisy counts of the cells that were measured, each unbiased, as it is"
-        )
-    return (
-        "least squares conditional on which nodes survived: not unbiased, as noise decided which "
-        "nodes survived"
-    )
 
 
 def _side_by_side(tree: Tree, levels: Levels, new: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,6 @@ cells, whether these are listed or not, and its own exact variance
 kinds of quarters. Memory is for one part of the spine at a time, and for the sums that are listed.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -20,18 +19,11 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import (
-    CONTRADICTED,
-    COUNT,
-    ESTIMATE,
-    HIGH,
-    LOW,
-    STANDARD_ERROR,
-)
+from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.naming import columns_among
 from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.tables.axis import Axis
 
@@ -41,13 +33,12 @@ MOST_NOISY = 1 << 29
 
 def spine_of(plan: Plan) -> PlannedSpine:
     """Return what a plan decides along its spine, or raise a ReleaseError."""
-    joint = None if plan.is_chain else plan.joint
-    if not isinstance(joint, PlannedSpine):
+    if not isinstance(plan.design, PlannedSpine):
         raise ReleaseError(
             "sums by columns of attributes need a release along a spine: attribute = true for the "
             'axes beside it, and cuboids = "cube" or a list'
         )
-    return joint
+    return plan.design
 
 
 def estimates_of_sums(
@@ -109,46 +100,7 @@ def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Cod
     return estimates_of_sums(plan, stored, cuboid[0], flat[numbers], node, sums)
 
 
-def cells_along_spine(plan: Plan, stored: Stored, levels: Levels) -> Nodes:
-    """Return all cells of a cuboid that can hold records, row by row, with counts of 0."""
-    joint = spine_of(plan)
-    cuboid = joint.shape.given(levels)
-    codes, _ = joint.codes_of(cuboid)
-    if plan.is_public(levels):
-        return Nodes.exact(codes, stored.exact(levels))
-    estimates = estimates_along_spine(plan, stored, levels, codes)
-    variance = joint.variances_at(cuboid, codes)
-    return Nodes(codes, np.zeros(len(codes[0]), dtype=np.int64), estimates, variance)
-
-
 # --- sums over columns of attributes ----------------------------------------------------------
-
-
-def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
-    """Return whether columns of attributes are named where a cuboid names levels."""
-    axes = {axis.name: axis for axis in plan.tree.axes}
-    return any(
-        name in axes and axes[name].attribute and value not in axes[name].levels
-        for name, value in levels.items()
-    )
-
-
-def columns_among(axis: Axis, named: str) -> list[str]:
-    """Return the columns of a level of an axis, or those that words joined by × (x, *) name.
-
-    A level's name with ``axis.`` before it is a word: of a product axis what that level adds.
-
-    Raises:
-        TableError: the axis has no such column.
-    """
-    if named in axis.levels:
-        return list(axis.columns_of(axis.level_number(named)))
-    known = {*axis.columns, *axis.levels}
-    ways = ([named], named.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", named.strip()))
-    for words in ways:
-        if all(word.removeprefix(f"{axis.name}.") in known for word in words):
-            break
-    return axis.parts(words)[0].columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,12 +181,7 @@ def attribute_sums(
     cells = joint.shape.axes[0].sizes[level] * beside.many
     total = int(content.listed(plan.tree.cuboid(0)).counts.sum())
     errors = CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
-    low, high = errors.interval(estimate, variance, confidence)
-    flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
-    columns = {
-        ESTIMATE: estimate, STANDARD_ERROR: np.sqrt(variance), LOW: low, HIGH: high,
-        CONTRADICTED: flags,
-    }  # fmt: skip
+    columns = error_columns(counts, estimate, variance, errors, confidence)
     return found.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 

@@ -79,10 +79,9 @@ class SpinePass:
     @cached_property
     def joint(self) -> PlannedSpine:
         """What the plan decides."""
-        joint = self.plan.joint
-        if not isinstance(joint, PlannedSpine):
+        if not isinstance(self.plan.design, PlannedSpine):
             raise TypeError("the cuboids of this plan do not go along a spine")
-        return joint
+        return self.plan.design
 
     def results(self) -> Iterator[Found]:
         """Yield every cuboid's counts and noisy counts: the top, then job by job in order."""

@@ -1,22 +1,82 @@
-"""Errors of areas along a spine: of nodes of the spine, or of codes of an attribute beside it.
+"""What cuboids along a spine tell of any cells, and of areas: nodes of the spine, or codes beside.
 
 Areas of the spine have the covariance of the sum of their nodes' estimates, from these nodes, their
 ancestors and the siblings of both (`hedgerow.estimate.spine.over_nodes`). Areas of an attribute are
 sums of cells at each node of the spine by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.answers.answers import AreaWork, OnFraction, check_number, fill
+from hedgerow.release.answers.tables import MOST_NOISY, JointAnswers
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.spine.answers import estimates_of_sums
+from hedgerow.release.directory.stored import Content
+from hedgerow.release.spine.answers import check_noisy, estimates_along_spine, estimates_of_sums
+
+
+@dataclass(frozen=True, slots=True)
+class SpineAnswers(JointAnswers):
+    """Those of cuboids along a spine."""
+
+    joint: PlannedSpine
+
+    def cells(
+        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
+    ) -> dict[Levels, Nodes]:
+        """Return all cells of cuboids that can hold records, row by row."""
+        return {
+            levels: fill(self.plan, levels, self._cells(stored, levels), released[levels])
+            for levels in wanted
+        }
+
+    def _cells(self, stored: Stored, levels: Levels) -> Nodes:
+        """Return those of one, with counts of 0."""
+        cuboid = self.joint.shape.given(levels)
+        codes, _ = self.joint.codes_of(cuboid)
+        if self.plan.is_public(levels):
+            return Nodes.exact(codes, stored.exact(levels))
+        estimates = estimates_along_spine(self.plan, stored, levels, codes)
+        variance = self.joint.variances_at(cuboid, codes)
+        return Nodes(codes, np.zeros(len(codes[0]), dtype=np.int64), estimates, variance)
+
+    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+        """Return the cells that can hold records, row by row, and their noisy counts."""
+        del content
+        cuboid = self.joint.shape.given(levels)
+        check_number(self.plan, levels, self.joint.size(cuboid), noisy)
+        codes, order = self.joint.codes_of(cuboid)
+        return codes, noisy[order]
+
+    def listed_estimates(self, content: Content, levels: Levels, codes: Codes) -> Float64:
+        """Return the estimates of listed cells of any cuboid: float64 (cells)."""
+        check_noisy(content)
+        return estimates_along_spine(self.plan, content.stored, levels, codes)
+
+    def area_work(self, sums: AreaSums, *, is_planned: bool) -> AreaWork:
+        """Return that variances go over rows of the spine; noisy counts are read for estimates."""
+        lookup, joint = sums.lookup, self.joint
+        noisy = 0 if is_planned else sum(map(joint.size, joint.noise))
+        many = len(lookup) * sums.cells
+        rows = len(lookup.nodes) if lookup.axis == 0 else many
+        work = rows * joint.model.support.groups**2 + many
+        return AreaWork(joint.is_known(self.given(sums)), noisy, MOST_NOISY, work)
+
+    def open_estimates(self, content: Content, sums: AreaSums) -> Float64:
+        """Return the estimates: float64 (areas, cells beside)."""
+        return SpineSums(sums, self.joint).estimates(content.stored)
+
+    def open_variances(self, sums: AreaSums, on_fraction: OnFraction) -> Float64:
+        """Return the variances: float64 (areas, cells beside)."""
+        return SpineSums(sums, self.joint).variances(on_fraction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +107,8 @@ class SpineSums:
         return self.sums.cells // self.sums.sizes[0]
 
     @property
-    def is_of_spine(self) -> bool:
-        """Whether the areas are made of the spine's nodes."""
+    def sums_nodes(self) -> bool:
+        """Whether the areas are made of the spine's own nodes, not of codes beside them."""
         return self.sums.lookup.axis == 0
 
     @cached_property
@@ -65,7 +125,7 @@ class SpineSums:
         """The sum of each detail cell at a node, and the nodes and sums that areas are made of."""
         own, beside = self.of_cell
         wanted = np.arange(self.nodes)
-        if self.is_of_spine:
+        if self.sums_nodes:
             wanted = np.unique(self.sums.lookup.nodes)
         width = self.kinds * self.many
         node, number = np.repeat(wanted, width), np.tile(np.arange(width), len(wanted))
@@ -75,7 +135,7 @@ class SpineSums:
     def kinds(self) -> int:
         """How many nodes of an attribute the areas are made of: 1 where they are of the spine's."""
         axis = self.sums.plan.tree.axes[self.sums.lookup.axis]
-        return 1 if self.is_of_spine else axis.size(self.sums.lookup.level)
+        return 1 if self.sums_nodes else axis.size(self.sums.lookup.level)
 
     def estimates(self, stored: Stored) -> Float64:
         """Return the estimates: float64 (areas, cells beside); 0 where nobody can be."""
@@ -93,21 +153,21 @@ class SpineSums:
         _, node, number = self.listed
         found = np.zeros((self.nodes, self.kinds * self.many))
         found[node, number] = values
-        if self.is_of_spine:
+        if self.sums_nodes:
             return np.asarray(self.sums.lookup.sums(found))
         by_kind = np.moveaxis(found.reshape(self.nodes, self.kinds, self.many), 1, 0)
         return np.asarray(self.sums.lookup.sums(by_kind.reshape(self.kinds, -1)))
 
-    def variances(self, on_fraction: Callable[[float], None]) -> Float64:
+    def variances(self, on_fraction: OnFraction) -> Float64:
         """Return the variances: float64 (areas, cells beside); on_fraction is told how far it is.
 
         They are exact, or bounds, as those of all estimates of the plan are; 0 where nobody can be.
         """
         return self._variances(on_fraction) * self.is_open
 
-    def _variances(self, on_fraction: Callable[[float], None]) -> Float64:
+    def _variances(self, on_fraction: OnFraction) -> Float64:
         lookup, found = self.sums.lookup, np.zeros((len(self.sums.lookup), self.sums.cells))
-        if self.is_of_spine:
+        if self.sums_nodes:
             forms = self.joint.model.variances(self.of_cell[1].astype(np.int32))
             for area in range(len(lookup)):
                 each = forms.over(self.level, lookup.members(area))

@@ -1,0 +1,320 @@
+"""What a plan decides of a chain: nested cuboids, released depth by depth from the root down.
+
+*Where the tree is cut into jobs.* Small trees are one job. Others are cut at the first depth with
+at least `MIN_JOBS` possible nodes below the public ones: jobs enough for any number of workers, and
+few enough to be cheap. Below survivors that is a measured depth, as an unmeasured one belongs to
+the block that follows it. Public facts alone decide it, so a resumed release has the same jobs.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow.arrays import Levels
+from hedgerow.errors import EstimateError, PlanError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.isotonic import Isotonic
+from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.estimate.running_sums import Decoded, Strategy
+from hedgerow.estimate.tree.error import largest_variances, mean_variances
+from hedgerow.estimate.tree.shapes import Shapes
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Summed, Survivors, Unmeasured
+from hedgerow.plan.design import (
+    BEST,
+    BYTES_AT_ONCE,
+    PUBLIC,
+    CarriedNoise,
+    Design,
+    Designed,
+    Work,
+    deviation,
+)
+
+UNCUT_LEAVES = 1 << 24
+UNCUT_LEAVES_OF_ALL = 1 << 22
+MIN_JOBS = 256
+
+MOST_CELLS = (1 << 127) - 1
+"""A frame holds no larger count; for a wider tree the noise is forecast, and no error."""
+MOST_AXES = 64
+"""NumPy's limit: subtrees are numbered by an array with one dimension an axis."""
+
+BYTES_A_CELL = 60
+"""Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
+PART_OF_A_DEPTH = 1 << 22
+"""Cells of a depth that are estimated at once, at most."""
+
+
+class PlannedChain(Design):
+    """What a plan decides of the cuboids of its tree's own chain, one a depth."""
+
+    key = "chain"
+
+    @cached_property
+    def depths(self) -> tuple[CuboidPlan, ...]:
+        """What is done at each depth 0..T."""
+        return tuple(self.plan.by_levels.values())
+
+    @property
+    def public_depth(self) -> int:
+        """The deepest public depth; -1 if not even the total is public."""
+        return -1 if self.plan.public is None else sum(self.plan.public)
+
+    @cached_property
+    def measured(self) -> frozenset[int]:
+        """The depths with noisy counts."""
+        return frozenset(t for t, what in enumerate(self.depths) if isinstance(what, Measured))
+
+    @property
+    def everything(self) -> bool:
+        """Whether all nodes of a measured depth are, not survivors' children alone."""
+        return isinstance(self.plan.measure, All)
+
+    @property
+    def cut(self) -> int:
+        """The depth whose nodes are the roots of jobs."""
+        tree, first = self.tree, max(self.public_depth, 0)
+        if tree.leaves <= (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
+            return first
+        last = max(self.measured)
+        possible = range(first, last) if self.everything else sorted(self.measured - {last})
+        return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+
+    @property
+    def jobs_below(self) -> int | None:
+        """The depth whose nodes are the roots of jobs; None where the tree is not cut."""
+        cut = self.cut
+        return cut if max(self.public_depth, 0) < cut < self.tree.depth else None
+
+    def depth_of(self, levels: Levels) -> int:
+        """Return the depth of a cuboid."""
+        return sum(levels)
+
+    # --- errors ---------------------------------------------------------------------------------
+
+    @cached_property
+    def variances(self) -> tuple[Sequence[float], Sequence[float]]:
+        """The mean and the largest variance of each depth; inf where unknown."""
+        own = noise_variances(self.depths)
+        unknown = [0.0 if v == 0 else math.inf for v in own]
+        if self.tree.leaves > MOST_CELLS or len(self.tree.axes) > MOST_AXES:
+            return unknown, unknown
+        shapes, found = Shapes.of(self.tree), list[Sequence[float]]()
+        for function in (mean_variances, largest_variances):
+            try:
+                found.append(function(shapes, own, combine=self.everything).tolist())
+            except EstimateError:  # too many distinct subtrees; a plan is shown all the same
+                found.append(unknown)
+        return found[0], found[1]
+
+    def mean_variance(self, levels: Levels) -> float:
+        """Return the mean variance of the estimates of a depth, records²; inf where unknown."""
+        return self.variances[0][sum(levels)]
+
+    def largest_variance(self, levels: Levels) -> float:
+        """Return the largest one."""
+        return self.variances[1][sum(levels)]
+
+    def is_raw(self, levels: Levels) -> bool:
+        """Return whether the estimates of a measured depth are its own noisy counts alone."""
+        own = noise_variances(self.depths)[sum(levels)]
+        # A combined estimate has the variance of its own noisy count only if it is that count.
+        alike = self.mean_variance(levels) >= own * (1 - 1e-9)
+        return alike and (self.everything or not any(levels))
+
+    def carried_noise(self, levels: Levels) -> CarriedNoise:
+        """Return the noise that the estimates of a depth carry.
+
+        One of single children has its parents' estimates, and any other unmeasured one the sums of
+        what is measured below it. Below survivors estimates are noisy counts as they are.
+        """
+        source, nodes = sum(levels), self.tree.nodes  # source: whose estimates it has
+        while (
+            source
+            and isinstance(self.depths[source], Unmeasured)
+            and nodes(source) == nodes(source - 1)
+        ):
+            source -= 1
+        if source <= self.public_depth:
+            return PUBLIC
+        pruned, own = isinstance(self.plan.measure, Survivors), self.depths[source]
+        if isinstance(own, Measured):
+            return CarriedNoise(own.mechanism, raw=pruned)
+        if pruned:
+            below = self.depths[source:]
+            first = next(what.mechanism for what in below if isinstance(what, Measured))
+            return CarriedNoise(first, measured=False)
+        return self.noise_of_sums(None)
+
+    @property
+    def steps_of_sums(self) -> None:
+        """None: along a chain no coefficient is above 1."""
+
+    # --- cells and estimation -------------------------------------------------------------------
+
+    def is_answerable(self, levels: Levels) -> bool:
+        """Return whether sums of all leaves have been measured: whether all nodes are."""
+        del levels
+        return self.everything
+
+    def measured_below(self, levels: Levels) -> Levels | None:
+        """Return the depth whose listed nodes alone have descendants that are measured, if any."""
+        above = sum(levels) - 1
+        while above > 0 and isinstance(self.depths[above], Unmeasured):
+            above -= 1
+        pruned = isinstance(self.plan.measure, Survivors) and above >= 0
+        return self.tree.cuboid(above) if pruned else None
+
+    def check_estimator(self, estimator: Estimator) -> None:
+        """Raise an EstimateError if depths are to be combined that survivors decided."""
+        if estimator.combine and not self.everything:
+            raise EstimateError(
+                f"{estimator.name} with combine = true needs a plan that measures all nodes "
+                '(measure = "all"): what is measured below survivors is biased by their survival'
+            )
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Return whether the estimator is given combined, real-valued counts, or makes such."""
+        return needs_reals(
+            estimator, self.measured, range(self.public_depth + 1, self.tree.depth + 1),
+            everything=self.everything,
+        )  # fmt: skip
+
+    @property
+    def claim(self) -> str:
+        """What is claimed of least squares over its noisy counts."""
+        if self.everything:
+            return BEST
+        return (
+            "least squares conditional on which nodes survived: not unbiased, as noise decided "
+            "which nodes survived"
+        )
+
+    # --- costs ----------------------------------------------------------------------------------
+
+    def work(self, records: int, *, noisy: bool) -> Work:
+        """Return how many nodes, or children of survivors, are measured, and survive."""
+        cells, survivors = [], [1]
+        above = 1, 1  # survivors of the last measured depth, and possible nodes there
+        for depth, what in enumerate(self.depths):
+            nodes = self.tree.nodes(depth)
+            laid_out = nodes if self.everything else min(-(-above[0] * nodes // above[1]), nodes)
+            alive = min(laid_out, records)
+            has_noise = isinstance(what, Measured | Summed)
+            cells.append(laid_out if has_noise else 0)
+            if isinstance(what, Measured | Summed) and noisy:
+                alive = min(alive, int(records / max(1.0, deviation(what))))
+            alive = max(alive, min(1, records))
+            survivors.append(alive)
+            if has_noise or isinstance(what, Public):
+                above = alive, nodes
+        return Work(tuple(cells), tuple(survivors[1:]))
+
+    @property
+    def widest(self) -> int:
+        """The nodes of the largest family."""
+        starts = (start for axis in self.tree.axes for start in axis.child_start)
+        return max(int(np.diff(start).max()) for start in starts)
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory of the largest family, or job where all nodes are measured."""
+        held, cut = self.widest, self.cut
+        if self.everything:
+            below, roots = range(cut + 1, self.tree.depth + 1), self.tree.nodes(cut)
+            held = max(held, sum(-(-self.tree.nodes(depth) // roots) for depth in below))
+        return held * BYTES_A_CELL
+
+    def bytes_at_once(self, expected: Work) -> int:
+        """Return the memory of a family, or of part of a depth."""
+        return BYTES_AT_ONCE * max(self.widest, min(max(expected.cells), PART_OF_A_DEPTH))
+
+    @property
+    def memory_words(self) -> str:
+        """What is held in memory at once and what to do about it, as a clause for users."""
+        return (
+            "the largest family of siblings (or subtree, where all nodes are measured), are held "
+            f"in memory at once; {self.plan.workload.fewer}"
+        )
+
+
+class PlannedSums(PlannedChain):
+    """What a plan decides of weighted running sums of the bins of one numeric axis."""
+
+    @cached_property
+    def variances(self) -> tuple[Sequence[float], Sequence[float]]:
+        """The variances of the total and of the bins, decoded from running sums."""
+        public = self.public_depth == 0
+        strategy = Strategy.of(self.tree.leaves)
+        error = Decoded(strategy, self.noise.noise_variance, total_known=public)
+        total = 0.0 if public else float(error.before[-1])
+        return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
+
+    @property
+    def noise(self) -> Mechanism:
+        """The noise of one sum, in units of the sums."""
+        return next(what.mechanism for what in self.depths if isinstance(what, Summed))
+
+    @property
+    def jobs_below(self) -> None:
+        """None: sums are made of all bins at once."""
+
+    @property
+    def scale(self) -> int:  # type: ignore[override]
+        """What a record counts in noisy counts at most: the scale of the weights."""
+        return Strategy.of(self.tree.leaves).scale
+
+    def carried_noise(self, levels: Levels) -> CarriedNoise:
+        """Return the noise of the sums that a depth is decoded from."""
+        if sum(levels) <= self.public_depth:
+            return PUBLIC
+        return CarriedNoise(self.noise, measured=False, sums=True)
+
+    def check_estimator(self, estimator: Estimator) -> None:
+        """Raise an EstimateError but for isotonic regression."""
+        if not isinstance(estimator, Isotonic):
+            raise EstimateError(
+                f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; '
+                'to use another, measure all nodes of a tree (measure = "all")'
+            )
+
+
+def needs_reals(
+    estimator: Estimator, measured: frozenset[int], below: range, *, everything: bool
+) -> bool:
+    """Return whether an estimator is given combined, real-valued counts, or makes such.
+
+    Args:
+        estimator: of the release.
+        measured: the depths with noisy counts.
+        below: the depths that are not public.
+        everything: whether all nodes of a measured depth are.
+    """
+    combines = everything and estimator.combine is not False
+    return combines or not measured.issuperset(below) or isinstance(estimator, Sparse | Isotonic)
+
+
+def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
+    """Return the variance of one noisy count a depth: 0 where public, inf where unmeasured."""
+    return [
+        what.mechanism.noise_variance
+        if isinstance(what, Measured)
+        else 0.0
+        if isinstance(what, Public)
+        else math.inf
+        for what in depths
+    ]
+
+
+def chain_of(plan: Designed) -> PlannedChain:
+    """Return what a plan decides of its chain.
+
+    Raises:
+        PlanError: its workload is none.
+    """
+    if not isinstance(plan.design, PlannedChain):
+        raise PlanError("this plan has no depths: see cuboids, by name, or by_levels")
+    return plan.design

@@ -1,0 +1,284 @@
+"""What a plan decides of its workload beside the noise: the one thing that others ask.
+
+A `Design` is made where plans are made (`hedgerow.plan.plan.Plan.design`), from public facts. It
+says how cuboids are estimated, how precisely, which cells they have, what that takes, and which
+estimators settle them. Its questions are in the levels of the tree's axes, whatever the workload.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar, Protocol
+
+from hedgerow.arrays import Float64, Levels
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.intervals import Steps
+from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Summed
+from hedgerow.plan.known import Known
+from hedgerow.plan.workload import Workload
+from hedgerow.tables.tree import Tree
+
+SECONDS_A_CELL = 0.1e-6
+"""Core seconds to draw, project and write a measured cell."""
+BYTES_AT_ONCE = 100
+"""Of a cell that is drawn and estimated at once with others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The number of measured cells and of released counts above 0, by cuboid, coarsest first."""
+
+    cells: tuple[int, ...]
+    survivors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedNoise:
+    """The noise that the estimates of a cuboid carry, as their intervals ask for it.
+
+    Attributes:
+        mechanism: of one noisy count; None where the counts are public.
+        raw: whether an estimate is one noisy count, not a combination of several.
+        measured: whether each count has a noisy count of its own.
+        sums: whether estimates are decoded from running sums.
+        steps: what is known of the coefficients of estimates; None where none is above 1.
+    """
+
+    mechanism: Mechanism | None
+    raw: bool = False
+    measured: bool = True
+    sums: bool = False
+    steps: Steps | None = None
+
+
+BEST = "best linear unbiased estimates of every node; they may be negative and fractional"
+PUBLIC = CarriedNoise(None, raw=True)
+
+
+class Planned(Protocol):
+    """What a design rests on: what a `hedgerow.plan.plan.Plan` measures, and over which domain."""
+
+    @property
+    def tree(self) -> Tree:
+        """The public domain."""
+
+    @property
+    def workload(self) -> Workload:
+        """Which cuboids are measured and released."""
+
+    @property
+    def measure(self) -> Measure:
+        """All cells of a measured cuboid, survivors alone, or running sums."""
+
+    @property
+    def by_levels(self) -> Mapping[Levels, CuboidPlan]:
+        """What is done at each cuboid, coarsest first."""
+
+    @property
+    def public(self) -> Levels | None:
+        """The finest cuboid whose counts are public."""
+
+    @property
+    def whole(self) -> frozenset[Levels]:
+        """The cuboids of which every cell is measured or a sum of what is."""
+
+    @property
+    def known(self) -> Known | None:
+        """What public facts say, in numbers."""
+
+
+class Designed(Protocol):
+    """A plan, to whoever asks for its design alone."""
+
+    @property
+    def design(self) -> "Design":
+        """How cuboids are estimated and settled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design(ABC):
+    """How the cuboids of a plan are estimated and settled.
+
+    Attributes:
+        plan: what is measured.
+        key: how the texts of pages that depend on it end: "chain" or "cuboids".
+        seconds_a_cell: core seconds of a measured cell.
+        scale: what a record counts in noisy counts at most.
+    """
+
+    key: ClassVar[str]
+    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
+    scale: ClassVar[int] = 1
+    plan: Planned
+
+    @property
+    def tree(self) -> Tree:
+        """The public domain."""
+        return self.plan.tree
+
+    # --- errors ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def mean_variance(self, levels: Levels) -> float:
+        """Return the mean variance of a cuboid's estimates, records²; inf where it is unknown."""
+
+    @abstractmethod
+    def largest_variance(self, levels: Levels) -> float:
+        """Return the largest variance of a cuboid's estimates, or a bound of it (records²)."""
+
+    def cell_variances(self, levels: Levels) -> Float64 | None:
+        """Return the variance of each cell's estimate, or the one that all have; None of too many.
+
+        Returns:
+            float64 (cells), records², of a measured cuboid.
+        """
+        del levels
+        return None
+
+    @abstractmethod
+    def is_raw(self, levels: Levels) -> bool:
+        """Return whether the estimates of a measured cuboid are its own noisy counts alone."""
+
+    @abstractmethod
+    def carried_noise(self, levels: Levels) -> CarriedNoise:
+        """Return the noise that the estimates of a cuboid of the workload carry."""
+
+    @property
+    @abstractmethod
+    def steps_of_sums(self) -> Steps | None:
+        """What bounds the coefficients of the estimates of any sums of cells."""
+
+    def noise_of_sums(self, steps: Steps | None) -> CarriedNoise:
+        """Return the noise that sums carry that have no noisy counts of their own.
+
+        Args:
+            steps: what is known of the coefficients of their estimates.
+        """
+        every = self.plan.by_levels.values()
+        noise = [what.mechanism for what in every if isinstance(what, Measured)]
+        widest = min(noise, key=lambda mechanism: mechanism.parameter)
+        return CarriedNoise(widest, measured=False, steps=steps)
+
+    def error_of(self, levels: Levels) -> float | None:
+        """Return the root of the mean variance of a cuboid's estimates, in the workload or not.
+
+        Returns:
+            Records; None where no table whose cells are all measured sums to it.
+        """
+        del levels
+        return None
+
+    @property
+    def words(self) -> str:
+        """How cuboids are estimated and what their variances are, in a sentence for users."""
+        return ""
+
+    @property
+    def remarks(self) -> str:
+        """What else a reader of a forecast should know: sentences, each after a space."""
+        return ""
+
+    # --- cells ----------------------------------------------------------------------------------
+
+    def depth_of(self, levels: Levels) -> int | None:
+        """Return the number of a cuboid along a chain; None in any other workload."""
+        del levels
+        return None
+
+    def possible_cells(self, levels: Levels) -> int:
+        """Return how many cells of a cuboid are measured where it is measured whole."""
+        return self.tree.cells(levels)
+
+    def measured_below(self, levels: Levels) -> Levels | None:
+        """Return the cuboid whose listed nodes alone have children that are measured, if any."""
+        del levels
+        return None
+
+    def open_cells(self, levels: Levels) -> int:
+        """Return how many cells of a cuboid may hold records: all that no public fact rules out."""
+        return self.tree.cells(levels)
+
+    @abstractmethod
+    def is_answerable(self, levels: Levels) -> bool:
+        """Return whether a cuboid is public or a sum of cells that are all measured."""
+
+    # --- estimation -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def check_estimator(self, estimator: Estimator) -> None:
+        """Raise an EstimateError if an estimator cannot use what is measured."""
+
+    @property
+    @abstractmethod
+    def claim(self) -> str:
+        """What is claimed of least squares over all noisy counts."""
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Return whether the estimator is given combined, real-valued counts, or makes such."""
+        del estimator
+        return True
+
+    def rehearse(self) -> None:  # noqa: B027 - a closed form can always be had
+        """Raise a PlanError unless estimates can be had, whatever the counts.
+
+        To be called before anything is charged.
+        """
+
+    @property
+    def jobs_below(self) -> int | None:
+        """The depth of a chain whose nodes are the roots of jobs; None where it is not cut."""
+        return None
+
+    # --- costs ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def work(self, records: int, *, noisy: bool) -> Work:
+        """Return how many cells are measured, and survive, of so many records.
+
+        Args:
+            records: in the table.
+            noisy: whether small counts are projected to 0, as they are expected to be; otherwise
+                the most that is possible while the released total is at most the records.
+        """
+
+    def rows(self, records: int, expected: Work) -> int:
+        """Return how many rows of so many records are read at most."""
+        del expected
+        return min(records, self.open_cells(self.tree.chain[-1]))
+
+    @property
+    @abstractmethod
+    def bytes_held(self) -> int:
+        """The memory that no limit reduces, beside the lists of areas."""
+
+    def bytes_at_once(self, expected: Work) -> int:
+        """Return the memory that estimates take at once without a limit."""
+        del expected
+        return self.bytes_held
+
+    @property
+    def bytes_read(self) -> int | None:
+        """The memory that noisy counts take beside what is held, where all are read at once."""
+        return None
+
+    @property
+    @abstractmethod
+    def memory_words(self) -> str:
+        """What is held in memory at once and what to do about it, as a clause for users."""
+
+
+def deviation(what: Measured | Summed) -> float:
+    """Return the standard deviation of one noisy count."""
+    return sqrt(what.mechanism.noise_variance)
+
+
+def refuse_apart(noun: str, estimator: Estimator) -> None:
+    """Raise an EstimateError: cuboids that are estimated together have one estimator."""
+    apart = ", combine = false" if estimator.combine is False else ""
+    raise EstimateError(
+        f'{noun} is settled by method = "euclidean" from combined estimates, got '
+        f'"{estimator.name}"{apart}; anything else is for cuboids = "chain"'
+    )

@@ -1,0 +1,19 @@
+"""Which way leads to answers: the one place that asks which design a plan has."""
+
+from hedgerow.plan.joint import JointTables
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.release.answers.answers import Answers
+from hedgerow.release.answers.chain import ChainAnswers
+from hedgerow.release.answers.spine import SpineAnswers
+from hedgerow.release.answers.tables import TablesAnswers
+
+
+def answers_of(plan: Plan) -> Answers:
+    """Return what tells of any cells of a plan's releases."""
+    match plan.design:
+        case PlannedSpine() as design:
+            return SpineAnswers(plan, design)
+        case JointTables() as design:
+            return TablesAnswers(plan, design)
+    return ChainAnswers(plan)

@@ -1,0 +1,71 @@
+"""How a user names a cuboid: a level of each axis, or columns of attributes."""
+
+import re
+from collections.abc import Mapping
+
+from hedgerow.arrays import Levels
+from hedgerow.errors import ReleaseError, did_you_mean
+from hedgerow.plan.plan import Plan
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.tree import Tree
+
+
+def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
+    """Return the level of each axis, 0 for those that are not named and so summed over.
+
+    Raises:
+        TableError: no such level.
+    """
+    return tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
+                 for axis in tree.axes)  # fmt: skip
+
+
+def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
+    """Return the label columns of axis → level, in the order in which its axes are named.
+
+    Raises:
+        TableError: no such column of an attribute.
+        ReleaseError: no such axis or level.
+    """
+    axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
+    for name, level in levels.items():
+        axis = axes.get(name)
+        if axis is not None and axis.attribute and level not in axis.levels:
+            columns += columns_among(axis, level)
+            continue
+        if axis is None or level not in axis.levels:
+            names = list(axes) if axis is None else list(axis.levels)
+            given = name if axis is None else level
+            raise ReleaseError(
+                f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
+                f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
+            )
+        columns += axis.columns_of(axis.level_number(level))
+    return columns
+
+
+def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
+    """Return whether columns of attributes are named where a cuboid names levels."""
+    axes = {axis.name: axis for axis in plan.tree.axes}
+    return any(
+        name in axes and axes[name].attribute and value not in axes[name].levels
+        for name, value in levels.items()
+    )
+
+
+def columns_among(axis: Axis, named: str) -> list[str]:
+    """Return the columns of a level of an axis, or those that words joined by × (x, *) name.
+
+    A level's name with ``axis.`` before it is a word: of a product axis what that level adds.
+
+    Raises:
+        TableError: the axis has no such column.
+    """
+    if named in axis.levels:
+        return list(axis.columns_of(axis.level_number(named)))
+    known = {*axis.columns, *axis.levels}
+    ways = ([named], named.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", named.strip()))
+    for words in ways:
+        if all(word.removeprefix(f"{axis.name}.") in known for word in words):
+            break
+    return axis.parts(words)[0].columns
