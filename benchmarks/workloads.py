@@ -20,7 +20,7 @@ from hedgerow.arrays import Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
-from hedgerow.plan.named import PlannedCuboids
+from hedgerow.plan.tables import as_tables
 from studies.cube import CASES, DELTA
 from studies.page import DATA
 from studies.real_tables import trips_between
@@ -127,11 +127,10 @@ def systems() -> dict[str, System]:
             measure=hr.All(),
             allocation=hr.Uniform(),
         )
-        joint = plan.design
-        assert isinstance(joint, PlannedCuboids)
+        joint = as_tables(plan.design)
         true = np.zeros(joint.shape.shape(joint.shape.finest))
         true[counts.codes] = counts.values
-        found[name] = System(joint.solver.observed, true)
+        found[name] = System(joint.observed, true)
     return found
 
 

@@ -25,6 +25,7 @@ from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.joint import shape_of_tree
+from hedgerow.plan.tables import as_tables
 from hedgerow.privacy.budget import rho_within
 from studies.constrained import Constrained
 from studies.page import DATA, ROOT, markdown
@@ -188,8 +189,9 @@ def optimal(truth: Truth, setting: Setting, runs: int) -> Errors:
 
     The noise is that of the cube's release under the same seed.
     """
-    plan, cube, found = setting.plan, setting.plan.cube, Errors()
-    problem = Constrained.of(cube.squares)
+    plan, cube, found = setting.plan, as_tables(setting.plan.design), Errors()
+    assert cube.product is not None
+    problem = Constrained.of(cube.product.squares)
     for seed in range(runs):
         bits, noisy = seeded_bits(seed), {}
         for cuboid, true in truth.tables.items():

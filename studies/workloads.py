@@ -21,7 +21,7 @@ import hedgerow as hr
 from hedgerow.arrays import Levels
 from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.named import PlannedCuboids
+from hedgerow.plan.tables import as_tables
 from hedgerow.plan.workload import Workload, tables_of
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.tree import Tree
@@ -104,8 +104,7 @@ def standard_error(plan: hr.Plan, levels: Levels) -> float:
     if plan.is_chain:
         depth = plan.tree.chain.index(levels)
         return float(hr.forecast(plan)["rmse"][depth])
-    joint = plan.design
-    assert isinstance(joint, PlannedCuboids)
+    joint = as_tables(plan.design)
     return float(np.sqrt(joint.solver.mean(joint.shape.given(levels))))
 
 

@@ -22,9 +22,9 @@ from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums, Summed
-from hedgerow.plan.joint import as_tables
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.tables import as_tables
 from hedgerow.release.descent.steps import Refinement
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts

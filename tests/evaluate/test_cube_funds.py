@@ -25,17 +25,17 @@ DRAWS = 5_000
 
 def dense_covariance(plan, cuboid):
     """The covariance of a cuboid's estimates under the true noise, by dense matrices."""
-    box, shape = plan.cube.box_of[cuboid], plan.cube.shape
+    box, shape = plan.design.product.box_of(cuboid), plan.design.shape
     inside = [c for c in shape.cuboids() if all(a <= b for a, b in zip(c, box.finest, strict=True))]
     assert box.finest == shape.finest, "of a cube that is measured whole"
     nominal = {
         c: np.prod([s.own[k] for s, k in zip(box.squares, c, strict=True)])
         for c in inside
-        if c in plan.cube.noise
+        if c in plan.design.noise
     }
     gains, _ = dense_gain(shape, nominal, box.public)
     sums = cuboid_sums(shape, cuboid)
-    return sum(plan.cube.noise[c] * (sums @ gains[c]) @ (sums @ gains[c]).T for c in nominal)
+    return sum(plan.design.noise[c] * (sums @ gains[c]) @ (sums @ gains[c]).T for c in nominal)
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,17 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
     for levels in plan.levels:
         if plan.is_public(levels) or levels in plan.repeats:
             continue
-        cuboid = plan.cube.shape.given(levels)
+        cuboid = plan.design.shape.given(levels)
         drawn = CubeErrors(plan, cuboid).draw(DRAWS, seed=1)
         for public in filter(plan.is_public, plan.levels):  # what is known exactly has no error
             at = tuple(
-                min(a, b) for a, b in zip(plan.cube.shape.given(public), cuboid, strict=True)
+                min(a, b) for a, b in zip(plan.design.shape.given(public), cuboid, strict=True)
             )
-            sizes = plan.cube.shape.shape(cuboid)
+            sizes = plan.design.shape.shape(cuboid)
             sums = drawn.reshape(-1, *sizes)
-            for axis, (own, k, j) in enumerate(zip(plan.cube.shape.axes, cuboid, at, strict=True)):
+            for axis, (own, k, j) in enumerate(
+                zip(plan.design.shape.axes, cuboid, at, strict=True)
+            ):
                 start = own.descendant_start(j, k)[:-1]
                 sums = np.add.reduceat(sums, start, axis=axis + 1)
             assert np.abs(sums).max() < 1e-9, (levels, public)

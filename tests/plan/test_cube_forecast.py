@@ -85,8 +85,8 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
         assert cells == len(variances)
         assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
         far = bound**2 >= variances.max() - 1e-9
-        assert far or plan.cube.is_raw(levels)
-        largest = plan.cube.largest_variance(levels)
+        assert far or plan.design.is_raw(levels)
+        largest = plan.design.largest_variance(levels)
         assert largest == pytest.approx(variances.max(), rel=1e-8, abs=1e-9)
     assert frame["depth"].null_count() == len(frame)
 
@@ -166,12 +166,12 @@ def test_an_estimate_that_is_worse_than_its_noisy_count_is_not_taken_for_it():
     shares = hr.Shares({"a0": ["0.9", "0.1"], "a1": ["0.9", "0.1"]})
     narrow = {"budget": hr.Epsilon(10), "allocation": shares}
     plan = plan_of(tree, "measured", hr.DiscreteLaplace, **narrow)
-    total, cube = plan.by_levels[0, 0].mechanism, plan.cube
+    total, cube = plan.by_levels[0, 0].mechanism, plan.design
     assert cube.mean_variance((0, 0)) > total.noise_variance
     assert not cube.is_raw((0, 0))
     assert hr.forecast(plan)["max_95"][0] > total.tail_bound(0.05)
     single = plan_of(tree, "measured", allocation=hr.Shares({"a0": [0, 1], "a1": [0, 1]}))
-    assert single.cube.is_own_noise(single.cube.shape.finest)
+    assert single.design.is_own_noise(single.design.shape.finest)
 
 
 def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():

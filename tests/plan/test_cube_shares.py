@@ -304,7 +304,7 @@ def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, m
     )  # fmt: skip
     power = mechanism.price.power
     reached = {
-        name: plan.cube.mean_variance(levels) ** 0.5
+        name: plan.design.mean_variance(levels) ** 0.5
         for levels in plan.levels
         if (name := PAIRS.name_of(levels)) in targets
     }
@@ -312,7 +312,7 @@ def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, m
     assert max(rmse / targets[name] for name, rmse in reached.items()) >= 1 - 1e-3
     if measure != hr.All():
         return
-    price, shape = mechanism.price, plan.cube.shape
+    price, shape = mechanism.price, plan.design.shape
     sensitivity = float(NEIGHBOURS[total].l1_sensitivity(1) if power == 2
                         else NEIGHBOURS[total].l2_sensitivity_squared(1))  # fmt: skip
     budget = float(plan.budget.epsilon if power == 2 else plan.budget.rho)
@@ -328,7 +328,7 @@ def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, m
 def test_the_cheapest_cube_meets_a_target_for_all_counts():
     plan = hr.cheapest(PAIRS, target=9000, neighbours=hr.AddRemove(), workload=hr.Cube(),
                        measure=hr.All())  # fmt: skip
-    cube = plan.cube
+    cube = plan.design
     total = sum(cube.shape.cells(c) * cube.mean(c) for c in cube.shape.cuboids())
     assert 9000 * (1 - 1e-4) <= total <= 9000
     assert plan.allocation == "cheapest"

@@ -8,7 +8,7 @@ from hedgerow.plan.cost import (
     expected_cost,
     sums_off_the_chain,
 )
-from hedgerow.plan.named import BYTES_A_CELL
+from hedgerow.plan.tables import BYTES_A_CELL
 from hedgerow.release import preflight
 from hedgerow.release.preflight import check_memory, check_tables, needed_memory
 from tests.made import fixed_axis

@@ -9,11 +9,11 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.named import BYTES_A_CELL, BYTES_A_FOLDED_NODE
+from hedgerow.plan.product import axis_factors
+from hedgerow.plan.tables import BYTES_A_CELL, BYTES_A_FOLDED_NODE
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis
 
@@ -86,22 +86,25 @@ def test_shares_too_far_apart_for_floats_are_refused_by_the_plan():
             hr.make_plan(tree, budget=hr.Rho(1), **wanted)
 
 
-@pytest.mark.parametrize("levels", [1, 2])
-def test_closed_forms_are_for_few_combinations_of_levels(levels):
-    """Beyond 4,096 they would take longer than the general solver, and 2^20 of them for ever."""
-    each = [np.array([0, 2]), np.array([0, 1, 3])][:levels]
-    for many, fits in ((4 if levels == 2 else 12, True), (8 if levels == 2 else 14, False)):
-        shape = CubeShape.of([each] * many)
-        every = list(shape.cuboids()) if levels == 2 and fits else [(levels,) * many]
-        if levels == 2 and not fits:
-            every.append((1,) * many)
+def test_the_closed_form_along_one_axis_is_for_few_combinations_of_levels():
+    """Beyond 4,096 it would take longer than the general solver, and 2^20 of them for ever."""
+    for many, fits in ((12, True), (14, False)):
+        shape = CubeShape.of([[np.array([0, 2])]] * many)
+        every = [(1,) * many]
         observed = Observed(shape, {c: 1.0 * prod(1 + k for k in c) for c in every})
-        closed = SpineSolver if levels == 1 else ProductSolver
-        assert closed.fits(observed) is fits
+        assert SpineSolver.fits(observed) is fits
         if not fits:
             solver = solver_of(observed)
-            assert not isinstance(solver, SpineSolver | ProductSolver)
+            assert not isinstance(solver, SpineSolver)
             assert solver.mean(every[0]) > 0
+
+
+def test_shares_are_compared_with_a_product_over_few_combinations_of_levels():
+    for many, fits in ((4, True), (8, False)):
+        shape = CubeShape.of([[np.array([0, 2]), np.array([0, 1, 3])]] * many)
+        every = shape.cuboids() if fits else [(2,) * many, (1,) * many]
+        shares = {c: Fraction(prod(1 + k for k in c)) for c in every}
+        assert (axis_factors(shape, shares, None) is not None) is fits
 
 
 def test_a_name_given_a_million_times_is_refused_at_once():

@@ -238,7 +238,7 @@ def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
     for levels, row in zip(plan.measured, frame.iter_rows(named=True), strict=True):
         codes = np.indices([a.size(k) for a, k in zip(tree.axes, levels, strict=True)])
         cells = tuple(each.ravel() for each in codes)
-        variances = plan.cube.variances_at(plan.cube.shape.given(levels), cells)
+        variances = plan.design.variances_at(plan.design.shape.given(levels), cells)
         assert row["ratio"] == pytest.approx(variances.max() / variances.min())
         assert row["variance"] == pytest.approx(variances.mean())
     assert frame["ratio"].max() > 1.05

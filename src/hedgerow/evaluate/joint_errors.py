@@ -25,13 +25,13 @@ from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.joint import JointTables, as_tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import PlannedTables, as_tables
 
 MOST_DRAWN = 1 << 31
 """Noisy counts of named cuboids that are drawn at most: minutes of work."""
@@ -127,16 +127,18 @@ class CubeErrors:
 
     Attributes:
         cube: what its plan decides.
+        solver: of its estimates.
         cuboid: without levels of only children.
     """
 
-    cube: PlannedCube
+    cube: PlannedTables
+    solver: ProductSolver
     cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over the cuboid and its coarsenings."""
         cube, rng = self.cube, np.random.default_rng(seed)
-        box = cube.box_of[self.cuboid]
+        box = self.solver.box_of(self.cuboid)
         squares = [own.summed_up(k) for own, k in zip(box.squares, self.cuboid, strict=True)]
         exact = None if box.public is None else meet(box.public, self.cuboid)
         laws, key = list(self._laws(exact)), _key(seed)
@@ -164,7 +166,7 @@ class CubeErrors:
         Public ones have no error: what else is measured of them changes nothing.
         """
         cube = self.cube
-        squares = cube.box_of[self.cuboid].squares
+        squares = self.solver.box_of(self.cuboid).squares
         shape = shape_of(squares)
         below = [subtree_coefficients(own)[k] for own, k in zip(squares, self.cuboid, strict=True)]
         known = shape.within(exact)
@@ -199,7 +201,7 @@ class NamedErrors:
         cuboid: without levels of only children.
     """
 
-    tables: JointTables
+    tables: PlannedTables
     cuboid: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
@@ -275,12 +277,13 @@ class SpineErrors:
 
 def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     """Return what the errors are made of of a cuboid that is estimated together with others."""
-    match plan.design:
-        case PlannedSpine() as design:
-            return SpineErrors(design, design.shape.given(levels))
-        case PlannedCube() as design:
-            return CubeErrors(design, design.shape.given(levels))
-    return NamedErrors(tables := as_tables(plan.design), tables.shape.given(levels))
+    if isinstance(plan.design, PlannedSpine):
+        return SpineErrors(plan.design, plan.design.shape.given(levels))
+    tables = as_tables(plan.design)
+    cuboid = tables.shape.given(levels)
+    if tables.product is None:
+        return NamedErrors(tables, cuboid)
+    return CubeErrors(tables, tables.product, cuboid)
 
 
 def _check_drawn(cells: int, pairs: int) -> None:

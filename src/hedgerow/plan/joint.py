@@ -8,15 +8,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
-from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.shape import CubeShape, is_within, join, meet
+from hedgerow.arrays import Codes, Float64, Levels
+from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -259,66 +257,6 @@ class Joint(Design):
             f"the cuboids that are measured whole, are held in memory at once; measure survivors "
             f'(measure = "survivors"), {self.plan.workload.fewer}'
         )
-
-
-@dataclass(frozen=True, eq=False)
-class JointTables(Joint):
-    """Cuboids that are estimated together as dense tables, held in memory."""
-
-    @property
-    @abstractmethod
-    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
-        """For each cuboid of which survivors are measured, the one or two that it lies below."""
-
-    def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
-        """Return how many cells lie below so many positive ones of the cuboids above them.
-
-        Rows and columns of positive margins are taken to be spread evenly over the blocks.
-        """
-        covers = self.margins[cuboid]
-        count = prod(alive[cover] for cover in covers)
-        if len(covers) == 1:
-            return -(-count * self.shape.cells(cuboid) // self.shape.cells(covers[0]))
-        return -(-count // max(1, alive[meet(*covers)]))
-
-    @abstractmethod
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
-    ) -> Tables:
-        """Return the unbiased estimates of all cuboids whose cells are all measured.
-
-        Args:
-            tables: of each of them that is measured its noisy counts, and of those that are public
-                the true ones: float64 (cells along each axis).
-            wanted: of which cuboids, each of them answerable; of all that are settled unless given.
-
-        Returns:
-            For each of them, and others that are settled on the way, float64 (cells along each
-            axis), records.
-        """
-
-    @abstractmethod
-    def settled(
-        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
-    ) -> dict[Levels, Int64]:
-        """Return whole counts of the same cuboids, each the sum of every finer one.
-
-        Args:
-            tables: as for `estimates`; they may be overwritten.
-            estimates: the estimates.
-            exact: the true counts of public cuboids.
-        """
-
-
-def as_tables(joint: Design) -> JointTables:
-    """Return what is held in memory as tables.
-
-    Raises:
-        PlanError: the cuboids go along a spine.
-    """
-    if not isinstance(joint, JointTables):
-        raise PlanError("the cuboids of this plan go along a spine and are not held as tables")
-    return joint
 
 
 def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:

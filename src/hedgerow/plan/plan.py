@@ -13,7 +13,6 @@ from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.chain import PlannedChain, PlannedSums
-from hedgerow.plan.cube import PlannedCube, planned_cube
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -41,12 +40,12 @@ from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.known import Known, describe_facts, known_cells
-from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
 from hedgerow.plan.shown import plan_html
 from hedgerow.plan.spine_models import planned_spine
-from hedgerow.plan.workload import Chain, Cube, Workload, repeated, tables_of
+from hedgerow.plan.tables import PlannedTables
+from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import Change, Neighbours
@@ -344,14 +343,19 @@ class Plan:
             along = planned_spine(self)
             if along is not None:
                 return along
-        return planned_cube(self) if isinstance(self.workload, Cube) else PlannedCuboids.of(self)
+        return PlannedTables.of(self)
 
     @property
-    def cube(self) -> PlannedCube:
-        """The same of a cube whose shares are a product over its axes."""
-        if not isinstance(self.design, PlannedCube):
-            raise PlanError("the cuboids of this plan are no cube with a share for each level")
-        return self.design
+    def axis_shares(self) -> list[list[Fraction]] | None:
+        """The shares of a cube by axis and level, the axis's total included, if they are a product.
+
+        They are those of the other axes' finest levels, and sum to 1 an axis.
+        """
+        design = self.design
+        if not isinstance(design, PlannedTables) or not self.has_all_combinations:
+            return None
+        factors = design.factors
+        return None if factors is None else [[f / sum(each) for f in each] for each in factors]
 
     @cached_property
     def repeats(self) -> dict[Levels, Levels]:

@@ -12,13 +12,13 @@ from hedgerow.estimate.spine.coupled import MOST_APART
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
-from hedgerow.plan.cube import axis_factors, product_variances
 from hedgerow.plan.cuboids import MOST_CELLS, Measured
 from hedgerow.plan.design import Planned
 from hedgerow.plan.joint import own_levels, shape_of_tree
 from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
-from hedgerow.plan.named import SMALLEST, wide_variance
+from hedgerow.plan.product import axis_factors, product_variances
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import SMALLEST, wide_variance
 from hedgerow.tables.tree import Tree
 
 NEXT_TO_NONE = 1e-4

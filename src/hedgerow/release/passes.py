@@ -6,9 +6,9 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.chain import PlannedSums
-from hedgerow.plan.joint import JointTables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import JobCache, NoCache, Progress
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn, Stored
@@ -47,7 +47,7 @@ def pass_of(
     match plan.design:
         case PlannedSpine():
             return SpinePass(plan, source, estimator, progress=progress, cache=kept)
-        case JointTables():
+        case PlannedTables():
             return JointPass(plan, source, estimator, progress)
         case PlannedSums():
             if not isinstance(estimator, Isotonic):

@@ -21,7 +21,6 @@ from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.query_shares import QueryShares
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
@@ -206,8 +205,10 @@ def release_file_lines(plan: Plan) -> str:
     others = " and ".join(name for name in BUDGETS if name not in budget)
     if plan.is_chain:
         shares = _shares_along_a_chain(plan)
-    elif isinstance(plan.design, PlannedCube):
-        shares = _shares_by_axis(plan)
+    elif plan.axis_shares is not None:
+        lists = zip(plan.tree.axes, plan.axis_shares, strict=True)
+        by_axis = (f"{json.dumps(axis.name)} = {_listed(each)}" for axis, each in lists)
+        shares = f"{{{', '.join(by_axis)}}}"
     else:
         shares = _shares_by_name(plan)
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
@@ -232,13 +233,6 @@ def _shares_by_name(plan: Plan) -> str:
         if isinstance(what, Measured)
     )
     return f"{{{', '.join(named)}}}"
-
-
-def _shares_by_axis(plan: Plan) -> str:
-    """Return the shares as an inline TOML table, a list for each axis."""
-    each_axis = [[factor / sum(each) for factor in each] for each in plan.cube.factors]
-    lists = zip(plan.tree.axes, each_axis, strict=True)
-    return f"{{{', '.join(f'{json.dumps(axis.name)} = {_listed(each)}' for axis, each in lists)}}}"
 
 
 def _listed(shares: Sequence[Fraction]) -> str:

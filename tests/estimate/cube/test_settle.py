@@ -8,11 +8,12 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.block import _fill, scratch_of
 from hedgerow.estimate.cube.blocks import settle_cuboid
-from hedgerow.estimate.cube.estimates import upward
-from hedgerow.estimate.cube.settle import settle, weight_of
+from hedgerow.estimate.cube.estimates import shape_of, upward
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.workload import settle as workload
 from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload.product import weight_of
 from hedgerow.estimate.workload.settle import settle_in_order
 from tests.estimate.cube.dense_cubes import random_axis
 from tests.estimate.cube.transport import (
@@ -28,6 +29,13 @@ KINDS = ["dense", "sparse", "very sparse", "lopsided", "wild", "steep"]
 def known(squares, total):
     """The table of a public total."""
     return {(0,) * len(squares): np.full((1,) * len(squares), int(total), dtype=np.int64)}
+
+
+def settle(squares, tables, exact=None):
+    """Whole counts of a cube, from what each cell's own subtree says."""
+    lattice = Lattice.of([*tables, *(exact or ())], tables, public=max(exact) if exact else None)
+    weights = partial(weight_of, squares, tables=tables)
+    return workload.settle(shape_of(squares), lattice, tables, exact, weights)
 
 
 def settled(z, u, v, rows, columns):

@@ -28,14 +28,16 @@ def uneven(seed, axes=2):
 def dense_solution(release):
     """For each cuboid the estimates and covariance of all cells, by dense matrices."""
     plan, stored = release.plan, release.content.stored
-    shape = plan.cube.shape
-    variances = {c: v for c, v in plan.cube.noise.items() if c in plan.cube.whole}
-    gains, inside = dense_gain(shape, variances, plan.cube.public)
+    shape = plan.design.shape
+    variances = {c: v for c, v in plan.design.noise.items() if c in plan.design.whole}
+    gains, inside = dense_gain(shape, variances, plan.design.public)
     leaves = sum(
-        gains[c] @ stored.noisy[plan.cube.levels(c)].astype(float) for c in variances if c in gains
+        gains[c] @ stored.noisy[plan.design.levels(c)].astype(float)
+        for c in variances
+        if c in gains
     )
-    if plan.cube.public is not None:
-        levels = plan.cube.levels(plan.cube.public)
+    if plan.design.public is not None:
+        levels = plan.design.levels(plan.design.public)
         leaves = leaves + gains["public"] @ stored.exact(levels).astype(float)
     return leaves, inside
 
@@ -49,7 +51,7 @@ def test_least_squares_of_every_cuboid_are_those_of_a_dense_solver(who, seed):
     leaves, covariance = dense_solution(release)
     assert list(again.frames) == list(release.plan.levels)
     for levels, frame in again.frames.items():
-        sums = cuboid_sums(release.plan.cube.shape, release.plan.cube.shape.given(levels))
+        sums = cuboid_sums(release.plan.design.shape, release.plan.design.shape.given(levels))
         assert len(frame) == tree.cells(levels)
         assert np.allclose(frame["estimate"], sums @ leaves, rtol=1e-9, atol=1e-7)
         variance = np.diag(sums @ covariance @ sums.T)
@@ -79,7 +81,7 @@ def test_of_survivors_those_cells_have_estimates_that_lie_below_positive_margins
     plan, found = release.plan, tables(release)
     nodes = answers_of(plan).cells(release.content.stored, release.content.nodes, [(2, 2)])[2, 2]
     by_row, by_column = found[2, 1], found[1, 2]
-    parents = [axis.ancestors(2, 1) for axis in plan.cube.shape.axes]
+    parents = [axis.ancestors(2, 1) for axis in plan.design.shape.axes]
     below = (by_row[:, parents[1]] > 0) & (by_column[parents[0]] > 0)
     assert 0 < below.sum() < below.size
     assert np.array_equal(np.stack(nodes.codes, axis=1), np.argwhere(below))
@@ -110,7 +112,7 @@ def test_covariances_of_cells_are_those_of_a_dense_solver(who):
     tree = uneven(7)
     release = released(table_of(7, tree), cube(tree, neighbours=who))
     again = hr.reestimate(release, hr.LeastSquares())
-    shape, (_, covariance) = release.plan.cube.shape, dense_solution(release)
+    shape, (_, covariance) = release.plan.design.shape, dense_solution(release)
     rng = np.random.default_rng(1)
     chosen = [(levels, int(rng.integers(tree.cells(levels)))) for levels in release.plan.levels]
     rows = np.array([cuboid_sums(shape, shape.given(levels))[row] for levels, row in chosen])
@@ -142,8 +144,8 @@ def test_what_cannot_be_on_a_cube_is_refused_in_one_sentence():
     name = PAIRS.name_of((2, 2))
     with pytest.raises(hr.EstimateError, match="were not all measured whole"):
         again.covariance([(name, 0), (name, 1)])
-    boxes = release.plan.cube.box_of
-    assert boxes[2, 1] is not boxes[1, 2], "the two margins rest on different measurements"
+    box_of = release.plan.design.product.box_of
+    assert box_of((2, 1)) is not box_of((1, 2)), "the two margins rest on different measurements"
     with pytest.raises(hr.EstimateError, match="estimated from the same noisy counts"):
         again.covariance([(PAIRS.name_of((2, 1)), 0), (PAIRS.name_of((1, 2)), 0)])
     with pytest.raises(hr.EstimateError, match="has 3 cells, none is 3"):

@@ -8,8 +8,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.named import PlannedCuboids
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan
 
@@ -85,7 +85,7 @@ def test_attributes_of_too_many_cells_for_a_spine_are_held_as_tables():
     tree = hr.Tree([place(5), *(axis(f"a{i}", 2) for i in range(30))])
     cuboids = hr.Cuboids([f"place.place × a{i}.a{i}" for i in range(30)])
     plan = plain_plan(tree, budget=hr.Rho(1), workload=cuboids)
-    assert isinstance(plan.design, PlannedCuboids)
+    assert isinstance(plan.design, PlannedTables)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(
     cuboids = hr.Cuboids(["place.place × kind.kind", "kind.kind_band"])
     options = {"budget": hr.Rho(1), "workload": cuboids}
     if places * kinds < 1 << 27:
-        assert isinstance(plain_plan(tree, **options).design, PlannedCuboids)
+        assert isinstance(plain_plan(tree, **options).design, PlannedTables)
     rule = hr.Zeros({"kind": ["kind0000000"]})
     with pytest.raises(hr.PlanError, match="groups"):
         plain_plan(tree, public=[rule], **options)
@@ -107,7 +107,7 @@ def test_groups_too_many_for_matrices_are_held_as_tables_and_refused_with_facts(
 def test_cells_too_many_for_the_matrices_of_variances_are_held_as_tables():
     tree = hr.Tree([place(3), axis("kind", 200), axis("age", 200)])
     cuboids = hr.Cuboids(["place.place × kind.kind × age.age", "kind.kind"])
-    assert isinstance(plain_plan(tree, budget=hr.Rho(1), workload=cuboids).design, PlannedCuboids)
+    assert isinstance(plain_plan(tree, budget=hr.Rho(1), workload=cuboids).design, PlannedTables)
 
 
 def test_groups_that_public_tables_tell_apart_in_a_cube_are_refused_if_too_many():
@@ -160,7 +160,7 @@ def test_noise_too_far_apart_for_least_squares_in_doubles_is_refused_when_planne
 
 
 def test_noise_too_far_apart_for_a_spine_is_held_as_tables_without_facts():
-    assert isinstance(far_apart("total", 10**12, facts=False).design, PlannedCuboids)
+    assert isinstance(far_apart("total", 10**12, facts=False).design, PlannedTables)
 
 
 @pytest.mark.parametrize(("rho", "times"), [(1, 10**10), (100, 10**8), (10**6, 10**12)])

@@ -96,15 +96,15 @@ class GeneralSolver:
 
     @property
     def words(self) -> str:
-        """How it estimates, in a clause for users."""
-        if not self.dual.size:
-            return "estimated exactly, along one chain of nested cuboids"
+        """How it estimates, and what its variances are, in a sentence for users."""
         beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
+        if not self.dual.size:
+            beside = "along one chain of nested cuboids"
         if self.is_exact:
-            return f"estimated exactly, {beside}"
+            return f"Cuboids are estimated exactly, {beside}; their errors are exact."
         return (
-            f"estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, {beside}; "
-            f"standard errors are upper bounds{self._how_wide}"
+            f"Cuboids are estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, "
+            f"{beside}; standard errors are upper bounds{self._how_wide}."
         )
 
     @property

@@ -67,7 +67,7 @@ class Solver(Protocol):
 
     @property
     def words(self) -> str:
-        """How it estimates, in a clause for users."""
+        """How it estimates, and what its variances are, in a sentence for users."""
 
     def rehearse(self) -> None:
         """Raise an EstimateError unless estimates can be had, whatever the counts.

@@ -1,26 +1,50 @@
 """Cuboids that are every combination of some levels, with variances that are a product over axes.
 
 Then everything is a Kronecker product: `hedgerow.estimate.cube.estimates` in O(cells), whatever the
-axes. A level that does not occur has an infinite variance.
+axes. A level that does not occur has an infinite variance. Weights are those of nominal variances,
+which are a product; stated variances are those of the noise itself.
+
+*Survivors.* Where the finest cuboids are missing, as they are measured for survivors alone, the
+others are several boxes: a cuboid and all its coarsenings, estimated together. Of a cuboid in
+several of them the box with the least mean variance tells most.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
-from math import inf, prod
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares
-from hedgerow.estimate.cube.shape import at_level, is_within
+from hedgerow.estimate.cube.estimates import least_squares, upward
+from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet
 from hedgerow.estimate.cube.sums import summed
-from hedgerow.estimate.cube.variances import AGREED, CubeVariances, Product
+from hedgerow.estimate.cube.variances import CubeVariances, Product, nominal_of
+from hedgerow.estimate.workload.fold import AxisWeights
 from hedgerow.estimate.workload.observed import Observed
 
-MOST_LEVELS = 4096
-"""Combinations of levels up to which cuboids may be such a product."""
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A cuboid and all its coarsenings, all measured whole: these are estimated together, exactly.
+
+    Attributes:
+        finest: the cuboid.
+        squares: for each axis its weights, down to the cuboid's level.
+        variances: of the estimates.
+        public: the finest public cuboid among them, if any.
+    """
+
+    finest: Levels
+    squares: tuple[AxisSquares, ...]
+    variances: CubeVariances
+    public: Levels | None
+
+    def wide_mean(self, cuboid: Levels) -> float:
+        """Return the mean variance of a cuboid's estimates if noise were wide (records²)."""
+        return CubeVariances(self.squares, self.public).mean(cuboid)
 
 
 class ProductSolver:
@@ -28,24 +52,45 @@ class ProductSolver:
 
     Attributes:
         observed: what is measured.
+        squares: for each axis its weights; a cuboid's nominal variance is their product, records².
+        boxes: the largest boxes of cuboids; one where all are measured whole.
     """
 
     is_exact = has_covariances = True
-    words = "estimated together exactly, along one axis after the other"
+    words = "Cuboids are estimated together, and their errors are exact."
 
-    def __init__(self, observed: Observed) -> None:
-        factors = axis_variances(observed)
-        if factors is None:
-            raise ValueError("the variances are no product over the axes")
-        self.observed = observed
-        axes = zip(observed.shape.axes, factors, strict=True)
-        self._squares = tuple(AxisSquares(axis, own) for axis, own in axes)
-        self._variances = CubeVariances(self._squares, observed.public)
+    def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
+        self.observed, self.squares = observed, tuple(squares)
+        self.boxes = tuple(map(self._box, observed.tables))
+        self._box_of: dict[Levels, Box] = {}
 
-    @classmethod
-    def fits(cls, observed: Observed) -> bool:
-        """Return whether the cuboids are such a product."""
-        return axis_variances(observed) is not None
+    def _box(self, corner: Levels) -> Box:
+        squares = []
+        for own, level in zip(self.squares, corner, strict=True):
+            kept = own
+            while kept.depth > level:
+                kept = kept.without_leaves()
+            squares.append(kept)
+        public = self.observed.public
+        exact = None if public is None else meet(public, corner)
+        variances = CubeVariances(squares, exact, self.observed.variances)
+        return Box(corner, tuple(squares), variances, exact)
+
+    def box_of(self, cuboid: Levels) -> Box:
+        """Return the box that tells most of a cuboid."""
+        if cuboid not in self._box_of:
+            inside = (box for box in self.boxes if is_within(cuboid, box.finest))
+            least = min(inside, key=lambda box: box.variances.mean(cuboid))
+            self._box_of[cuboid] = least
+        return self._box_of[cuboid]
+
+    def variances_of(self, cuboid: Levels) -> CubeVariances:
+        """Return the variances of the box that tells most of a cuboid."""
+        return self.box_of(cuboid).variances
+
+    def nominal(self, cuboid: Levels) -> float:
+        """Return the nominal variance of a noisy count of a cuboid (records²)."""
+        return nominal_of(self.squares, cuboid)
 
     def rehearse(self) -> None:
         """Do nothing: a closed form can always be had."""
@@ -53,64 +98,85 @@ class ProductSolver:
     def estimates(
         self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
     ) -> dict[Levels, Float64]:
-        """Return the estimates of the wanted cuboids."""
-        shape, public = self.observed.shape, self.observed.public
-        every: dict[Levels, Float64] = {}
+        """Return the estimates of the wanted cuboids, each from the box that tells most of it."""
+        found: dict[Levels, Float64] = {}
+        asked = list(wanted)
+        for box in self.boxes:
+            here = [cuboid for cuboid in asked if self.box_of(cuboid) is box]
+            if here:
+                inside = self._inside(tables, [box.finest], box.public)
+                least_squares(box.squares, inside, box.public)
+                found |= {cuboid: inside[cuboid] for cuboid in here}
+        return found
+
+    def settling(
+        self, tables: Mapping[Levels, Float64]
+    ) -> tuple[dict[Levels, Float64], AxisWeights]:
+        """Return what each cell's own subtree says of it, and weights: all that settling needs.
+
+        Inside a block the covariance given the margins is (diag u - uuᵀ/U) ⊗ (diag v - vvᵀ/V), so
+        that conditioning on the margins is the projection with weights 1/(u_i v_j). Overwrites
+        tables.
+        """
+        told = self._inside(tables, self.observed.tables, self.observed.public, copies=False)
+        upward(self.squares, told)
+        return told, partial(weight_of, self.squares, tables=told)
+
+    def _inside(
+        self,
+        tables: Mapping[Levels, Float64],
+        tops: Sequence[Levels],
+        public: Levels | None,
+        *,
+        copies: bool = True,
+    ) -> dict[Levels, Float64]:
+        """Return a table of each coarsening of some cuboids: as measured, public, or of zeros."""
+        shape, known, found = self.observed.shape, self.observed.public, dict[Levels, Float64]()
         for cuboid in shape.cuboids():
-            if public is not None and is_within(cuboid, public):
-                every[cuboid] = summed(shape, tables[public], public, cuboid).copy()
+            if not is_within_any(cuboid, tops):
+                continue
+            if public is not None and known is not None and is_within(cuboid, public):
+                found[cuboid] = summed(shape, tables[known], known, cuboid).copy()
             elif cuboid in self.observed.variances:
-                every[cuboid] = tables[cuboid].copy()
+                found[cuboid] = tables[cuboid].copy() if copies else tables[cuboid]
             else:
-                every[cuboid] = np.zeros(shape.shape(cuboid))
-        least_squares(self._squares, every, public)
-        return {cuboid: every[cuboid] for cuboid in wanted}
+                found[cuboid] = np.zeros(shape.shape(cuboid))
+        return found
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
-        return self._variances.mean(cuboid)
+        return self.variances_of(cuboid).mean(cuboid)
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
-        return self._variances.largest(cuboid)
+        return self.variances_of(cuboid).largest(cuboid)
 
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
-        return self._variances.of_cells(cuboid)
+        return self.variances_of(cuboid).of_cells(cuboid)
 
     def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
         """Return the variance of listed cells: float64 (cells)."""
-        return self._variances.at(cuboid, codes)
+        return self.variances_of(cuboid).at(cuboid, codes)
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes."""
-        return self._variances.covariance(first, second)
+        cuboid = tuple(level for level, _ in first)
+        return self.variances_of(cuboid).covariance(first, second)
 
 
-def axis_variances(observed: Observed) -> list[Float64] | None:
-    """Return the factors of the variances: for each axis float64 (levels); None if there are none.
+def weight_of(
+    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: Mapping[Levels, Float64]
+) -> Float64:
+    """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 
-    The finest cuboid must be measured, with every combination of the levels at which it is coarser
-    along one axis alone; levels within the public cuboid may have any factor. There may be
-    `MOST_LEVELS` combinations of levels.
+    Args:
+        squares: one an axis.
+        cuboid: that is settled.
+        axis: of the factor.
+        tables: the cuboids that are measured whole, so that all above has them in it.
     """
-    shape, variances = observed.shape, observed.variances
-    finest = shape.finest
-    if finest not in variances or prod(axis.depth + 1 for axis in shape.axes) > MOST_LEVELS:
-        return None
-    known = shape.within(observed.public)
-    factors = []
-    for axis, own in enumerate(shape.axes):
-        alone = [at_level(finest, axis, k) for k in range(own.depth + 1)]
-        of_levels = [
-            variances.get(c, 1.0 if c in known else inf) / (variances[finest] if axis else 1.0)
-            for c in alone
-        ]
-        factors.append(np.array(of_levels))
-    for cuboid in product(*(range(axis.depth + 1) for axis in shape.axes)):
-        wanted = prod(float(own[k]) for own, k in zip(factors, cuboid, strict=True))
-        given = variances.get(cuboid, inf)
-        alike = given == wanted if inf in {given, wanted} else abs(given - wanted) <= AGREED * given
-        if cuboid not in known and not alike:
-            return None
-    return factors
+    own = squares[axis]
+    while own.depth > cuboid[axis] and at_level(cuboid, axis, own.depth) not in tables:
+        own = own.without_leaves()
+    return own.combined[cuboid[axis]]

@@ -1,8 +1,10 @@
-"""How a workload is estimated: in closed form where there is one, by iteration where not."""
+"""How cuboids are estimated whose variances are no product over axes.
+
+In closed form where there is one, by iteration where not.
+"""
 
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed, Solver
-from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.spine import SpineSolver
 
 
@@ -22,6 +24,4 @@ def solver_of(observed: Observed) -> Solver:
     """
     if SpineSolver.fits(observed):
         return SpineSolver(observed)
-    if ProductSolver.fits(observed):
-        return ProductSolver(observed)
     return GeneralSolver.of(observed)

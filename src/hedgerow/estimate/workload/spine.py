@@ -103,8 +103,11 @@ class SpineSolver:
 
     @property
     def words(self) -> str:
-        """How it estimates, in a clause for users."""
-        return "estimated exactly, along one axis for each combination of the others"
+        """How it estimates, and what its variances are, in a sentence for users."""
+        return (
+            "Cuboids are estimated exactly, along one axis for each combination of the others; "
+            "their errors are exact."
+        )
 
     def rehearse(self) -> None:
         """Do nothing: a closed form can always be had."""

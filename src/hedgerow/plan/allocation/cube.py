@@ -142,7 +142,7 @@ def given_by_axis(facts: CubeFacts, given: Mapping[str, tuple[Fraction, ...]]) -
 def given_by_cuboid(facts: CubeFacts, given: Mapping[str, Fraction]) -> CuboidShares:
     """Return the shares that are given by cuboid; cuboids that are not named have none.
 
-    They need be no product over the axes (`hedgerow.plan.cube.planned_cube`).
+    They need be no product over the axes (`hedgerow.plan.tables.PlannedTables`).
 
     Raises:
         PlanError: a cuboid that is unknown or cannot be measured, or no share for the leaves.

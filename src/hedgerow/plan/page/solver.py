@@ -28,9 +28,9 @@ import numpy as np
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
 from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cube import PlannedCube
 from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.calibrate import norm_of
 from hedgerow.privacy.neighbours import Change, Norm, l2_squared
@@ -174,7 +174,7 @@ def _work(shapes: Shapes) -> int:
 
 def _cube(plan: Plan) -> dict[str, Any] | None:
     cube = plan.design
-    if not isinstance(cube, PlannedCube):
+    if plan.axis_shares is None or not isinstance(cube, PlannedTables):
         return None
     is_small = len(cube.shape.axes) <= MOST_AXES_OF_CUBE and len(plan.levels) <= MOST_CUBOIDS
     if not is_small or len(cube.whole) < len(cube.cuboids):
@@ -193,7 +193,7 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
 def shares_for(plan: Plan) -> list[Any]:
     """Return the shares of a plan as the solver takes them: by axis of a cube, else by cuboid."""
     if is_priced(plan) and _cube(plan) is not None:
-        return [[float(f / sum(each)) for f in each] for each in plan.cube.factors]
+        return [[float(share) for share in each] for each in plan.axis_shares or ()]
     possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
     given = zip(plan.levels, plan.shares, strict=True)
     return [float(share or 0) for levels, share in given if levels in possible]

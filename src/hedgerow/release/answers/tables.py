@@ -34,8 +34,9 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import Survivors, survivors_below
-from hedgerow.plan.joint import Joint, JointTables
+from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import (
     Answers,
     AreaWork,
@@ -147,7 +148,7 @@ class JointAnswers(Answers):
 class TablesAnswers(JointAnswers):
     """Those of tables that are held in memory."""
 
-    joint: JointTables
+    joint: PlannedTables
 
     def cells(
         self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
@@ -279,7 +280,7 @@ def _weights(sums: AreaSums, cuboid: Levels, sizes: Sequence[int], area: int, ce
     return found
 
 
-def _zeros(joint: JointTables) -> dict[Levels, Float64]:
+def _zeros(joint: PlannedTables) -> dict[Levels, Float64]:
     """Return tables of zeros of all that estimates are made of."""
     known = [cuboid for cuboid in joint.noise if cuboid in joint.whole]
     if joint.public is not None:
@@ -288,7 +289,7 @@ def _zeros(joint: JointTables) -> dict[Levels, Float64]:
 
 
 def _by_iteration(
-    joint: JointTables, cuboid: Levels, weights: Product, tables: dict[Levels, Float64]
+    joint: PlannedTables, cuboid: Levels, weights: Product, tables: dict[Levels, Float64]
 ) -> float:
     """Return wᵀ C w; the tables of zeros stay as they are."""
     table = reduce(np.multiply.outer, [weight for _, weight in weights])

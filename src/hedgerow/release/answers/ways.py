@@ -1,8 +1,8 @@
 """Which way leads to answers: the one place that asks which design a plan has."""
 
-from hedgerow.plan.joint import JointTables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import Answers
 from hedgerow.release.answers.chain import ChainAnswers
 from hedgerow.release.answers.spine import SpineAnswers
@@ -14,6 +14,6 @@ def answers_of(plan: Plan) -> Answers:
     match plan.design:
         case PlannedSpine() as design:
             return SpineAnswers(plan, design)
-        case JointTables() as design:
+        case PlannedTables() as design:
             return TablesAnswers(plan, design)
     return ChainAnswers(plan)

@@ -23,8 +23,9 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
-from hedgerow.plan.joint import JointTables, Tables, as_tables
+from hedgerow.plan.joint import Tables
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.tables import PlannedTables, as_tables
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
@@ -52,7 +53,7 @@ class JointPass:
     progress: Progress = field(default_factory=Progress)
 
     @property
-    def _joint(self) -> JointTables:
+    def _joint(self) -> PlannedTables:
         return as_tables(self.plan.design)
 
     def results(self) -> Iterator[Found | NoisyCuboid]:

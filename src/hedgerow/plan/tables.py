@@ -1,28 +1,37 @@
-"""The cuboids that a workload names, as a plan has them: how they are estimated and settled."""
+"""What a plan decides of cuboids that are held as tables: all of a cube, or those that are named.
 
-from collections.abc import Callable, Iterable, Mapping
+Where shares are a product over the axes, estimates and variances are those of one axis after the
+other, and whole counts are settled with their weights. Any other cuboids have a solver of their own
+(`hedgerow.estimate.workload.solvers`), and are settled without weights.
+"""
+
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from math import prod
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
-from hedgerow.estimate.cube.shape import is_within, is_within_any, join, maximal, meet
+from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, join, maximal, meet
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
+from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.design import Planned
-from hedgerow.plan.joint import TARGETS, JointTables, Tables, Variances, own_levels, shape_of_tree
+from hedgerow.plan.cuboids import Measured, Survivors
+from hedgerow.plan.design import Design, Planned
+from hedgerow.plan.joint import TARGETS, Joint, Tables, Variances, own_levels, shape_of_tree
+from hedgerow.plan.product import AxisFactors, axis_factors, product_squares
+from hedgerow.plan.workload import Cube
 
 MOST_NUMBERED = 1 << 62
 """Cells that a cuboid may have: int64 numbers them."""
@@ -30,6 +39,8 @@ MOST_NUMBERED = 1 << 62
 MOST_AXES = 62
 """Axes of named cuboids: NumPy's arrays have 64 at most, and vectors of tables one more."""
 
+BYTES_A_CUBE_CELL = 32
+"""Of a cell where shares are a product: noise, sums, counts, estimates."""
 BYTES_A_CELL = 40
 """Of a cell of named cuboids, or of what they are settled at: noise, sums, counts, estimates."""
 BYTES_A_FOLDED_NODE = 24
@@ -45,19 +56,22 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedCuboids(JointTables):
-    """The cuboids that a workload names, what they have in common, and how they are estimated.
+class PlannedTables(Joint):
+    """The cuboids of a workload, what they have in common, and how they are estimated.
 
     Attributes:
         nominal: for each measured cuboid the variance of its noise if it were wide, records².
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
+        factors: for each axis the share of each level relative to that of its last one; None where
+            shares are no product over the axes.
     """
 
     nominal: Mapping[Levels, float]
     own_levels: Mapping[Levels, Levels]
+    factors: AxisFactors | None
 
     @classmethod
-    def of(cls, plan: Planned) -> "PlannedCuboids":
+    def of(cls, plan: Planned) -> "PlannedTables":
         """Return the cuboids of a plan.
 
         Raises:
@@ -70,19 +84,21 @@ class PlannedCuboids(JointTables):
                 f'{axes}: leave some out, or use cuboids = "chain"'
             )
         shape = shape_of_tree(plan.tree, plan.by_levels)
-        noise = {
-            shape.given(levels): what.mechanism
+        measured = {
+            shape.given(levels): what
             for levels, what in plan.by_levels.items()
             if isinstance(what, Measured)
         }
+        public = None if plan.public is None else shape.given(plan.public)
         found = cls(
             plan,
             shape,
-            {cuboid: max(own.noise_variance, SMALLEST) for cuboid, own in noise.items()},
-            None if plan.public is None else shape.given(plan.public),
+            {k: max(what.mechanism.noise_variance, SMALLEST) for k, what in measured.items()},
+            public,
             frozenset(map(shape.given, plan.whole)),
-            {cuboid: wide_variance(own) for cuboid, own in noise.items()},
+            {k: wide_variance(what.mechanism) for k, what in measured.items()},
             own_levels(shape, plan.by_levels),
+            axis_factors(shape, {k: what.share for k, what in measured.items()}, public),
         )
         found.check()
         return found
@@ -93,6 +109,9 @@ class PlannedCuboids(JointTables):
         def named(cuboids: Iterable[Levels]) -> str:
             return " and ".join(repr(self.tree.name_of(self.levels(c))) for c in cuboids)
 
+        is_cube = self.plan.workload.name == Cube.name
+        if is_cube and isinstance(self.plan.measure, Survivors):
+            check_survivors(self.shape, self.noise, self.public, self.whole)
         if not self.tables:
             raise PlanError(
                 "survivors are measured below cuboids that are measured whole, which have at most "
@@ -106,6 +125,8 @@ class PlannedCuboids(JointTables):
                     "and they must agree on it: name it, too, or measure all cells "
                     '(measure = "all")'
                 )
+        if self.factors is not None and is_cube:
+            return  # a cube always has its sums, and a closed form
         try:
             self.solver, self.lattice  # noqa: B018 - so that an impossible plan cannot exist
         except KeptSumsError as error:
@@ -115,7 +136,8 @@ class PlannedCuboids(JointTables):
                 'single table (cuboids = "cube")'
             ) from None
         except EstimateError as error:
-            raise PlanError(str(error)) from None
+            by_axis = "; or give the shares of the cube by axis, shares = {axis = [...], ...}"
+            raise PlanError(f"{error}{by_axis if is_cube else ''}") from None
         self._check_survivors(named)
 
     def _check_survivors(self, named: Callable[[Iterable[Levels]], str]) -> None:
@@ -193,10 +215,25 @@ class PlannedCuboids(JointTables):
         return self.shape.first(cuboid)
 
     @cached_property
+    def observed(self) -> Observed:
+        """What is measured whole."""
+        noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
+        return Observed(self.shape, noise, self.known)
+
+    @cached_property
+    def product(self) -> ProductSolver | None:
+        """What estimates all cuboids that are measured whole where shares are a product."""
+        if self.factors is None:
+            return None
+        leaves = self.plan.by_levels[self.levels(self.shape.finest)]
+        assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
+        squares = product_squares(self.shape, self.factors, leaves.mechanism, self.public)
+        return ProductSolver(self.observed, squares)
+
+    @cached_property
     def solver(self) -> Solver:
         """What estimates all cuboids that are measured whole."""
-        noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
-        return solver_of(Observed(self.shape, noise, self.known))
+        return self.product or solver_of(self.observed)
 
     def rehearse(self) -> None:
         """Raise a PlanError unless the solver makes estimates, whatever the counts; once."""
@@ -222,12 +259,21 @@ class PlannedCuboids(JointTables):
 
     def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
-        return self.is_public(cuboid) or self.solver.observed.is_answerable(cuboid)
+        return self.is_public(cuboid) or self.observed.is_answerable(cuboid)
 
     def estimates(
         self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
     ) -> Tables:
-        """Return the least-squares estimates of all that is settled, and the public counts."""
+        """Return the unbiased estimates of cuboids whose cells are all measured, and public counts.
+
+        Args:
+            tables: of each of them that is measured its noisy counts, and of those that are public
+                the true ones: float64 (cells along each axis).
+            wanted: of which cuboids, each of them known; of all that are settled unless given.
+
+        Returns:
+            For each of them, and others on the way, float64 (cells along each axis), records.
+        """
         every = list(self.lattice.elements if wanted is None else wanted)
         given = {c: table for c, table in tables.items() if c in self.noise}
         found = Tables()
@@ -243,21 +289,32 @@ class PlannedCuboids(JointTables):
     def settled(
         self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
     ) -> dict[Levels, Int64]:
-        """Return the counts of all that is settled."""
+        """Return whole counts of all that is settled, each the sum of every finer one.
+
+        Args:
+            tables: as for `estimates`; they are overwritten, or let go.
+            estimates: the estimates.
+            exact: the true counts of public cuboids.
+        """
+        if self.product is not None:
+            told, weights = self.product.settling(tables)
+            return settle(self.shape, self.lattice, told, exact, weights)
         tables.clear()
         return settle(self.shape, self.lattice, estimates, exact)
 
     def variances_of(self, cuboid: Levels) -> Variances:
-        """Return the variances of all cuboids that are measured whole."""
-        del cuboid
-        return self.solver
+        """Return the variances of what tells most of a cuboid that is measured whole."""
+        return self.solver if self.product is None else self.product.variances_of(cuboid)
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
 
-        That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
+        That is proved of a product, and where the cuboids are those of two chains
+        (docs/proofs.md, "Intervals").
         """
-        told = self.solver.observed
+        if self.product is not None:
+            return None
+        told = self.observed
         known = () if told.public is None else (told.public,)
         if are_two_chains({*told.variances, *known, cuboid}):
             return None if self.solver.is_exact else Steps(0.0, is_exact=False)
@@ -267,7 +324,11 @@ class PlannedCuboids(JointTables):
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
         if self.is_public(cuboid):
             return 0.0
-        return self._wide.mean(cuboid) if cuboid in self.whole else self.nominal[cuboid]
+        if cuboid not in self.whole:
+            return self.nominal[cuboid]
+        if self.product is not None:
+            return self.product.box_of(cuboid).wide_mean(cuboid)
+        return self._wide.mean(cuboid)
 
     @cached_property
     def _wide(self) -> Solver:
@@ -276,32 +337,55 @@ class PlannedCuboids(JointTables):
         return solver_of(Observed(self.shape, wide, self.known))
 
     def is_own_noise(self, cuboid: Levels) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts alone."""
-        own = self.noise.get(cuboid)
-        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
+        """Return whether the estimates of a cuboid are its own noisy counts alone.
+
+        Of a product by the nominal variances, which the weights are best for: under those of the
+        noise a combined estimate may be worse than the noisy count.
+        """
+        if cuboid not in self.noise:
+            return False
+        if self.product is not None:
+            return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
+        return self.mean(cuboid) >= self.noise[cuboid] * (1 - 1e-9)
 
     @property
     def words(self) -> str:
         """How cuboids are estimated and what their variances are, in a sentence for users."""
-        errors = "; their errors are exact" if self.solver.is_exact else ""
-        return f"Cuboids are {self.solver.words}{errors}."
+        return self.solver.words
 
     @property
     def remarks(self) -> str:
         """Which cuboids survivors tell more of, and that some settled sums are kept nearly."""
         vague = " and ".join(self.tree.name_of(self.levels(cuboid)) for cuboid in self.vague)
         warning = f" {vague}: {VAGUE}" if vague else ""
-        targets = any(len(covers) > 2 for covers in self.lattice.covers.values())
-        return f"{warning}{TARGETS if targets else ''}"
+        most = len(self.shape.axes) if self.product is not None else self._most_covers
+        return f"{warning}{TARGETS if most > 2 else ''}"
+
+    @property
+    def _most_covers(self) -> int:
+        return max(map(len, self.lattice.covers.values()))
 
     @property
     def bytes_held(self) -> int:
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
-        held = {*self.lattice.elements, *(cuboid for cuboid in self.noise if cuboid in self.whole)}
+        if self.product is not None:
+            return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, self.whole))
+        held = {*self.lattice.elements, *self.observed.variances}
         cells = sum(map(self.shape.cells, held))
         folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
         kept = cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE
         return kept + bytes_of_solver(self.solver)
+
+    def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
+        """Return how many cells lie below so many positive ones of the cuboids above them.
+
+        Rows and columns of positive margins are taken to be spread evenly over the blocks.
+        """
+        covers = self.margins[cuboid]
+        count = prod(alive[cover] for cover in covers)
+        if len(covers) == 1:
+            return -(-count * self.shape.cells(cuboid) // self.shape.cells(covers[0]))
+        return -(-count // max(1, alive[meet(*covers)]))
 
     @cached_property
     def vague(self) -> tuple[Levels, ...]:
@@ -322,3 +406,39 @@ def wide_variance(mechanism: Mechanism) -> float:
     """Return the variance of noise of this precision, were it wide: records²."""
     price = mechanism.price
     return float(price.variance / precision_of(mechanism) ** price.power)
+
+
+def check_survivors(
+    shape: CubeShape,
+    measured: Container[Levels],
+    public: Levels | None,
+    whole: Container[Levels],
+) -> None:
+    """Raise a PlanError unless survivors of a cube can be found below settled margins."""
+    if len(shape.axes) != 2:
+        raise PlanError(
+            "a cube measures survivors over two axes alone: over more, measure all cells "
+            '(measure = "all"), or use cuboids = "chain"'
+        )
+    if any(not all(c) for c in shape.cuboids() if c not in whole):
+        raise PlanError(
+            "where a cube measures survivors, both axes must have several areas, and the areas "
+            "of each level of one alone must be few enough to be measured whole: measure all "
+            'cells (measure = "all"), or use cuboids = "chain"'
+        )
+    if any(c not in measured and not is_within(c, public) for c in shape.cuboids()):
+        raise PlanError(
+            "where a cube measures survivors, every level of every axis needs a share, and so "
+            "does every cuboid: survivors are the cells below its counts"
+        )
+
+
+def as_tables(design: Design) -> PlannedTables:
+    """Return what is held in memory as tables.
+
+    Raises:
+        PlanError: the cuboids go along a spine, or are a chain's.
+    """
+    if not isinstance(design, PlannedTables):
+        raise PlanError("the cuboids of this plan are not held as tables")
+    return design
