@@ -15,7 +15,7 @@ import pytest
 import typer.main
 
 from hedgerow import cli
-from hedgerow.estimate.families.registry import ESTIMATORS
+from hedgerow.estimate.registry import ESTIMATORS
 from hedgerow.noise.mechanisms import MECHANISMS
 from tests.pages import Block, Page, blocks, check_toml, commands, compare
 

@@ -98,3 +98,35 @@ def test_only_noise_asks_which_mechanism_it_has():
             if asks and kinds & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
                 wrong.append(f"{name_of(path)}:{node.lineno}")
     assert wrong == []
+
+
+def folders_imported() -> dict[str, set[str]]:
+    """For each folder of the package the folders whose modules its own import."""
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        own = found.setdefault(path.parent.relative_to(SOURCE).as_posix(), set())
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                place = SOURCE.joinpath(*node.module.split(".")[1:])
+                folder = place if place.is_dir() else place.parent
+                own.add(folder.relative_to(SOURCE).as_posix() if SOURCE in folder.parents else ".")
+    return found
+
+
+KNOWN_CYCLES = {
+    ("release/answers", "release/directory"): "check makes a release's counts again",
+    ("release/directory", "release/page"): "check makes a release's page again",
+    ("tables/codes", "tables/sources"): "rules for codes read a column as sources do",
+}
+
+
+def test_no_two_folders_import_each_other_but_those_that_are_named():
+    """A folder and the one that it lies in are one room; of any others one comes first."""
+    found = folders_imported()
+    pairs = {
+        (one, other)
+        for one, imported in found.items()
+        for other in imported
+        if one < other and one in found.get(other, ()) and not other.startswith(f"{one}/")
+    }
+    assert {pair for pair in pairs if pair[0] != "."} == set(KNOWN_CYCLES)

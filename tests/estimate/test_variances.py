@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
 from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.estimate.registry import ESTIMATORS, read_estimator
 from tests.estimate.families import any_variances, one_family
 
 every_estimator = pytest.mark.parametrize(

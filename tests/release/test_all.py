@@ -9,12 +9,12 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import Measured
+from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent import block
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
-from hedgerow.release.reestimate.measured_nodes import estimated
 from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 

@@ -8,9 +8,10 @@ import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.areas import answers
+from hedgerow.release.answers import areas as answers
+from hedgerow.release.answers import spine
+from hedgerow.release.answers.areas import variances
 from hedgerow.release.areas import sums as sums_module
-from hedgerow.release.areas.answers import variances
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.lists.lookup import Lookup
@@ -371,7 +372,7 @@ def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypat
     by = {"sex": "sex"}
     planned = AreaSums(release.plan, Lookup.of(release.plan.tree, rows), by)
     with monkeypatch.context() as patched:
-        patched.setattr(answers, "MOST_READ", 3)
+        patched.setattr(spine, "MOST_NOISY", 3)
         with pytest.raises(
             hr.ReleaseError, match=r"would take too long, with .* noisy counts; name"
         ):

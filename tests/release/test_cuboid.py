@@ -10,7 +10,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import cuboid
+from hedgerow.release.answers import chain
 from hedgerow.release.cuboid import cuboid_errors
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
@@ -173,7 +173,7 @@ def test_nothing_released_has_no_rows(counts):
 def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_path):
     release = made(counts, measure=hr.Survivors())
     release.write(tmp_path / "out")
-    monkeypatch.setattr(cuboid, "MOST_CELLS", 20)
+    monkeypatch.setattr(chain, "MOST_NOISY", 20)
     for content in (release.content, read_release(tmp_path / "out").content, made(counts).content):
         with pytest.raises(hr.ReleaseError, match=r"up to 20; .* cuboid\(None"):
             cuboid_errors(content, ORIGIN, Confidence())

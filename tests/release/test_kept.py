@@ -7,11 +7,11 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block, jobs
-from hedgerow.release.descent import job_cache as kept
-from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory import job_cache as kept
+from hedgerow.release.directory.job_cache import DiskCache
 from tests.made import plain_plan, random_counts, random_tree
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}

@@ -47,7 +47,7 @@ from hedgerow.plan.picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
-from hedgerow.release.areas.answers import area_forecast
+from hedgerow.release.answers.areas import area_forecast
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
 from hedgerow.release.preflight import check_combines

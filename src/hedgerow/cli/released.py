@@ -16,7 +16,7 @@ from hedgerow.cli.output_file import (
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
+from hedgerow.estimate.registry import ESTIMATORS, read_estimator
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory

@@ -26,7 +26,7 @@ from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_co
 from hedgerow.errors import ReleaseError, TableError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
-from hedgerow.release.areas.answers import area_sums
+from hedgerow.release.answers.areas import area_sums
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (

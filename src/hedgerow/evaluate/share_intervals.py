@@ -21,12 +21,12 @@ from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import ChainErrors, JointErrors, RawErrors, errors_of
 from hedgerow.plan.cuboids import Measured
+from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.reestimate.measured_nodes import measured_nodes
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 

@@ -13,10 +13,10 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.outline import NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.directory.job_cache import DiskCache
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import ReleaseFiles

@@ -14,7 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
-from hedgerow.release.areas.answers import area_sums
+from hedgerow.release.answers.areas import area_sums
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes

@@ -13,7 +13,7 @@ from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.estimate.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares

@@ -12,9 +12,9 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan import spine as plan_spine
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.job_cache import DiskCache
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory import keys
+from hedgerow.release.directory.job_cache import DiskCache
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan, random_axis

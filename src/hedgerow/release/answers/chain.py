@@ -26,6 +26,13 @@ from hedgerow.release.answers.answers import (
     OnFraction,
     listed_sums,
 )
+from hedgerow.release.answers.measured_nodes import (
+    check_stored,
+    estimated,
+    estimated_again,
+    least_squares_of,
+    measured_nodes,
+)
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
@@ -42,13 +49,6 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
 from hedgerow.release.preflight import check_combines
-from hedgerow.release.reestimate.measured_nodes import (
-    check_stored,
-    estimated,
-    estimated_again,
-    least_squares_of,
-    measured_nodes,
-)
 from hedgerow.release.survivor_sums import survivor_sums
 from hedgerow.tables.counts import label_nodes
 

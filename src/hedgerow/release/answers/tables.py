@@ -47,6 +47,7 @@ from hedgerow.release.answers.answers import (
     listed_sums,
     table_with,
 )
+from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
@@ -55,7 +56,6 @@ from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.preflight import check_combines
-from hedgerow.release.reestimate.measured_nodes import check_stored, estimated_again
 from hedgerow.tables.counts import label_nodes
 
 MOST_NOISY = 1 << 29

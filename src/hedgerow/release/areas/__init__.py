@@ -1,1 +1,1 @@
-"""Sums over areas of a user's own: what is summed, and errors by workload."""
+"""Sums over areas of a user's own: what is summed."""

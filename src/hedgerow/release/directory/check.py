@@ -18,9 +18,10 @@ import numpy as np
 from hedgerow.arrays import Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.estimate.registry import read_estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
+from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -57,7 +58,6 @@ from hedgerow.release.directory.stored import (
     stated_plan,
 )
 from hedgerow.release.page.report import check_report
-from hedgerow.release.reestimate.measured_nodes import estimated_again
 from hedgerow.tables.tree import Tree, cell_numbers
 
 

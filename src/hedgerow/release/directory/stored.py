@@ -14,7 +14,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.registry import read_estimator
+from hedgerow.estimate.registry import read_estimator
 from hedgerow.machine import read_small_file
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import describe_tree, plan_hash

@@ -22,12 +22,12 @@ from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.directory.measurements import NOISY_COUNT
-from hedgerow.release.reestimate.measured_nodes import estimated
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.sources.source import as_arrow, as_codes
 from hedgerow.tables.tree import Tree
