@@ -35,12 +35,12 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from hedgerow.privacy.budget import rho_within
+from hedgerow.release.answers.measured_nodes import estimated, least_squares_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.stored import noise_variances, public_nodes
-from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
 from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise

@@ -26,12 +26,12 @@ from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.release.answers.measured_nodes import least_squares_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.stored import noise_variances, public_nodes
-from hedgerow.release.reestimate.measured_nodes import least_squares_of
 from studies.page import markdown
 
 Floats = NDArray[np.float64]
