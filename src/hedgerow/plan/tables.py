@@ -25,6 +25,7 @@ from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
+from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Survivors
@@ -109,8 +110,7 @@ class PlannedTables(Joint):
         def named(cuboids: Iterable[Levels]) -> str:
             return " and ".join(repr(self.tree.name_of(self.levels(c))) for c in cuboids)
 
-        is_cube = self.plan.workload.name == Cube.name
-        if is_cube and isinstance(self.plan.measure, Survivors):
+        if self.is_cube and isinstance(self.plan.measure, Survivors):
             check_survivors(self.shape, self.noise, self.public, self.whole)
         if not self.tables:
             raise PlanError(
@@ -125,7 +125,7 @@ class PlannedTables(Joint):
                     "and they must agree on it: name it, too, or measure all cells "
                     '(measure = "all")'
                 )
-        if self.factors is not None and is_cube:
+        if self.factors is not None and self.is_cube:
             return  # a cube always has its sums, and a closed form
         try:
             self.solver, self.lattice  # noqa: B018 - so that an impossible plan cannot exist
@@ -137,7 +137,7 @@ class PlannedTables(Joint):
             ) from None
         except EstimateError as error:
             by_axis = "; or give the shares of the cube by axis, shares = {axis = [...], ...}"
-            raise PlanError(f"{error}{by_axis if is_cube else ''}") from None
+            raise PlanError(f"{error}{by_axis if self.is_cube else ''}") from None
         self._check_survivors(named)
 
     def _check_survivors(self, named: Callable[[Iterable[Levels]], str]) -> None:
@@ -214,6 +214,11 @@ class PlannedTables(Joint):
             return self.own_levels[cuboid]
         return self.shape.first(cuboid)
 
+    @property
+    def is_cube(self) -> bool:
+        """Whether every combination of levels is released."""
+        return self.plan.workload.name == Cube.name
+
     @cached_property
     def observed(self) -> Observed:
         """What is measured whole."""
@@ -222,8 +227,12 @@ class PlannedTables(Joint):
 
     @cached_property
     def product(self) -> ProductSolver | None:
-        """What estimates all cuboids that are measured whole where shares are a product."""
-        if self.factors is None:
+        """What estimates all cuboids that are measured whole where shares are a product.
+
+        Named cuboids with one axis of several levels have a closed form without tables of zeros
+        for the levels that they lack.
+        """
+        if self.factors is None or (not self.is_cube and SpineSolver.fits(self.observed)):
             return None
         leaves = self.plan.by_levels[self.levels(self.shape.finest)]
         assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
@@ -369,7 +378,8 @@ class PlannedTables(Joint):
     def bytes_held(self) -> int:
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
         if self.product is not None:
-            return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, self.whole))
+            every = (c for c in self.shape.cuboids() if is_within_any(c, self.tables))
+            return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, every))
         held = {*self.lattice.elements, *self.observed.variances}
         cells = sum(map(self.shape.cells, held))
         folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
