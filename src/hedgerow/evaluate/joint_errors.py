@@ -281,7 +281,7 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
         return SpineErrors(plan.design, plan.design.shape.given(levels))
     tables = as_tables(plan.design)
     cuboid = tables.shape.given(levels)
-    if tables.product is None:
+    if tables.product is None or not tables.is_cube:
         return NamedErrors(tables, cuboid)
     return CubeErrors(tables, tables.product, cuboid)
 

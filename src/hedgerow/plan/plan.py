@@ -352,7 +352,7 @@ class Plan:
         They are those of the other axes' finest levels, and sum to 1 an axis.
         """
         design = self.design
-        if not isinstance(design, PlannedTables) or not self.has_all_combinations:
+        if not isinstance(design, PlannedTables) or not design.is_cube:
             return None
         factors = design.factors
         return None if factors is None else [[f / sum(each) for f in each] for each in factors]

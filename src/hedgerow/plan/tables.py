@@ -1,7 +1,8 @@
 """What a plan decides of cuboids that are held as tables: all of a cube, or those that are named.
 
-Where shares are a product over the axes, estimates and variances are those of one axis after the
-other, and whole counts are settled with their weights. Any other cuboids have a solver of their own
+Where shares are a product over the axes, as a cube's are by axis, estimates and variances are those
+of one axis after the other, and whole counts are settled with their weights
+(`PlannedTables.product`). Any other cuboids have a solver of their own
 (`hedgerow.estimate.workload.solvers`), and are settled without weights.
 """
 
@@ -16,6 +17,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, join, maximal, meet
 from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.variances import AGREED
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
@@ -101,7 +103,15 @@ class PlannedTables(Joint):
             own_levels(shape, plan.by_levels),
             axis_factors(shape, {k: what.share for k, what in measured.items()}, public),
         )
-        found.check()
+        if found.is_cube and isinstance(plan.measure, Survivors):
+            check_survivors(shape, found.noise, public, found.whole)
+        try:
+            found.check()
+        except PlanError as error:
+            if not found.is_cube or found.factors is not None:
+                raise
+            by_axis = "or give the shares of the cube by axis, shares = {axis = [...], ...}"
+            raise PlanError(f"{error}; {by_axis}") from None
         return found
 
     def check(self) -> None:
@@ -110,8 +120,6 @@ class PlannedTables(Joint):
         def named(cuboids: Iterable[Levels]) -> str:
             return " and ".join(repr(self.tree.name_of(self.levels(c))) for c in cuboids)
 
-        if self.is_cube and isinstance(self.plan.measure, Survivors):
-            check_survivors(self.shape, self.noise, self.public, self.whole)
         if not self.tables:
             raise PlanError(
                 "survivors are measured below cuboids that are measured whole, which have at most "
@@ -136,8 +144,7 @@ class PlannedTables(Joint):
                 'single table (cuboids = "cube")'
             ) from None
         except EstimateError as error:
-            by_axis = "; or give the shares of the cube by axis, shares = {axis = [...], ...}"
-            raise PlanError(f"{error}{by_axis if self.is_cube else ''}") from None
+            raise PlanError(str(error)) from None
         self._check_survivors(named)
 
     def _check_survivors(self, named: Callable[[Iterable[Levels]], str]) -> None:
@@ -229,15 +236,21 @@ class PlannedTables(Joint):
     def product(self) -> ProductSolver | None:
         """What estimates all cuboids that are measured whole where shares are a product.
 
-        Named cuboids with one axis of several levels have a closed form without tables of zeros
-        for the levels that they lack.
+        Of named cuboids where the variances of their noise are one, too, so that its weights are
+        the best, and the finest is measured whole; and where no other closed form does without
+        tables of zeros for the levels that they lack.
         """
-        if self.factors is None or (not self.is_cube and SpineSolver.fits(self.observed)):
+        if self.factors is None:
             return None
         leaves = self.plan.by_levels[self.levels(self.shape.finest)]
         assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
         squares = product_squares(self.shape, self.factors, leaves.mechanism, self.public)
-        return ProductSolver(self.observed, squares)
+        if self.is_cube:
+            return ProductSolver(self.observed, squares)
+        best = all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
+        one = self.tables == (self.shape.finest,)
+        closed = SpineSolver.fits(self.observed)
+        return ProductSolver(self.observed, squares) if best and one and not closed else None
 
     @cached_property
     def solver(self) -> Solver:

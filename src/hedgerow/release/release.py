@@ -10,6 +10,7 @@ import polars as pl
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
@@ -275,9 +276,10 @@ class Release:
             return sums.select(*columns, pl.exclude(columns)).sort(columns)
         wanted = levels_of(tree, levels)
         if confidence is None:
-            if wanted in self.plan.by_levels:
-                counts = self.content.counts(wanted)
-            else:
+            holding = [levels for levels in self.plan.levels if is_within(wanted, levels)]
+            if holding:
+                counts = self.content.counts(min(holding, key=tree.cells))
+            else:  # levels of only children are left out
                 counts = sums_of_a_table(self.content, wanted)
             if not columns:
                 return counts.select(pl.col(COUNT).sum())

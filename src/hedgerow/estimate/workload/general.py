@@ -100,7 +100,7 @@ class GeneralSolver:
         beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
         if not self.dual.size:
             beside = "along one chain of nested cuboids"
-        if self.is_exact:
+        if self.is_exact or not self.dual.size:
             return f"Cuboids are estimated exactly, {beside}; their errors are exact."
         return (
             f"Cuboids are estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, "
