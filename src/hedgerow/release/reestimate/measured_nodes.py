@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.plan.cuboids import RunningSums
@@ -64,6 +64,27 @@ def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
         if len(noisy.get(levels, ())) != len(values):
             raise uneven(stored.tree, levels)
     return nodes
+
+
+def check_noisy(stored: Stored) -> None:
+    """Raise unless a release could have written the noisy counts."""
+    for levels, noisy in stored.noisy.items():
+        what = f"the noisy counts of {stored.tree.name_of(levels)}"
+        if noisy.dtype != np.int64:
+            raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
+        if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
+            raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
+
+
+def of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+    """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
+    for levels, nodes in listed.items():
+        if len(nodes):
+            name = stored.tree.name_of(levels)
+            raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
+        if len(stored.noisy.get(levels, ())):
+            raise uneven(stored.tree, levels)
+    return dict(listed)
 
 
 def measured_nodes(

@@ -1,7 +1,7 @@
 """`reestimate`: a release's noisy counts estimated another way, beside what was there."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
-from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
@@ -20,7 +20,6 @@ from hedgerow.plan.cuboids import All
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -33,13 +32,16 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import Content, undamaged, verified_release
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.reestimate.measured_cells import covariance_of_cells, measured_cells
 from hedgerow.release.reestimate.measured_nodes import (
+    check_noisy,
     estimated,
     estimated_again,
     least_squares_of,
+    of_an_empty_table,
 )
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
@@ -162,7 +164,8 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
             measurements of the cuboids that are measured whole, and of others the noisy counts.
 
     Raises:
-        ReleaseError: there is no release, or its files do not fit each other (see `check`).
+        ReleaseError: there is no release, or its files do not fit each other (see `check`); or
+            another version of the estimation made it, and its counts decided what was measured.
         EstimateError: the estimator does not suit the plan.
 
     Example:
@@ -212,49 +215,35 @@ def _estimated_again(
 ) -> tuple[dict[Levels, Nodes], Sequence[Layer] | Plan | None]:
     """Return the new nodes of each cuboid; of least squares, what tells their covariances.
 
-    The release's own method, below survivors, makes the release again; others are given the nodes
-    that it lists.
+    The release's own method, below survivors, makes the release again; others, and that of another
+    version of the estimation, are given the nodes that it lists.
     """
     plan, listed, stored = release.plan, release.nodes, release.stored
     if plan.is_chain or not isinstance(method, LeastSquares):
         check_combines(method, plan)
-    _check_noisy(stored)
+    check_noisy(stored)
     if not plan.is_chain:
         if isinstance(method, LeastSquares):
             return measured_cells(plan, stored, listed), plan
+        if release.estimation != ESTIMATION and not plan.whole.issuperset(plan.levels):
+            raise ReleaseError(
+                f"version {release.estimation} of the estimation made the counts, which decided "
+                f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
+                f"or with the Hedgerow that made the release"
+            )
         return estimated_again(stored, method, plan), None
     outline, chain = Outline.of(plan), plan.tree.chain
     if outline.public_depth >= 0 and not len(listed[plan.tree.cuboid(0)]):
-        return _of_an_empty_table(stored, listed), None
+        return of_an_empty_table(stored, listed), None
     if isinstance(method, LeastSquares):
         nodes, layers = least_squares_of(stored, outline, listed)
         return dict(zip(chain, nodes, strict=True)), layers
-    if not outline.everything and method.to_dict() != release.estimator.to_dict():
+    own = method.to_dict() == release.estimator.to_dict() and release.estimation == ESTIMATION
+    if not (outline.everything or own):
         again = estimated(stored, outline, method, listed)
     else:
         again = estimated_again(stored, method, plan)
     return {levels: again[levels] for levels in chain}, None
-
-
-def _check_noisy(stored: Stored) -> None:
-    """Raise unless a release could have written the noisy counts."""
-    for levels, noisy in stored.noisy.items():
-        what = f"the noisy counts of {stored.tree.name_of(levels)}"
-        if noisy.dtype != np.int64:
-            raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
-        if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
-            raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
-
-
-def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
-    """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
-    for levels, nodes in listed.items():
-        if len(nodes):
-            name = stored.tree.name_of(levels)
-            raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
-        if len(stored.noisy.get(levels, ())):
-            raise uneven(stored.tree, levels)
-    return dict(listed)
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
