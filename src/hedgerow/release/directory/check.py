@@ -208,7 +208,7 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
 
     Args:
         content: the directory.
-        other: why counts cannot be made again here, in a clause; None where they can.
+        other: why counts cannot be made again here, in a sentence; None where they can.
     """
     folder, plan = content.folder, content.plan
     tree, released = plan.tree, dict[Levels, Nodes]()
@@ -313,7 +313,7 @@ def _estimates(
             partial(_same, content, levels, again.get(levels), nodes, rounding),
         )
         if other is not None and finding.passed and not plan.is_public(levels):
-            finding = replace(finding, unverified=f"{other}; check the counts with that one")
+            finding = replace(finding, unverified=other)
         yield finding
 
 

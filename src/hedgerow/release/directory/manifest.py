@@ -236,7 +236,7 @@ def estimation_of(manifest: dict[str, Any]) -> int:
 
 
 def other_estimation(manifest: dict[str, Any]) -> str | None:
-    """Return why counts cannot be made again here, in a clause; None where they can.
+    """Return why counts cannot be made again here, in a sentence; None where they can.
 
     Raises:
         ReleaseError: the manifest names no version of the estimation that there can be.
@@ -245,9 +245,9 @@ def other_estimation(manifest: dict[str, Any]) -> str | None:
     if number == ESTIMATION:
         return None
     return (
-        f"the manifest says that Hedgerow {made_by(manifest)!r} made the counts by version "
-        f"{number} of the estimation, and this is Hedgerow {version('hedgerow')!r} with version "
-        f"{ESTIMATION}"
+        f"the manifest says that Hedgerow {made_by(manifest)!r} made the counts, by version "
+        f"{number} of the estimation, and this is Hedgerow {version('hedgerow')!r}, which has "
+        f"version {ESTIMATION}; check with the one that made them"
     )
 
 
