@@ -90,6 +90,10 @@ class Finding:
 def check(directory: str | Path) -> list[Finding]:
     """Re-verify a release from its own files: digests, plan, domain, sums, measurements.
 
+    What cannot be told here has a reason in `Finding.unverified`, and has not passed: a page that
+    another version of Hedgerow wrote otherwise, counts that another version of the estimation made,
+    and what this machine has no memory for.
+
     Raises:
         ReleaseError: the directory holds no manifest to check against.
 
