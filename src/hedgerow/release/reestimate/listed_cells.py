@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.plan.cuboids import All, RunningSums
@@ -59,23 +59,24 @@ def _every_cell(
         nodes, _ = least_squares_of(stored, Outline.of(plan), released)
         yield from zip(plan.tree.chain, nodes, strict=True)
     else:
-        survivors = zip(*measured_nodes(stored, Outline.of(plan), released), strict=True)
-        for levels, (nodes, layer) in zip(plan.tree.chain, survivors, strict=True):
-            variance = np.broadcast_to(layer.variance, len(nodes))
+        survivors = measured_nodes(stored, Outline.of(plan), released)
+        for levels, cells, layer in zip(plan.tree.chain, *survivors, strict=True):
+            variance = np.broadcast_to(layer.variance, len(cells))
             if np.isfinite(variance).all():
                 estimate = np.asarray(layer.noisy, dtype=np.float64)
-                yield levels, replace(nodes, estimate=estimate, variance=variance)
+                yield levels, replace(cells, estimate=estimate, variance=variance)
 
 
 def _bins(
     plan: Plan, stored: Stored, released: Mapping[Levels, Nodes]
 ) -> Iterator[tuple[Levels, Nodes]]:
     """Yield the total and the bins of which running sums were measured."""
-    if len(stored.noisy[BINS]) != plan.tree.cells(BINS):
+    sums, errors = cast("Int64", stored.noisy[BINS]), cast("Decoded", cumulative_error(plan))
+    if len(sums) != plan.tree.cells(BINS):
         raise uneven(plan.tree, BINS)
-    errors, root, listed = cast("Decoded", cumulative_error(plan)), released[ROOT], released[BINS]
+    root, listed = released[ROOT], released[BINS]
     public = int(root.counts[0]) if plan.public_depth == 0 else None
-    cumulative, at = errors.estimate(stored.noisy[BINS], public), listed.codes[0]
+    cumulative, at = errors.estimate(sums, public), listed.codes[0]
     if public is None:
         here = slice(len(cumulative) - len(root), None)  # none where the total was released as 0
         root = replace(root, estimate=cumulative[here], variance=errors.before[here])
