@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.directory.manifest import sha256
+from hedgerow.release.passes import ESTIMATION
 from tests.made import fixed_axis, plain_plan, random_counts
 
 PAGE = "report.html is what the files make"
@@ -23,8 +24,8 @@ def out(tmp_path):
     return tmp_path / "out"
 
 
-def claim(out, *, made_by=None, page=None):
-    """What a forger writes: another page, another version, and the digests to go with them."""
+def claim(out, *, made_by=None, page=None, estimation=ESTIMATION):
+    """What a forger writes: another page, other versions, and the digests to go with them."""
     path, own = out / "report.html", version("hedgerow")
     manifest = json.loads((out / "manifest.json").read_text())
     if made_by is not None:
@@ -32,6 +33,7 @@ def claim(out, *, made_by=None, page=None):
         path.write_text(path.read_text().replace(f"Hedgerow {own}", f"Hedgerow {made_by}"))
     if page is not None:
         path.write_text(page(path.read_text()))
+    manifest["estimation"] = estimation
     manifest["files"] = {name: sha256(out / name) for name in manifest["files"]}
     (out / "manifest.json").write_text(json.dumps(manifest))
 
@@ -102,6 +104,38 @@ def test_a_failure_beside_a_page_that_could_not_be_verified_is_a_failure(out, ru
     assert (code, "FAIL" in said, "NOT VERIFIED" in said) == (2, True, True)
     assert "checks failed" in err
     assert "passed" not in said
+
+
+def test_counts_of_another_version_do_not_look_verified(out, run):
+    claim(out, made_by="99.0", estimation=ESTIMATION + 1)
+    code, said, err = run("check", out)
+    marks = [line.split()[0] for line in said.splitlines() if "counts and intervals" in line]
+    said = " ".join(said.split())
+    assert (code, err.count("Error"), marks) == (3, 0, ["NOT"] * 3 + ["11"])
+    assert f"Hedgerow '99.0' made the counts, by version {ESTIMATION + 1} of" in said
+    assert "11 of 14 checks passed, 3 not verified: depth 0 (total): the counts and" in said
+    for never in ("All", "FAIL", "failed"):
+        assert never not in said
+
+
+def test_a_failure_beside_counts_of_another_version_is_a_failure(out, run):
+    path = out / "counts" / "cuboid=2.parquet"
+    pl.read_parquet(path).with_columns(pl.col("standard_error") * 2).write_parquet(path)
+    claim(out, made_by="99.0", estimation=ESTIMATION + 1)
+    code, said, err = run("check", out)
+    assert (code, said.count("FAIL"), said.count("NOT VERIFIED")) == (2, 1, 3), (
+        "the page has errors"
+    )
+    assert "1 of 14 checks failed" in " ".join(err.split())
+    assert "passed" not in said
+
+
+def test_a_version_that_this_hedgerow_never_had_is_a_failure(out, run):
+    claim(out, estimation=ESTIMATION + 1)
+    code, said, err = run("check", out)
+    assert (code, "NOT VERIFIED" in said, "passed" in said) == (2, False, False)
+    assert "has had none after version" in " ".join(said.split())
+    assert "the others depend on these and were not made" in err
 
 
 def test_a_failed_digest_says_that_nothing_else_was_checked(out, run):

@@ -70,7 +70,7 @@ def test_how_many_records_of_each_are_kept_is_never_guessed(run, here):
 
 def test_nothing_new_is_written_within_a_release(run, here):
     (here / "out").mkdir()
-    (here / "out" / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
+    (here / "out" / "manifest.json").write_text('{"format": "hedgerow-release-4"}')
     (here / "link").symlink_to(here / "out")
     commands = [
         ("new", "visits.csv", "out/r.toml"), ("new", "visits.csv", "link/r.toml"),

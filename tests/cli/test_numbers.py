@@ -211,7 +211,7 @@ def test_no_picture_is_drawn_into_a_release(refused, census, command):
     uses = account_of(census.parent, 'mechanism = "discrete-laplace"\nscale = 5')
     published = census.parent / "published"
     published.mkdir()
-    (published / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
+    (published / "manifest.json").write_text('{"format": "hedgerow-release-4"}')
     file = {"account": uses, "distribution": published}.get(command, census)
     said = refused(command, file, "--picture", published / "a.png")
     assert "lies within the release" in said
@@ -221,7 +221,7 @@ def test_no_picture_is_drawn_into_a_release(refused, census, command):
 def test_no_ledger_is_opened_in_a_release(refused, census):
     published = census.parent / "published"
     published.mkdir()
-    (published / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
+    (published / "manifest.json").write_text('{"format": "hedgerow-release-4"}')
     section(census, "ledger", 'database = "published/ledger.sqlite"\ndataset = "d"')
     assert "lies within the release" in refused("ledger", "open", census, "--rho", "1")
     assert len(list(published.iterdir())) == 1

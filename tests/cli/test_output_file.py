@@ -23,7 +23,7 @@ from tests.made import plain_plan
 @pytest.fixture
 def release(tmp_path):
     (tmp_path / "out" / "counts").mkdir(parents=True)
-    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-4"}')
     return tmp_path / "out"
 
 

@@ -328,7 +328,7 @@ def test_options_that_cannot_be_are_refused_before_anything_is_read(
     assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "does not exist")
     assert refused(command(file, "--picture", tmp_path / "a.txt"), "must end in .png")
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-3"}')
+    (tmp_path / "out" / "manifest.json").write_text('{"format": "hedgerow-release-4"}')
     found = command(file, "--output", tmp_path / "out" / "a.parquet")
     assert refused(found, "lies within the release")
 

@@ -104,21 +104,21 @@ def manifest(folder, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "hedgerow-release-3", "a": 1, "a": 2}', "a key is there twice"),
-        ('{"format": "hedgerow-release-3", "a": {"b": 1, "b": 1}}', "a key is there twice"),
-        ('{"format": "hedgerow-release-3", "a": NaN}', "NaN is no number"),
-        ('{"format": "hedgerow-release-3", "a": -Infinity}', "-Infinity is no number"),
-        ('{"format": "hedgerow-release-3", "a": 1e999}', "1e999 is no number"),
-        ('{"format": "hedgerow-release-3", "a": ["\\u001b"]}', "not seen"),
-        ('{"format": "hedgerow-release-3", "a\\u202e": 1}', "not seen"),
-        ('{"format": "hedgerow-release-3", "a": "\\ud800"}', "not seen"),
+        ('{"format": "hedgerow-release-4", "a": 1, "a": 2}', "a key is there twice"),
+        ('{"format": "hedgerow-release-4", "a": {"b": 1, "b": 1}}', "a key is there twice"),
+        ('{"format": "hedgerow-release-4", "a": NaN}', "NaN is no number"),
+        ('{"format": "hedgerow-release-4", "a": -Infinity}', "-Infinity is no number"),
+        ('{"format": "hedgerow-release-4", "a": 1e999}', "1e999 is no number"),
+        ('{"format": "hedgerow-release-4", "a": ["\\u001b"]}', "not seen"),
+        ('{"format": "hedgerow-release-4", "a\\u202e": 1}', "not seen"),
+        ('{"format": "hedgerow-release-4", "a": "\\ud800"}', "not seen"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ('{"format": "hedgerow-release-3"}' + " " * MOST_BYTES, "larger than 16 MB"),
-        ('{"format": "hedgerow-release-2"}', "the format 'hedgerow-release-2', and this version"),
-        ('{"format": "hedgerow-release-4"}', "the format 'hedgerow-release-4', and this version"),
+        ('{"format": "hedgerow-release-4"}' + " " * MOST_BYTES, "larger than 16 MB"),
+        ('{"format": "hedgerow-release-3"}', "the format 'hedgerow-release-3', and this version"),
+        ('{"format": "hedgerow-release-5"}', "the format 'hedgerow-release-5', and this version"),
         ('{"format": "hedgerow-release-\\u0663"}', "no manifest of a release"),
-        ('{"format": ["hedgerow-release-3"]}', "no manifest of a release"),
-        ('["hedgerow-release-3"]', "no manifest of a release"),
+        ('{"format": ["hedgerow-release-4"]}', "no manifest of a release"),
+        ('["hedgerow-release-4"]', "no manifest of a release"),
     ],
 )
 def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
@@ -127,7 +127,7 @@ def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
 
 
 def test_the_code_of_a_leaf_that_is_not_stated_may_hold_anything(tmp_path):
-    text = json.dumps({"format": "hedgerow-release-3", "not_stated": "\x1b"})
+    text = json.dumps({"format": "hedgerow-release-4", "not_stated": "\x1b"})
     assert read_manifest(manifest(tmp_path / "out", text))["not_stated"] == "\x1b"
 
 

@@ -3,7 +3,9 @@
 Where a change is meant, `python -m tests.oracle record` keeps what is now and says what changed.
 """
 
+import hashlib
 import inspect
+import json
 from contextlib import ExitStack
 from unittest import mock
 
@@ -12,6 +14,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.release.passes import ESTIMATION
 from tests.oracle import recording
 from tests.oracle.draws import open_door
 from tests.oracle.plans import CASES, COUNTED
@@ -52,6 +55,27 @@ def test_a_recording_holds_something_of_all_that_is_compared(name):
 def test_every_plan_has_a_recording_and_every_recording_a_plan():
     assert kept_names() == {path_of(name).name for name in CASES}
     assert len(kept_names()) == len(CASES)
+
+
+COUNTS = {1: "0e7d836ab6e802a70401778d70e0de5ed0516814b103c3c249868ced7e0aab4f"}
+"""Of each version of the estimation the released counts that are recorded, as a digest."""
+
+
+def test_the_version_of_the_estimation_rises_with_recorded_counts():
+    """Or `hedgerow check` calls releases of before forged.
+
+    If this fails after counts were recorded anew, raise `ESTIMATION` and write the new digest here;
+    after a plan joined or left, write the new digest alone.
+    """
+    counts = {
+        name: {
+            q: digest for q, digest in Recording.read(name).digests.items() if q[:7] == "counts "
+        }
+        for name in CASES
+    }
+    assert all(counts.values())
+    digest = hashlib.sha256(json.dumps(counts, sort_keys=True).encode()).hexdigest()
+    assert {ESTIMATION: digest} == COUNTS
 
 
 def kinds_of(case):

@@ -374,7 +374,7 @@ PROMISES = {
     },
 }
 """Plans of every kind of promise."""
-SAID = {"hedgerow-release-3": "6803cdc7fb231ea2385c160966e36e380d895590ac4cbbacc3f4406836dec0be"}
+SAID = {"hedgerow-release-4": "36c53f153afa5dcdaa1de721b5bff9968c71a4ea457c8a66e957ff6b1412ad06"}
 """Of each format what the manifests of these plans say, as a digest."""
 
 
@@ -400,12 +400,12 @@ def test_the_format_of_a_release_rises_with_what_its_manifest_says():
 def test_a_release_of_another_format_is_named_as_that(made, tmp_path):
     hr.release(*made, directory=tmp_path / "out")
     path = tmp_path / "out" / "manifest.json"
-    path.write_text(path.read_text().replace(FORMAT, "hedgerow-release-2"))
+    path.write_text(path.read_text().replace(FORMAT, "hedgerow-release-3"))
     for read in (hr.check, hr.read_release):
         with pytest.raises(hr.ReleaseError) as caught:
             read(tmp_path / "out")
         assert str(caught.value) == (
-            f"{str(path)!r} has the format 'hedgerow-release-2', and this version of Hedgerow "
+            f"{str(path)!r} has the format 'hedgerow-release-3', and this version of Hedgerow "
             f"reads {FORMAT!r}; read the release with the version that made it"
         )
 

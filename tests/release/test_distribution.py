@@ -374,7 +374,7 @@ def _rewritten(file, change):
 
 
 DAMAGE = {
-    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-3"}'),
+    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-4"}'),
     "no domain": lambda d, _: (d / "domain" / "value.parquet").unlink(),
     "no counts": lambda _, leaves: leaves.unlink(),
     "cut short": lambda _, leaves: leaves.write_bytes(leaves.read_bytes()[:50]),

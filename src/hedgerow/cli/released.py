@@ -48,7 +48,8 @@ def check(directory: Directory) -> None:
     """Verify a release directory: digests, plan, sums, whole numbers, measurements, page.
 
     The exit code is 0 if every check passed, 2 if one failed, and 3 if none failed but something
-    could not be verified, such as a page made by another version.
+    could not be verified, such as a page made by another version of Hedgerow, or counts made by
+    another version of its estimation.
     """
     with stage("checking"):
         findings = check_directory(directory)

@@ -19,6 +19,15 @@ from hedgerow.release.spine.spine_pass import SpinePass
 
 AnyPass = Pass | JointPass | SpinePass | SummedPass
 
+ESTIMATION = 1
+"""The version of the estimation: of how released counts are made from noisy ones.
+
+Raise it by one with each change, in whatever room, after which a plan has other released counts for
+the same noise (counts that the oracle records anew: ``docs/developers/oracle.md``), and add a line
+to ``CHANGELOG.md``. Manifests name it: counts of another version are "not verified" by `check`,
+where a number that was not raised would call them forged.
+"""
+
 
 def pass_of(
     plan: Plan,

@@ -43,6 +43,7 @@ from hedgerow.release.every_cell import every_cell
 from hedgerow.release.naming import is_off_tree, label_columns, levels_of
 from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
 from hedgerow.release.spine.answers import attribute_sums
@@ -68,6 +69,11 @@ class InMemory:
     estimator: Estimator
     nodes: Mapping[Levels, Nodes]
     measured: Mapping[Levels, Noisy]
+
+    @property
+    def estimation(self) -> int:
+        """The version of the estimation that made the counts: this one."""
+        return ESTIMATION
 
     @property
     def stored(self) -> Stored:

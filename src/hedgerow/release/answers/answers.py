@@ -17,6 +17,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.measured_nodes import check_stored
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.source import Stored, uneven
@@ -78,6 +79,21 @@ class Answers(ABC):
             ReleaseError: the cuboid has no estimates of its unlisted cells.
         """
         return self.cells(content.stored, content.nodes, [levels])[levels]
+
+    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+        """Return the listed cells of cuboids with their estimates, whoever made their counts.
+
+        Counts are taken as they are: they decide which cells were measured, where these are
+        survivors, and nothing else. Left out are cuboids along a chain that were not measured
+        themselves, where survivors were.
+
+        Raises:
+            ReleaseError: the noisy counts are more or fewer than the cells that were measured, or
+                none that a release writes; or cells are listed that were not measured.
+        """
+        check_stored(stored)
+        every = self.cells(stored, released, self.plan.levels)
+        return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
     def most_cells(self, levels: Levels) -> int:

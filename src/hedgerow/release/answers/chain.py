@@ -7,14 +7,17 @@ those of `hedgerow.estimate.tree.sums`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.distribution.plan import cumulative_error
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares, least_squares, upward
 from hedgerow.estimate.tree.sums import covariance, sums_of_leaves, variance_of_sums
@@ -48,6 +51,8 @@ from hedgerow.release.directory.measurements import (
     error_columns,
 )
 from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
+from hedgerow.release.distribution.running_sums import BINS, ROOT
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import survivor_sums
 from hedgerow.tables.counts import label_nodes
@@ -109,6 +114,23 @@ class ChainAnswers(Answers):
         public = public_nodes(plan, released)
         stored = Stored(plan.tree, given, noise_variances(plan), public)
         return measured_nodes(stored, self.outline, released, depth)[0][depth]
+
+    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+        """Return the listed nodes with their estimates; below survivors of measured depths."""
+        check_stored(stored)
+        if self.outline.public_depth >= 0 and not len(released[self.plan.tree.cuboid(0)]):
+            return _of_an_empty_table(stored, released)
+        if self.everything:
+            return Answers.listed(self, stored, released)
+        found = dict[Levels, Nodes]()
+        nodes, layers = measured_nodes(stored, self.outline, released)
+        for levels, cells, layer in zip(self.plan.levels, nodes, layers, strict=True):
+            variance = np.broadcast_to(layer.variance, len(cells))
+            if np.isfinite(variance).all():
+                estimate = np.asarray(layer.noisy, dtype=np.float64)
+                told = replace(cells, estimate=estimate, variance=variance)
+                found[levels] = told.take(np.flatnonzero(told.counts))
+        return found
 
     def most_cells(self, levels: Levels) -> int:
         """Return all nodes of the depth."""
@@ -221,8 +243,8 @@ class ChainAnswers(Answers):
     ) -> tuple[dict[Levels, Nodes], Covariances | None]:
         """Return the nodes of each depth.
 
-        The release's own method, below survivors, makes the release again; others are given the
-        nodes that it lists.
+        The release's own method, below survivors, makes the release again; others, and that of
+        another version of the estimation, are given the nodes that it lists.
         """
         plan, listed, stored = self.plan, content.nodes, content.stored
         check_combines(method, plan)
@@ -232,9 +254,35 @@ class ChainAnswers(Answers):
         if isinstance(method, LeastSquares):
             nodes, layers = least_squares_of(stored, self.outline, listed)
             return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
-        if not self.everything and method.to_dict() != content.estimator.to_dict():
+        own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
+        if not (self.everything or own):
             return estimated(stored, self.outline, method, listed), None
         return estimated_again(stored, method, plan), None
+
+
+@dataclass(frozen=True, slots=True)
+class SumsAnswers(ChainAnswers):
+    """Those of running sums of the bins of one numeric axis."""
+
+    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+        """Return the total and the listed bins, decoded from the sums."""
+        check_stored(stored)
+        root, listed = released[ROOT], released[BINS]
+        public = None if self.plan.public is None else int(root.counts.sum())
+        if public == 0:
+            return _of_an_empty_table(stored, released)
+        sums, errors = cast("Int64", stored.noisy[BINS]), cumulative_error(self.plan)
+        assert isinstance(errors, Decoded)  # noqa: S101 - of running sums they are
+        if len(sums) != self.plan.tree.cells(BINS):
+            raise uneven(self.plan.tree, BINS)
+        cumulative, at = errors.estimate(sums, public), listed.codes[0]
+        if public is None:
+            here = slice(
+                len(cumulative) - len(root), None
+            )  # none where the total was released as 0
+            root = replace(root, estimate=cumulative[here], variance=errors.before[here])
+        bins = replace(listed, estimate=np.diff(cumulative)[at], variance=errors.leaves[at])
+        return {ROOT: root, BINS: bins}
 
 
 def _total(content: Content) -> int:

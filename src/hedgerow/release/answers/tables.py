@@ -55,6 +55,7 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.joint.joint_pass import JointPass
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import label_nodes
 
@@ -141,6 +142,12 @@ class JointAnswers(Answers):
             return found, partial(covariance_of_cells, plan, self.joint)
         check_combines(method, plan)
         check_stored(stored)
+        if content.estimation != ESTIMATION and not plan.whole.issuperset(plan.levels):
+            raise ReleaseError(
+                f"version {content.estimation} of the estimation made the counts, which decided "
+                f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
+                f"or with the Hedgerow that made the release"
+            )
         return estimated_again(stored, method, plan), None
 
 

@@ -17,6 +17,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.machine import read_small_file
 from hedgerow.plan.plan import Plan
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.text import is_visible, visible
 
 # What the parts of a cuboid are called: ``counts/cuboid=2-3/part-00000.parquet`` and so on.
@@ -84,7 +85,7 @@ def check_plain(folder: Path, path: Path) -> None:
 
 
 _FAMILY = "hedgerow-release-"
-FORMAT = f"{_FAMILY}3"
+FORMAT = f"{_FAMILY}4"
 """Its number rises with every change of what a manifest says, also of the words of a promise: those
 of before would look forged."""
 MANIFEST = "manifest.json"
@@ -92,13 +93,13 @@ REPORT = "report.html"
 OTHER_PAGE = f"{REPORT} is not what the files of the release make"
 MOST_BYTES = 1 << 24
 MANIFEST_KEYS = {
-    "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "ledger", "software",
-    "files",
+    "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "estimation", "ledger",
+    "software", "files",
 }  # fmt: skip
 DESCRIBE = "describe"
 """The one key that is there only where something is said under it."""
 
-MOST_BYTES = 1 << 24
+MOST_ESTIMATIONS = 9999
 NO_LEDGER = "none kept"
 PACKAGE = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}((a|b|rc)\d{1,4})?(\.post\d{1,4})?(\.dev\d{1,4})?\+?")
@@ -119,6 +120,7 @@ def write_manifest(
         "promise": str(plan.promise),
         "restriction": plan.protection.restriction,
         "estimator": estimator.to_dict(),
+        "estimation": ESTIMATION,
         **({DESCRIBE: plan.description.to_dict()} if plan.description else {}),
         "ledger": NO_LEDGER if ledger is None else ledger,
         "software": {"python": platform.python_version(), **_versions()},
@@ -214,6 +216,44 @@ def made_by(manifest: dict[str, Any]) -> str:
         if not (PACKAGE.fullmatch(name) and VERSION.fullmatch(str(version_of))):
             raise ReleaseError("the manifest names software by more than names and versions")
     return str(software["hedgerow"])
+
+
+def estimation_of(manifest: dict[str, Any]) -> int:
+    """Return the version of the estimation that a manifest says made the counts.
+
+    Raises:
+        ReleaseError: it says none, or one that the Hedgerow that it names never had.
+    """
+    number, maker, own = manifest.get("estimation"), made_by(manifest), version("hedgerow")
+    if type(number) is not int or not 1 <= number <= MOST_ESTIMATIONS:
+        raise ReleaseError("the manifest does not say which version of the estimation made counts")
+    if number > ESTIMATION and _numbers(maker) <= _numbers(own):
+        raise ReleaseError(
+            f"the manifest says that Hedgerow {maker} made counts by version {number} of the "
+            f"estimation, and Hedgerow {own} has had none after version {ESTIMATION}"
+        )
+    return number
+
+
+def other_estimation(manifest: dict[str, Any]) -> str | None:
+    """Return why counts cannot be made again here, in a sentence; None where they can.
+
+    Raises:
+        ReleaseError: the manifest names no version of the estimation that there can be.
+    """
+    number = estimation_of(manifest)
+    if number == ESTIMATION:
+        return None
+    return (
+        f"the manifest says that Hedgerow {made_by(manifest)!r} made the counts, by version "
+        f"{number} of the estimation, and this is Hedgerow {version('hedgerow')!r}, which has "
+        f"version {ESTIMATION}; check with the one that made them"
+    )
+
+
+def _numbers(version_of: str) -> list[int]:
+    """Return the numbers of a version by which later ones are told; not those of its trials."""
+    return [int(number) for number in re.split(r"[^\d.]", version_of)[0].strip(".").split(".")]
 
 
 def _lack(folder: Path) -> str:

@@ -50,6 +50,7 @@ from hedgerow.release.directory.output import (
     without_times,
 )
 from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.tables.counts import Counts
 
 
@@ -133,6 +134,7 @@ class Bound:
             "plan": self.plan.hash,
             "estimator": self.estimator,
             "Hedgerow version": version("hedgerow"),
+            "version of the estimation": str(ESTIMATION),
             **charged,
         }
 

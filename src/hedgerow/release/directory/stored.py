@@ -27,6 +27,7 @@ from hedgerow.release.directory.manifest import (
     DESCRIBE,
     MANIFEST,
     check_plain,
+    estimation_of,
     file_names,
     part_files,
     read_manifest,
@@ -49,6 +50,7 @@ from hedgerow.release.directory.parquet_file import (
     rows_of,
 )
 from hedgerow.release.directory.public_files import read_facts_of
+from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import LARGEST_SIZE, Axis
 from hedgerow.tables.axis_names import check_names
@@ -75,6 +77,10 @@ class Content(Protocol):
     @property
     def estimator(self) -> Estimator:
         """What made the counts."""
+
+    @property
+    def estimation(self) -> int:
+        """The version of the estimation that made them (`hedgerow.release.passes.ESTIMATION`)."""
 
     @property
     def nodes(self) -> Mapping[Levels, Nodes]:
@@ -112,11 +118,13 @@ class OnDisk:
         folder: the directory.
         plan: that its manifest states, verified.
         estimator: likewise.
+        estimation: the version of the estimation that made the counts, as the manifest says.
     """
 
     folder: Path
     plan: Plan
     estimator: Estimator
+    estimation: int = ESTIMATION
 
     @cached_property
     def nodes(self) -> Mapping[Levels, Nodes]:
@@ -199,8 +207,8 @@ def verified_release(folder: Path) -> OnDisk:
     try:
         with undamaged(folder):
             check_hash(manifest)
-            plan = stated_plan(folder, manifest)
-            return OnDisk(folder, plan, read_estimator(manifest["estimator"]))
+            plan, estimation = stated_plan(folder, manifest), estimation_of(manifest)
+            return OnDisk(folder, plan, read_estimator(manifest["estimator"]), estimation)
     except MachineError:
         raise
     except HedgerowError as error:

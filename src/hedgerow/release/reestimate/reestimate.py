@@ -154,7 +154,8 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
             measurements of the cuboids that are measured whole, and of others the noisy counts.
 
     Raises:
-        ReleaseError: there is no release, or its files do not fit each other (see `check`).
+        ReleaseError: there is no release, or its files do not fit each other (see `check`); or
+            another version of the estimation made it, and its counts decided what was measured.
         EstimateError: the estimator does not suit the plan.
 
     Example:
