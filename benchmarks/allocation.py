@@ -7,12 +7,12 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, publish, table
+from hedgerow.arrays import Float64
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.programs import (
     LargeCounts,
@@ -22,8 +22,6 @@ from hedgerow.plan.allocation.programs import (
     least_error,
     total_error,
 )
-
-Floats = NDArray[np.float64]
 
 LEVELS = (4, 16, 64)
 LEVELS_WITH_PRIOR = (4, 16)
@@ -66,9 +64,9 @@ class Found:
     theirs: float
 
 
-def nodes(count: int) -> Floats:
+def nodes(count: int) -> Float64:
     """Of each level."""
-    sizes: Floats = 4.0 ** np.minimum(np.arange(count), 10)
+    sizes: Float64 = 4.0 ** np.minimum(np.arange(count), 10)
     return sizes
 
 
@@ -90,7 +88,9 @@ def with_prior(count: int) -> list[LevelCost]:
     return levels
 
 
-def cvxpy_programs(cvxpy: Any, levels: Sequence[LevelCost]) -> dict[str, Callable[[float], Floats]]:
+def cvxpy_programs(
+    cvxpy: Any, levels: Sequence[LevelCost]
+) -> dict[str, Callable[[float], Float64]]:
     """Both programs for levels of large counts, each a function of its budget or its error."""
     costs = np.array([level.derivative(1.0) for level in levels])
     part, given = cvxpy.Variable(len(levels)), cvxpy.Parameter(pos=True)
@@ -98,21 +98,21 @@ def cvxpy_programs(cvxpy: Any, levels: Sequence[LevelCost]) -> dict[str, Callabl
     least = cvxpy.Problem(cvxpy.Minimize(error), [cvxpy.sum(part) == given])
     cheapest = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(part)), [error <= given])
 
-    def solved(problem: Any, unit: float, asked: float) -> Floats:
+    def solved(problem: Any, unit: float, asked: float) -> Float64:
         given.value = asked / unit
         with catch_warnings():
             simplefilter("ignore")  # "solution may be inaccurate": its distance is shown
             problem.solve(cvxpy.CLARABEL)
-        found: Floats = part.value
+        found: Float64 = part.value
         return found
 
     return {"6": partial(solved, least, 1.0), "7": partial(solved, cheapest, costs.max())}
 
 
-def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Floats:
+def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Float64:
     """Program (6) by a general solver."""
     count = len(levels)
-    found: Floats = minimize(
+    found: Float64 = minimize(
         lambda b: total_error(levels, b) / scale,
         np.full(count, budget / count),
         jac=lambda b: (
@@ -136,12 +136,12 @@ def without_prior(cvxpy: Any, count: int) -> list[Found]:
     levels = large(count)
     best = total_error(levels, least_error(levels, BUDGET).budgets)
     peers = cvxpy_programs(cvxpy, levels)
-    ours: dict[str, Callable[[float], Floats]] = {
+    ours: dict[str, Callable[[float], Float64]] = {
         "6": lambda budget: least_error(levels, budget).budgets,
         "7": lambda target: least_budgets(levels, target, LARGEST),
     }
     asked = {"6": BUDGET, "7": best}
-    judged: dict[str, Callable[[Floats], float]] = {
+    judged: dict[str, Callable[[Float64], float]] = {
         "6": lambda budgets: total_error(levels, budgets * (BUDGET / budgets.sum())),
         # scaled to just reach the target; the error goes with the inverse square of the budgets
         "7": lambda budgets: float(budgets.sum()) * (total_error(levels, budgets) / best) ** 0.5,

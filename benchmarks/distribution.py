@@ -6,17 +6,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, clock, publish, table
+from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.distribution.release import column_counts, distribution_in_memory
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 EPSILON = Fraction(1)
 STEP = Fraction(1, 1000)
@@ -60,7 +57,7 @@ class Found:
     error: tuple[float, float]
 
 
-def peer_tree(dp: Any, bins: int, epsilon: Fraction) -> Callable[[Integers], Floats]:
+def peer_tree(dp: Any, bins: int, epsilon: Fraction) -> Callable[[Int64], Float64]:
     """OpenDP's tree: counts of bins in, cumulative counts out."""
     factor = dp.t.choose_branching_factor(bins)
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
@@ -74,7 +71,7 @@ def peer_tree(dp: Any, bins: int, epsilon: Fraction) -> Callable[[Integers], Flo
     return lambda leaves: np.cumsum(consistent(noisy(leaves.tolist()))[:bins])
 
 
-def with_bins(dp: Any, values: Floats, bins: int) -> Found:
+def with_bins(dp: Any, values: Float64, bins: int) -> Found:
     """Both for one number of bins."""
     ranges = hr.Ranges.equal_width("value", 0, LARGEST, bins)
     leaves = np.bincount(ranges.bin(values), minlength=bins).astype(np.int64)
@@ -88,11 +85,11 @@ def with_bins(dp: Any, values: Floats, bins: int) -> Found:
     plans, peers = {e: planned(e) for e in asked}, {e: peer_tree(dp, bins, e) for e in asked}
     counts = column_counts(plans[EPSILON], ranges, values)
 
-    def ours(epsilon: Fraction) -> Floats:
+    def ours(epsilon: Fraction) -> Float64:
         made = distribution_in_memory(counts, plans[epsilon], bits=ReleaseKey.fresh())
         return made.cumulative.released[1:].astype(np.float64)
 
-    def theirs(epsilon: Fraction) -> Floats:
+    def theirs(epsilon: Fraction) -> Float64:
         return peers[epsilon](leaves)
 
     tasks = {"ours": ours, "theirs": theirs}

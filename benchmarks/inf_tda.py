@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, number, publish, table
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
+from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
 from studies.boninsegna.releases import nodes_of, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
 
-Floats = NDArray[np.float64]
 RUNS = 10
 STEP = Fraction(1, 1_000_000)
 """By how much ε differs, relatively, from question to question."""
@@ -97,7 +96,7 @@ class Found:
     combined: Timed
     whole: Timed
     published: float
-    errors: dict[str, Floats]
+    errors: dict[str, Float64]
 
     def typical(self, method: str) -> float:
         """The geometric mean over the depths of a method's mean maximum error."""
@@ -114,12 +113,12 @@ class Found:
         )
 
 
-def below_root(frame: pl.DataFrame) -> Floats:
+def below_root(frame: pl.DataFrame) -> Float64:
     """The maximum error of the depths 1 … T."""
     return frame["max_error"].to_numpy()[1:].astype(np.float64)
 
 
-def by_peer(item: Table, release: Peer, runs: int) -> tuple[Timed, Floats]:
+def by_peer(item: Table, release: Peer, runs: int) -> tuple[Timed, Float64]:
     """The fastest of some runs of the peer, and their errors."""
     series, clock = series_of(item.counts), Clock()
     done = [clock.timed(PEER, partial(release, series), epsilon) for epsilon in near(runs)]

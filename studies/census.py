@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.marginals.marginals import Marginals
@@ -31,8 +31,6 @@ from studies.redistricting import (
     LEVELS,
     STATE_RHO,
     Attributes,
-    Floats,
-    Int64,
     Production,
     State,
     noisy_tables,
@@ -69,7 +67,7 @@ class Way:
     layout: Layout
     sigma2: Mapping[Levels, Fraction]
     cells: Mapping[Levels, Cells]
-    estimate: Callable[[Mapping[Levels, Floats]], Mapping[int, Int64]]
+    estimate: Callable[[Mapping[Levels, Float64]], Mapping[int, Int64]]
 
     def run(self, seed: int) -> tuple[Mapping[int, Int64], float]:
         """Counts under a seed, and the seconds without those for noise."""
@@ -82,7 +80,7 @@ def bureau_way(layout: Layout) -> Way:
     """Production's shares, estimated as the Bureau did."""
     model = Production(layout.support, layout.attributes, production_sigma2())
 
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return bureau_counts(
             model, noisy, layout.state.total, CHAIN, allowed=layout.attributes.allowed
         )
@@ -103,7 +101,7 @@ def our_way(layout: Layout) -> Way:
     )  # fmt: skip
     part = Part.top(state.spine.depth)
 
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
 
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
@@ -126,7 +124,7 @@ def cube_way(
     sigma2: dict[Levels, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
     part = Part.top(state.spine.depth)
 
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
 
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)

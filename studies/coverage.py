@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Bool, Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import Layer, least_squares
 from hedgerow.evaluate.simulate import seeded_bits
@@ -25,9 +25,6 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from studies.page import markdown
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 ROOT = Path(__file__).parents[1]
 RUNS = 2000
@@ -80,10 +77,10 @@ class Simulated:
         stated: the estimates that it states of them.
     """
 
-    noisy: Floats
-    measured: Bools
-    listed: Bools
-    stated: Floats
+    noisy: Float64
+    measured: Bool
+    listed: Bool
+    stated: Float64
 
     @classmethod
     def none(cls, cells: int) -> "Simulated":
@@ -118,7 +115,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
 
 def combined(
     counts: hr.Counts, plan: hr.Plan, found: Mapping[int, Simulated]
-) -> dict[int, tuple[Floats, Floats]]:
+) -> dict[int, tuple[Float64, Float64]]:
     """Least squares of every release: estimates (releases, cells) and variances (cells).
 
     Releases are the cells of one more depth, of which nothing is known, or the public total.
@@ -166,7 +163,7 @@ class Coverage:
         return self.all, self.zero, self.listed, self.listed_zero, self.together
 
 
-def share(of: Bools, among: Bools) -> tuple[float, float]:
+def share(of: Bool, among: Bool) -> tuple[float, float]:
     """A share of cells, and its standard error with releases as the independent draws."""
     hits, cells = (of & among).sum(axis=1), among.sum(axis=1)
     if not cells.any():
@@ -210,11 +207,11 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
 
 def _held(
     errors: CuboidErrors,
-    estimate: Floats,
-    variance: Floats,
-    truth: Floats,
+    estimate: Float64,
+    variance: Float64,
+    truth: Float64,
     confidence: hr.Confidence,
-) -> tuple[Bools, Floats]:
+) -> tuple[Bool, Float64]:
     """Which intervals hold the truth, and how wide they are: (releases, cells)."""
     spread = np.tile(variance, len(estimate))
     low, high = errors.interval(estimate.ravel(), spread, confidence)

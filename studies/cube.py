@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.simulate import seeded_bits
@@ -30,8 +30,6 @@ from studies.constrained import Constrained
 from studies.page import DATA, ROOT, markdown
 from studies.real_tables import trips_between
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Number = TypeVar("Number", np.int64, np.float64)
 
 EPSILONS, DELTA = ("0.1", "1", "10"), "1e-8"
@@ -157,7 +155,7 @@ class Truth:
         return shape_of_tree(self.counts.tree)
 
     @cached_property
-    def tables(self) -> dict[Levels, Counts]:
+    def tables(self) -> dict[Levels, Int64]:
         """For each combination of levels the counts of all cells."""
         leaves = np.zeros(self.shape.shape(self.shape.finest), dtype=np.int64)
         leaves[self.counts.codes] = self.counts.values

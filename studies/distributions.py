@@ -14,8 +14,8 @@ import matplotlib as mpl
 import numpy as np
 import opendp.prelude as dp
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design, best_branching
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
@@ -25,7 +25,7 @@ from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
 from studies.rameshwar.isotonic import isotonic_squared
-from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted, trimmed_error
+from studies.rameshwar.trees import TreeRelease, tilted, trimmed_error
 
 mpl.use("Agg")
 ROOT = Path(__file__).parents[1]
@@ -39,7 +39,7 @@ def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
-def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Counts], Array]]:
+def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Int64], Float64]]:
     """OpenDP's b-ary tree with its branching factor and consistency: leaves in, CDF out."""
     dp.enable_features("contrib")
     factor = dp.t.choose_branching_factor(bins)
@@ -107,7 +107,7 @@ def lower_bound(bins: int) -> float:
     return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
 
 
-def priced(gram: Array) -> float:
+def priced(gram: Float64) -> float:
     """Mean variance of the K cuts of a strategy A (gram = A'A) with a public total, price 2.
 
     The price is the largest squared distance between two columns; a tree whose shares sum to 1 has
@@ -122,12 +122,12 @@ def priced(gram: Array) -> float:
     return float(price * np.trace(cuts @ np.linalg.solve(information, cuts.T)) / bins)
 
 
-def lags(bins: int) -> NDArray[np.int64]:
+def lags(bins: int) -> Int64:
     """How far row and column are apart."""
     return np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
 
 
-def strategies(bins: int) -> tuple[Array, Array]:
+def strategies(bins: int) -> tuple[Float64, Float64]:
     """The square-root Toeplitz matrix, and WP's symmetric root with columns of one length."""
     k = np.arange(1, bins)
     coefficients = np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))
@@ -170,7 +170,7 @@ def yardstick(rng: np.random.Generator) -> str:
     )
 
 
-def simulated(strategy: Array, rng: np.random.Generator) -> float:
+def simulated(strategy: Float64, rng: np.random.Generator) -> float:
     """`priced` again, by drawing real-valued Gaussian noise 400 times."""
     bins = len(strategy)
     gram = strategy.T @ strategy
@@ -189,7 +189,7 @@ COLUMNS = [
 ]
 
 
-def numeric_column(path: Path, name: str) -> Array:
+def numeric_column(path: Path, name: str) -> Float64:
     """The column that the picture's title names."""
     frame = pl.read_parquet(path)
     word = {"b": "duration", "C": "salar", "f": "dist"}[name[0]]
@@ -206,11 +206,11 @@ class Forest:
         self.starts = [side_by_side(start, runs) for start in self.one]
         self.variances = [1 / (rho * float(share)) for share in design.shares]
 
-    def cut_variances(self) -> Array:
+    def cut_variances(self) -> Float64:
         """The variance of each cumulative count after least squares."""
         return np.maximum(CutError.of_tree(self.one, self.variances).cuts()[1:], 1e-3)
 
-    def estimates(self, leaves: Counts, rng: np.random.Generator) -> tuple[Array, Counts]:
+    def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
         exact = [np.tile(leaves, self.runs)]
         for start in self.starts[:0:-1]:
@@ -231,7 +231,7 @@ class Forest:
         shape = self.runs, len(leaves)
         return linear[0].reshape(shape).cumsum(axis=1), whole.reshape(shape).cumsum(axis=1)
 
-    def descended(self, cumulative: Array, decode: Array, total: int) -> Counts:
+    def descended(self, cumulative: Float64, decode: Float64, total: int) -> Int64:
         """Any linear estimate made whole along this tree: decode maps noise to its errors."""
         whole = np.full(self.runs, total)
         last = np.arange(self.one[-1][-1])  # of each node's leaves, for the level in hand
@@ -247,12 +247,12 @@ class Forest:
         return whole.reshape(self.runs, -1).cumsum(axis=1)
 
 
-def side_by_side(start: Counts, runs: int) -> Counts:
+def side_by_side(start: Int64, runs: int) -> Int64:
     """The family starts of `runs` copies of a level."""
     return np.append((start[:-1] + start[-1] * np.arange(runs)[:, None]).ravel(), start[-1] * runs)
 
 
-def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Counts:
+def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Int64:
     """Discrete Gaussian noise, by its cumulative distribution in doubles: for simulation alone."""
     reach = int(12 * np.sqrt(variance)) + 2
     support = np.arange(-reach, reach + 1)
@@ -260,7 +260,7 @@ def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Coun
     return support[np.searchsorted(heights / heights[-1], rng.random(size), side="right")]
 
 
-def whole_toeplitz(bins: int) -> tuple[int, Array]:
+def whole_toeplitz(bins: int) -> tuple[int, Float64]:
     """The price of the running sums that Hedgerow measures, and their decoding.
 
     The decoding, (K, K), maps the noise of the K sums to the errors of the K cumulative counts, the
@@ -274,9 +274,9 @@ def whole_toeplitz(bins: int) -> tuple[int, Array]:
 
 def consistent_columns(
     bins: int, data: Path, rng: np.random.Generator
-) -> list[tuple[str, int, Counts]]:
+) -> list[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
-    found: list[tuple[str, int, Counts]] = []
+    found: list[tuple[str, int, Int64]] = []
     name, file, low, high = COLUMNS[1]
     real = numeric_column(data / file, name) if data.is_dir() else np.empty(0)
     for total in (900, 20_000):
@@ -293,7 +293,7 @@ def consistent_columns(
     return found
 
 
-def root_mean(cdfs: Array | Counts, truth: Counts) -> tuple[float, float]:
+def root_mean(cdfs: Float64 | Int64, truth: Int64) -> tuple[float, float]:
     """The root mean squared error of (runs, K) cumulative counts, and its standard error."""
     squares = ((cdfs - truth) ** 2).mean(axis=1)
     root = float(np.sqrt(squares.mean()))
@@ -325,7 +325,7 @@ def consistent_errors(
             linear, descended = tree.estimates(leaves, rng)
             toeplitz = truth + errors
 
-            def monotone(cdfs: Array, variances: Array, total: int = total) -> Counts:
+            def monotone(cdfs: Float64, variances: Float64, total: int = total) -> Int64:
                 return np.array([isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs])
 
             found = (
@@ -378,7 +378,7 @@ def ratio(first: tuple[float, float], second: tuple[float, float]) -> tuple[floa
     return found, float(found * np.hypot(first[1] / first[0], second[1] / second[0]))
 
 
-def in_short(ratios: Array) -> list[str]:
+def in_short(ratios: Float64) -> list[str]:
     """One K: ratios (settings, 4) of the consistent errors, their errors, by descent, linear."""
     wins, errors, descents, linear = ratios.T
     cells = len(wins)
@@ -437,10 +437,12 @@ running sums have a proved bound within half a percent of the noise \
 """
 
 
-def real_columns(data: Path, rng: np.random.Generator) -> tuple[str, dict[str, tuple[Array, ...]]]:
+def real_columns(
+    data: Path, rng: np.random.Generator
+) -> tuple[str, dict[str, tuple[Float64, ...]]]:
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
     rows: list[Row] = []
-    curves: dict[str, tuple[Array, ...]] = {}
+    curves: dict[str, tuple[Float64, ...]] = {}
     for name, file, low, high in COLUMNS:
         values = numeric_column(data / file, name)
         ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
@@ -471,7 +473,7 @@ def real_columns(data: Path, rng: np.random.Generator) -> tuple[str, dict[str, t
     return intro + table(heads, rows), curves
 
 
-def picture(curves: dict[str, tuple[Array, ...]], path: Path) -> None:
+def picture(curves: dict[str, tuple[Float64, ...]], path: Path) -> None:
     """The CDFs at the smallest ε with bands of 95 % before projection."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - after the backend is chosen
 

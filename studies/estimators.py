@@ -17,11 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.error import (
     mean_variances,
@@ -46,8 +45,6 @@ from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import markdown
 from studies.real_tables import CASES, ROOT
-
-Floats = NDArray[np.float64]
 
 RUNS = 10
 MANY_LEAVES = 5_000_000
@@ -224,7 +221,7 @@ def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
 
 def rmse_of(
     table: Table, setting: Setting, epsilon: str, runs: int, *, first: int = 0, rho: bool = False
-) -> Floats:
+) -> Float64:
     """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration."""
     plan = setting.plan(table.counts, epsilon) if not rho else quick_plan(table, setting, epsilon)
     frames = []
@@ -254,12 +251,12 @@ def exact_rho(table: Table, epsilon: str) -> Fraction:
     return rho
 
 
-def fixed(shares: Floats) -> hr.Shares:
+def fixed(shares: Float64) -> hr.Shares:
     """An allocation by given shares, in multiples of 1/10,000."""
     return hr.Shares([share or Fraction(0) for share in rounded_shares(shares)])
 
 
-def equalised(table: Table, epsilon: str, paper: Floats, shares: Floats, runs: int) -> Floats:
+def equalised(table: Table, epsilon: str, paper: Float64, shares: Float64, runs: int) -> Float64:
     """Shares that make the ratio of RMSE to the paper's about alike at all depths.
 
     Each step multiplies a share by its depth's ratio; runs under seeds of their own. It looks at
@@ -284,15 +281,15 @@ class Linear:
 
     shapes: Shapes
     rho: float
-    paper: Floats
+    paper: Float64
 
-    def ratios(self, shares: Floats) -> Floats:
+    def ratios(self, shares: Float64) -> Float64:
         """V_t(s) over the paper's mean squared error: float64 (T)."""
         with np.errstate(divide="ignore"):
             own = np.append(0.0, 1 / (self.rho * shares))
         return mean_variances(self.shapes, own, combine=True)[1:] / self.paper
 
-    def slopes(self, shares: Floats) -> Floats:
+    def slopes(self, shares: Float64) -> Float64:
         """Their derivatives by the shares: float64 (T, T)."""
         with np.errstate(divide="ignore"):
             own = np.append(0.0, 1 / (self.rho * shares))
@@ -304,7 +301,7 @@ class Linear:
             rows.append(slope[1:] * self.rho)
         return np.array(rows)
 
-    def least(self, out: int | None = None) -> tuple[Floats, Floats]:
+    def least(self, out: int | None = None) -> tuple[Float64, Float64]:
         """Shares with the least largest ratio, and the ratios; depth ``out`` unmeasured."""
         depths = len(self.paper)
         most = [(0.0, 0.0) if t + 1 == out else (1e-6, 1.0) for t in range(depths)]
@@ -332,7 +329,7 @@ class Linear:
         shares = found.x[:-1] / found.x[:-1].sum()
         return shares, self.ratios(shares)
 
-    def certified(self, shares: Floats) -> tuple[float, Floats]:
+    def certified(self, shares: Float64) -> tuple[float, Float64]:
         """A lower bound of the largest ratio of any shares, and the weights that prove it.
 
         For weights w ≥ 0 with Σw = 1, max_t V_t/P_t ≥ Σ w_t V_t/P_t, which is convex in the shares,
@@ -352,7 +349,7 @@ class Linear:
     def needed(self, deepest: int) -> float:
         """The share of ρ that brings depths 1..deepest to the goal, nothing measured below."""
 
-        def spare(z: Floats) -> Floats:
+        def spare(z: Float64) -> Float64:
             whole = np.append(np.exp(z), np.zeros(len(self.paper) - deepest))
             return 1 - self.ratios(whole)[:deepest] / GOAL**2
 
@@ -417,7 +414,7 @@ def half_filled() -> Table:
     frame = pl.DataFrame({name: names.str.slice(0, k) for k, name in enumerate(levels, start=1)})
     tree = hr.Tree([hr.Axis.from_frame("area", frame, levels)])
     chosen = rng.choice(16**4, 16**4 // 2, replace=False).astype(np.int32)
-    flows: NDArray[np.int64] = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
+    flows: Int64 = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
     return Table("16-ary, half filled", hr.Counts.from_leaves(tree, (chosen,), flows))
 
 
@@ -455,7 +452,7 @@ class Target:
     table: Table
     epsilon: str
     runs: int
-    paper: Floats
+    paper: Float64
     linear: Linear
     nominal: Linear
 
@@ -471,11 +468,11 @@ class Target:
         linear = Linear(shapes, rho, paper**2)
         return cls(table, epsilon, runs, paper, linear, Linear(shapes, rho, variances[1:]))
 
-    def ratios(self, setting: Setting) -> Floats:
+    def ratios(self, setting: Setting) -> Float64:
         """RMSE over the paper's by depth, under the setting's own calibration."""
         return rmse_of(self.table, setting, self.epsilon, 2 * self.runs) / self.paper
 
-    def equalised(self) -> Floats:
+    def equalised(self) -> Float64:
         """See `equalised`, from the shares of the tree on."""
         start = self.nominal.least()[0]
         return equalised(self.table, self.epsilon, self.paper, start, self.runs)

@@ -13,19 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Bounds, Support
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.production_shares import noise_parameters, rho_of
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 KINDS = (
@@ -98,7 +93,7 @@ class Attributes:
     age: Int32
     origin: Int32
     race: Int32
-    allowed: NDArray[np.bool_]
+    allowed: Bool
 
     @classmethod
     def crossed(cls) -> "Attributes":
@@ -115,7 +110,7 @@ class Attributes:
         return cls.of(AxisShape.of([np.array([0, 8])]), kept)
 
     @staticmethod
-    def refined() -> tuple[AxisShape, NDArray[np.bool_]]:
+    def refined() -> tuple[AxisShape, Bool]:
         """The axis of `nested` with its cells that are 0 by rule, and which of its leaves are."""
         cells = sorted(
             (kind, age, group_of(origin, race), origin, race)
@@ -306,7 +301,7 @@ def noisy_tables(
     sigma2: Mapping[Levels, Fraction],
     truth: Mapping[int, Int64],
     seed: int,
-) -> dict[Levels, Floats]:
+) -> dict[Levels, Float64]:
     """The measurements of a run: exact discrete Gaussian noise from bits that all can draw."""
     bits, tables = seeded_bits(seed), {}
     for key, layout in cells.items():

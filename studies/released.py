@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Codes, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
@@ -33,8 +33,6 @@ from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.stored import noise_variances, public_nodes
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
 from studies.page import markdown
-
-Floats = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[1]
 SIMULATIONS = 20
@@ -70,7 +68,7 @@ class Table:
     checks: int
 
     @cached_property
-    def truth(self) -> list[Floats]:
+    def truth(self) -> list[Float64]:
         """For each depth the counts of all possible cells, by `places`."""
         dense = []
         for t in range(self.counts.tree.depth + 1):
@@ -80,7 +78,7 @@ class Table:
             dense.append(true)
         return dense
 
-    def places(self, depth: int, codes: Codes) -> NDArray[np.int64]:
+    def places(self, depth: int, codes: Codes) -> Int64:
         """Where nodes stand among all cells of a depth."""
         tree = self.counts.tree
         shape = [axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True)]
@@ -114,7 +112,7 @@ class Table:
         nodes = [self.counts.tree.nodes(t) for t in self.depths]
         return [1.0 if kind == CELLS else 1 / n for n in nodes]
 
-    def discounts(self, budget: Budget) -> Floats:
+    def discounts(self, budget: Budget) -> Float64:
         """For each depth that can be measured the squared error of a count over the forecast one.
 
         The error is that of `Chebyshev` on the prior under uniform shares; 1 where it is not
@@ -184,7 +182,7 @@ def tables(data: Path) -> list[Table]:
     ]  # fmt: skip
 
 
-def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
+def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]:
     """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
     outline = Outline.of(plan)
     found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
@@ -233,7 +231,7 @@ class Compared:
     ratio: dict[str, float]
     error: dict[str, float]
     formula: float
-    squared: dict[str, Floats]
+    squared: dict[str, Float64]
 
 
 def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
@@ -245,7 +243,7 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     ]
     costs /= costs.sum()
     found: list[Compared] = []
-    least: dict[str, Floats] = {}
+    least: dict[str, Float64] = {}
     for name, allocation in table.allocations(kind, budget).items():
         plan = table.plan(budget, allocation)
         own = {e: mse @ costs for e, mse in squared_errors(table, plan, table.runs).items()}
@@ -266,7 +264,7 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     return found
 
 
-def _ratio(own: Floats, least: Floats) -> tuple[float, float]:
+def _ratio(own: Float64, least: Float64) -> tuple[float, float]:
     """The ratio of two RMSEs and its standard error, run by run."""
     ratio = float(np.sqrt(own.mean() / least.mean()))
     gap = own / own.mean() - least / least.mean()
@@ -317,9 +315,9 @@ def _against(rows: Sequence[Compared], place: int, other: int, e: str) -> tuple[
 class Foretold:
     """For each depth the forecast RMSE and the measured ones over it."""
 
-    forecast: Floats
-    ratio: dict[str, Floats]
-    error: dict[str, Floats]
+    forecast: Float64
+    ratio: dict[str, Float64]
+    error: dict[str, Float64]
 
 
 def foretold(table: Table, budget: Budget) -> Foretold:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cost import off_the_chain
@@ -24,9 +23,6 @@ from hedgerow.tables.counts import label_nodes
 from studies.coverage import percent, share
 from studies.page import DATA, ROOT, markdown
 from studies.real_tables import trips_between
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 RUNS = 200
 LEVEL = 0.95
@@ -113,13 +109,13 @@ class Row:
 class Found:
     """What releases say of all sums of a cuboid: (releases, sums), NaN where they say nothing."""
 
-    count: Floats
-    estimate: Floats
-    low: Floats
-    high: Floats
+    count: Float64
+    estimate: Float64
+    low: Float64
+    high: Float64
 
 
-def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Floats, Found]]:
+def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Float64, Found]]:
     """For each cuboid off the chain its true sums, and what releases say of them."""
     tree = counts.tree
     plan = hr.make_plan(
@@ -130,7 +126,7 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Fl
         measure=hr.Survivors(),
     )
     wanted = [levels for levels in off_the_chain(tree) if any(levels)]
-    said: dict[Levels, list[Floats]] = {levels: [] for levels in wanted}
+    said: dict[Levels, list[Float64]] = {levels: [] for levels in wanted}
     labels, truth = {}, {}
     for levels in wanted:
         every = [axis.size(level) for axis, level in zip(tree.axes, levels, strict=True)]
@@ -154,7 +150,7 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Fl
     }
 
 
-def rows_of(name: str, truth: Floats, found: Found) -> Iterator[Row]:
+def rows_of(name: str, truth: Float64, found: Found) -> Iterator[Row]:
     """The intervals of a cuboid's sums, size by size."""
     for least, most in zip(SIZES, (*(size - 1 for size in SIZES[1:]), np.inf), strict=True):
         of = (least <= truth) & (truth <= most)
@@ -176,7 +172,7 @@ def rows_of(name: str, truth: Floats, found: Found) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def just_wide_enough(numbers: Floats, truth: Floats) -> float:
+def just_wide_enough(numbers: Float64, truth: Float64) -> float:
     """The mean width of the narrowest intervals x ± w, cut at 0, that hold 95 % of the truth."""
     if not len(numbers):
         return np.nan

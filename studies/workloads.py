@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.named import PlannedCuboids
@@ -29,9 +28,7 @@ from studies.cube import CASES, DELTA
 from studies.page import DATA, ROOT, markdown
 from studies.real_tables import trips_between
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Squares = dict[tuple[Levels, Levels], Floats]
+Squares = dict[tuple[Levels, Levels], Float64]
 """By released table and one of its coarsenings, or itself: mean squared errors (releases)."""
 
 TRIPS_RUNS, BLOCKS_RUNS = 100, 30
@@ -43,7 +40,7 @@ AREAS = ("county", "tract", "block_group", "block")
 RHO = "1"
 
 
-def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Counts]:
+def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Int64]:
     """The tables of a release under a seed, whole; they agree on what they have in common.
 
     Raises:
@@ -74,7 +71,7 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
     tree, found = plan.tree, Squares()
 
     @cache
-    def true(levels: Levels) -> Counts:
+    def true(levels: Levels) -> Int64:
         every = CuboidCounts.true(counts, levels).dense(tree.cells(levels))
         return every.reshape(shape_of(tree, levels))
 
@@ -87,12 +84,12 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
     return found
 
 
-def rmse(squares: Floats) -> float:
+def rmse(squares: Float64) -> float:
     """Records."""
     return float(np.sqrt(squares.mean()))
 
 
-def ratio(over: Floats, under: Floats) -> tuple[float, float]:
+def ratio(over: Float64, under: Float64) -> tuple[float, float]:
     """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
     found = rmse(over) / rmse(under)
     parts = over / over.mean() - under / under.mean()

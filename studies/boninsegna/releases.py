@@ -19,10 +19,9 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.baselines import stability_histogram
 from hedgerow.evaluate.metrics import error_of_nodes
@@ -36,7 +35,6 @@ from hedgerow.release.descent.topdown import Pass
 from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import Row
 
-Floats = NDArray[np.float64]
 Made = TypeVar("Made")
 
 EPSILONS = ("0.1", "1", "10")
@@ -108,12 +106,12 @@ class Curve:
         spread: relative standard error of the geometric mean over the depths below the root.
     """
 
-    mean: Floats
-    error: Floats
+    mean: Float64
+    error: Float64
     spread: float
 
     @classmethod
-    def of(cls, runs: Floats) -> "Curve":
+    def of(cls, runs: Float64) -> "Curve":
         """From float64 (runs, T + 1)."""
         mean, many = runs.mean(axis=0), len(runs)
         inside = mean > 0
@@ -179,7 +177,7 @@ def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     budget = hr.EpsilonDelta(epsilon, DELTA)
     rho = hr.Rho(rho_within(budget.epsilon, budget.delta))
 
-    def release(seed: int) -> NDArray[np.int64]:
+    def release(seed: int) -> Int64:
         return leaf_noise(counts, seeded_bits(seed), budget=rho, neighbours=hr.Replace())
 
     return _found(release, lambda leaves: error_of_leaves(counts, leaves), runs)
@@ -203,7 +201,7 @@ def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     def release(seed: int) -> hr.Counts:
         noise = np.random.default_rng(seed).laplace(0, scale, len(counts.values))
         kept = counts.values + noise >= cut
-        values: NDArray[np.int64] = np.rint((counts.values + noise)[kept]).astype(np.int64)
+        values: Int64 = np.rint((counts.values + noise)[kept]).astype(np.int64)
         return hr.Counts(counts.tree, tuple(code[kept] for code in counts.codes), values)
 
     return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)

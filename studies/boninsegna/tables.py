@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Int64
 from hedgerow.examples.commuting import write_commuting
 
 SEED = 42
@@ -96,7 +96,7 @@ def flows(tree: hr.Tree, share: float) -> hr.Counts:
     filled = int(tree.leaves * share)
     pairs = np.array(random.Random(SEED).sample(range(tree.leaves), filled))  # noqa: S311
     drawn = np.random.RandomState(SEED).pareto(PARETO, filled)
-    values: NDArray[np.int64] = (1 + drawn / drawn.max() * (LARGEST_FLOW - 1)).astype(np.int64)
+    values: Int64 = (1 + drawn / drawn.max() * (LARGEST_FLOW - 1)).astype(np.int64)
     origin, destination = np.divmod(pairs, tree.axes[0].size(tree.axes[0].depth))
     return hr.Counts.from_leaves(
         tree, (origin.astype(np.int32), destination.astype(np.int32)), values

@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.noise.cell_error import CellError, DiscreteGaussianError, LaplaceError
 from studies.page import Row, Study, markdown, publish
@@ -30,8 +29,6 @@ skew changes little; with ε above 1/N the bias of equal regions is negligible, 
 from small ones.
 
 """
-
-Floats = NDArray[np.float64]
 
 
 def main() -> None:

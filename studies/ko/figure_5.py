@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from studies.ko.tables import STATES, Case, block_groups, exists, washington, wyoming_shaped
 from studies.page import Row, Study, markdown, publish
 from studies.showing import LEVEL_COLOURS, panels, save
@@ -26,15 +26,13 @@ if all nodes are measured, is optimal for any importance.
 
 """
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Sweep:
     """Errors and budgets along `GRID`, each (grid, levels)."""
 
-    errors: Floats
-    budgets: Floats
+    errors: Float64
+    budgets: Float64
 
     @classmethod
     def of(cls, case: Case) -> "Sweep":
@@ -74,7 +72,7 @@ def main() -> None:
     publish(study, "ko-figure_5", seconds=time.perf_counter() - begun)
 
 
-def _crossing(errors: Floats) -> float:
+def _crossing(errors: Float64) -> float:
     above = errors[:, :2].max(axis=1) > errors[:, 2]
     return float(GRID[above.argmax()]) if above.any() else 1.0
 

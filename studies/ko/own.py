@@ -4,15 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Int64
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from studies.ko.releasing import Moments, moments
 from studies.ko.tables import Case
-
-Int64 = NDArray[np.int64]
 
 
 def own_moments(case: Case, epsilon: float, runs: int) -> Moments:

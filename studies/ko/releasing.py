@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import kernel, over_families
 from studies.ko.tables import Case
-
-Floats = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -22,9 +19,9 @@ class Moments:
         variance: float64 (levels), records².
     """
 
-    bias2: Floats
-    bias2_error: Floats
-    variance: Floats
+    bias2: Float64
+    bias2_error: Float64
+    variance: Float64
 
     @property
     def total(self) -> tuple[float, float, float]:
@@ -33,7 +30,9 @@ class Moments:
         return float(self.bias2.sum()), error, float(self.variance.sum())
 
 
-def released(case: Case, budgets: Floats, rng: np.random.Generator, *, hier: bool) -> list[Floats]:
+def released(
+    case: Case, budgets: Float64, rng: np.random.Generator, *, hier: bool
+) -> list[Float64]:
     """One release: the counts of each level.
 
     Each is max(0, N + Lap(1/ε)); with ``hier``, then projected from the top down onto the
@@ -50,7 +49,7 @@ def released(case: Case, budgets: Floats, rng: np.random.Generator, *, hier: boo
 
 
 def simulated(
-    case: Case, budgets: Floats, rng: np.random.Generator, *, runs: int, hier: bool
+    case: Case, budgets: Float64, rng: np.random.Generator, *, runs: int, hier: bool
 ) -> Moments:
     """Bias² and variance by level over so many releases."""
     sums = [np.zeros((2, len(truth))) for truth in case.truth]
@@ -64,7 +63,7 @@ def simulated(
     return moments(sums, runs)
 
 
-def moments(sums: list[Floats], runs: int) -> Moments:
+def moments(sums: list[Float64], runs: int) -> Moments:
     """From sums of errors and of their squares: float64 (2, cells) a level."""
     rows = []
     for mean, square in (total / runs for total in sums):
@@ -76,7 +75,7 @@ def moments(sums: list[Floats], runs: int) -> Moments:
     return Moments(bias2, error, variances)
 
 
-def projected(noisy: Floats, family_start: Int64, totals: Floats) -> Floats:
+def projected(noisy: Float64, family_start: Int64, totals: Float64) -> Float64:
     """The nearest non-negative real vectors, one a family, that sum to the totals."""
     result = np.empty_like(noisy)
     over_families(
@@ -88,7 +87,7 @@ def projected(noisy: Floats, family_start: Int64, totals: Floats) -> Floats:
 
 @kernel
 def _project(
-    noisy: Floats, family_start: Int64, totals: Floats, first: int, last: int, result: Floats
+    noisy: Float64, family_start: Int64, totals: Float64, first: int, last: int, result: Float64
 ) -> None:
     """max(0, x - s), with s from the sorted x at which the sum is right."""
     for family in range(first, last):

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from hedgerow.arrays import Float64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from studies.page import PAGES, Row, Study, publish
@@ -26,7 +26,6 @@ BINS = 256
 TOTAL = 100_000
 RUNS = 10_000
 SEED = 20240521
-Array = NDArray[np.float64]
 
 TEXT = """K = 256 bins, replace-one neighbours, N public; N² E₂, the expected squared ℓ2 error of
 the cumulative counts (records²). The paper draws the curves over ε and prints no number; all are
@@ -43,7 +42,7 @@ the figure, {refined:.2f} times less than the two-step refinement of Appendix B.
 """
 
 
-def simulated(release: Callable[[np.random.Generator], Array]) -> tuple[float, float]:
+def simulated(release: Callable[[np.random.Generator], Float64]) -> tuple[float, float]:
     """The mean squared error of cumulative counts over releases of an empty table, and its error.
 
     All these estimates are linear, so the table does not matter; the last count is known.
@@ -53,11 +52,11 @@ def simulated(release: Callable[[np.random.Generator], Array]) -> tuple[float, f
     return float(squares.mean()), float(squares.std() / np.sqrt(RUNS))
 
 
-def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Array]:
+def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Float64]:
     """Covering sums, or the refined ones, of a tree with equal budgets at ε = 1."""
     sizes, scale = np.cumprod(branching), 2.0 * len(branching)
 
-    def release(rng: np.random.Generator) -> Array:
+    def release(rng: np.random.Generator) -> Float64:
         levels = [rng.laplace(0, scale, size) for size in sizes]
         if refined:
             variances = [2 * scale**2] * len(sizes)
@@ -73,7 +72,7 @@ def main() -> None:
     design = best_branching(BINS, mechanism=DiscreteLaplace)
     own = TreeRelease(design, 1.0)
     empty = np.zeros(BINS, dtype=np.int64)
-    methods: dict[str, tuple[float, Callable[..., Array]]] = {
+    methods: dict[str, tuple[float, Callable[..., Float64]]] = {
         "noise on every cumulative count (Lemma III.1)": (
             range_queries_error(BINS, 1),
             lambda rng: rng.laplace(0, BINS - 1, BINS),

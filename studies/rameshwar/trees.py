@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
@@ -13,9 +13,6 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.tables.axis import Axis
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 class TreeRelease:
@@ -33,7 +30,7 @@ class TreeRelease:
         decay = [np.exp(-1 / scale) for scale in self.scales]
         self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
 
-    def measure(self, leaves: Counts, rng: np.random.Generator) -> list[Counts]:
+    def measure(self, leaves: Int64, rng: np.random.Generator) -> list[Int64]:
         """Noisy counts of each level, coarsest first."""
         levels = [leaves]
         for start in self.starts[:0:-1]:
@@ -44,7 +41,7 @@ class TreeRelease:
             for level, p in zip(levels[::-1], decays, strict=True)
         ]
 
-    def from_below(self, noisy: list[Counts]) -> list[tuple[Array, Array]]:
+    def from_below(self, noisy: list[Int64]) -> list[tuple[Float64, Float64]]:
         """Each level combined with all below it: estimates and variances."""
         last = np.full(len(noisy[-1]), self.variances[-1])
         found = [(noisy[-1].astype(np.float64), last)]
@@ -53,21 +50,21 @@ class TreeRelease:
             found.append(combine(counts, variance, *found[-1], self.starts[level + 1]))
         return found[::-1]
 
-    def least_squares(self, noisy: list[Counts], total: int) -> Array:
+    def least_squares(self, noisy: list[Int64], total: int) -> Float64:
         """Cumulative counts by least squares with the public total."""
         final = np.array([float(total)]), np.array([0.0])
         for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
             final = distribute_down(*final, estimate, variance, start)
         return np.cumsum(final[0])
 
-    def descended(self, noisy: list[Counts], total: int) -> Counts:
+    def descended(self, noisy: list[Int64], total: int) -> Int64:
         """Cumulative counts of non-negative integers, projected family by family downwards."""
         totals = np.array([total])
         for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
             totals = Euclidean().project(estimate, start, totals, variance)
         return np.cumsum(totals)
 
-    def non_negative(self, noisy: list[Counts], total: int) -> Array:
+    def non_negative(self, noisy: list[Int64], total: int) -> Float64:
         """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
         bins = self.design.bins
         matrix, target, first = [], [], np.arange(bins + 1)

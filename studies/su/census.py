@@ -14,14 +14,13 @@ from dp_accounting.pld.privacy_loss_distribution import (
     PrivacyLossDistribution,
     from_discrete_gaussian_mechanism,
 )
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from hedgerow.privacy.accountant.lattice import atoms
 from hedgerow.privacy.calibrate import matching_factor
 
-Floats = NDArray[np.float64]
 Uses = Sequence[tuple[Fraction, int]]
 
 RHO = Fraction(365, 100)
@@ -87,12 +86,12 @@ def whole(factor: Fraction = Fraction(1)) -> hr.Profile:
     return hr.compose([(hr.DiscreteGaussian(sigma2), n) for sigma2, n in uses(factor)])
 
 
-def bureau_delta(rho: float, epsilon: Floats) -> Floats:
+def bureau_delta(rho: float, epsilon: Float64) -> Float64:
     """δ(ε) as the Bureau states it, the inverse of ε = ρ + 2√(ρ ln(1/δ)); 1 for ε ≤ ρ."""
     return np.asarray(np.exp(-(np.maximum(epsilon - rho, 0) ** 2) / (4 * rho)), dtype=float)
 
 
-def bureau_tradeoff(rho: float, alphas: Floats) -> Floats:
+def bureau_tradeoff(rho: float, alphas: Float64) -> Float64:
     """T(α) that the Bureau's δ(ε) promises: the highest of its lines (Dong, Roth & Su 2022).
 
     Each (ε, δ) promises T(α) ≥ max(0, 1 - δ - e^ε α, e^(-ε)(1 - δ - α)) (their Equation 5).
@@ -106,7 +105,7 @@ def bureau_tradeoff(rho: float, alphas: Floats) -> Floats:
     return np.array(best)
 
 
-def exact_tradeoff(profile: hr.Profile) -> tuple[Floats, Floats]:
+def exact_tradeoff(profile: hr.Profile) -> tuple[Float64, Float64]:
     """The knots (α, T(α)) of the exact trade-off curve, α rising: Theorem A.7 and (A.5), (A.6)."""
     law = atoms(profile.losses[0])
     alphas = np.concatenate(([0.0], np.cumsum(law.other_masses[::-1])))

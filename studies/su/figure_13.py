@@ -6,15 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 from matplotlib import pyplot as plt
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, publish
 from studies.showing import save
 from studies.su.census import LEVEL, bureau_delta, crossing
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
-
-Floats = NDArray[np.float64]
 
 DEPTH = 150.0
 TEXT = """The trade-off functions of the county level where they cross: drawn is 1 - T(α), how
@@ -29,7 +27,7 @@ figure of all levels together, while the text speaks of Table 1). With that, the
 """
 
 
-def power(profile: hr.Profile, alphas: Floats) -> Floats:
+def power(profile: hr.Profile, alphas: Float64) -> Float64:
     """1 - T(α) = min over ε of δ(ε) + e^ε α, exact, small α included."""
     epsilon = np.linspace(-2, 14, 1500)
     delta = np.array([profile.delta(float(e)) for e in epsilon])

@@ -4,14 +4,12 @@ import time
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, peer
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
-
-Floats = NDArray[np.float64]
 
 SMALLEST = 1e-30
 POINTS = 120
@@ -29,7 +27,7 @@ where it cuts off tails.
 """
 
 
-def curve(level: Level) -> tuple[Floats, Floats]:
+def curve(level: Level) -> tuple[Float64, Float64]:
     """ε from 0 to the Bureau's at δ = 1e-30, and the exact δ(ε)."""
     profile = level.profile()
     epsilon = np.linspace(0, profile.bureau_epsilon(str(SMALLEST)), POINTS)

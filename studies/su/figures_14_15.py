@@ -5,9 +5,10 @@ import time
 import numpy as np
 from matplotlib import pyplot as plt
 
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, Floats
+from studies.su.census import LEVELS
 from studies.su.showing import PAPER
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
@@ -28,7 +29,7 @@ Difference of ε:
 """
 
 
-def setback(figures: Floats) -> float:
+def setback(figures: Float64) -> float:
     """By how much figures, listed from the largest δ down, are ever below what they once were."""
     rising = figures[::-1]
     return float((np.maximum.accumulate(rising) - rising).max())

@@ -5,11 +5,9 @@ import time
 
 import numpy as np
 from mpmath import mp
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
-
-Floats = NDArray[np.float64]
 
 FOLDS = (5, 9, 10, 18, 20, 27, 50, 100)
 PRINTED = {
@@ -55,7 +53,7 @@ def bound(sigma2: int, n: int) -> float:
     return float(mp.fsum(terms) / width)
 
 
-def residuals(sigma2: int, n: int) -> Floats:
+def residuals(sigma2: int, n: int) -> Float64:
     """r(y) at y = 0, 1, … of the unscaled sum, up to eight standard deviations."""
     y = np.arange(8 * math.isqrt(n * sigma2) + 8)
     exponent = 2 * math.pi**2 * sigma2
@@ -68,7 +66,7 @@ def residuals(sigma2: int, n: int) -> Floats:
     return np.asarray(density * np.expm1(np.log1p(crossed) - n * math.log1p(2 * q + 2 * q**4)))
 
 
-def convolved(n: int) -> Floats:
+def convolved(n: int) -> Float64:
     """r(y) for σ² = 1 by convolving n laws: good to 1e-16 absolutely."""
     x = np.arange(-12, 13)
     one = np.exp(-(x**2) / 2)

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
 from studies.page import DATA, Row, Study, markdown, publish
@@ -56,8 +56,6 @@ households. If the smallest county has many hundreds of people, projection has n
 clipping each county at 0, which needs one large error and not a large sum, is 2 · 10⁻⁷ of a person.
 
 """
-
-Floats = NDArray[np.float64]
 
 
 def main() -> None:
@@ -114,7 +112,7 @@ def _seen(counties: int, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def _new_mexico(
-    rng: np.random.Generator, counts: Floats, printed: float, bound: float
+    rng: np.random.Generator, counts: Float64, printed: float, bound: float
 ) -> list[Row]:
     """Bound and empirical bias; the projection is that of real counties, none of which is cut."""
     start = np.array([0, NM_COUNTIES])
@@ -139,7 +137,7 @@ def _new_mexico(
     ]  # fmt: skip
 
 
-def _families() -> dict[str, Floats]:
+def _families() -> dict[str, Float64]:
     """The counties of each state."""
     counts = pl.read_parquet(TABLE)
     counties = counts.group_by("state", "county").agg(pl.col("population").sum())
@@ -150,7 +148,7 @@ def _families() -> dict[str, Floats]:
     }
 
 
-def _worst(families: dict[str, Floats]) -> list[list[object]]:
+def _worst(families: dict[str, Float64]) -> list[list[object]]:
     """The states with the greatest bounds."""
     found = []
     for state, people in families.items():
@@ -165,7 +163,7 @@ def _worst(families: dict[str, Floats]) -> list[list[object]]:
     return [list(line) for _, line in found[:10]]
 
 
-def _picture(families: dict[str, Floats]) -> str:
+def _picture(families: dict[str, Float64]) -> str:
     """The variance of a county by the number of counties of its state."""
     figure, (axes,) = panels(1)
     sizes = np.array([len(people) for people in families.values() if len(people) > 1])

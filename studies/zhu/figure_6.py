@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
@@ -22,8 +21,6 @@ two distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the
 13).
 
 """
-
-Floats = NDArray[np.float64]
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
 from studies.page import DATA, Row, Study, markdown, publish
@@ -32,8 +32,6 @@ error. The bound of Theorem 11 shows this late. It needs a smallest count above 
 total to its noise.
 
 """
-
-Floats = NDArray[np.float64]
 
 
 def main() -> None:
@@ -71,8 +69,8 @@ def main() -> None:
 
 
 def _rows(
-    counts: Floats,
-    found: dict[int, tuple[Floats, Floats]],
+    counts: Float64,
+    found: dict[int, tuple[Float64, Float64]],
     means: dict[int, tuple[float, float]],
 ) -> tuple[Row, ...]:
     before, after = found[0]
@@ -93,7 +91,7 @@ def _rows(
     )  # fmt: skip
 
 
-def _residuals(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _residuals(counts: Float64, rng: np.random.Generator) -> tuple[Float64, Float64]:
     """Errors of the noise and after (P₊): two float64 (runs, cells)."""
     noise = _geometric(rng, (RUNS, len(counts)))
     start = np.arange(RUNS + 1, dtype=np.int64) * len(counts)
@@ -102,7 +100,7 @@ def _residuals(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats
     return noise, shown - counts
 
 
-def _of_sparse(counts: Floats) -> float:
+def _of_sparse(counts: Float64) -> float:
     """The mean error of the least county under Hedgerow's sparse estimator."""
     rng = np.random.default_rng(15)
     noisy = (counts + _geometric(rng, (RUNS, len(counts)))).astype(np.int64)
@@ -113,14 +111,14 @@ def _of_sparse(counts: Floats) -> float:
     return float((made.reshape(noisy.shape)[:, 0] - counts[0]).mean())
 
 
-def _geometric(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+def _geometric(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
     """Double-sided geometric noise: a difference of two geometric draws."""
     chance = -np.expm1(-1 / SCALE)
-    draws: Floats = (rng.geometric(chance, shape) - rng.geometric(chance, shape)).astype(float)
+    draws: Float64 = (rng.geometric(chance, shape) - rng.geometric(chance, shape)).astype(float)
     return draws
 
 
-def _picture(found: dict[int, tuple[Floats, Floats]]) -> str:
+def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
     figure, axes = panels(3, 2)
     bins = np.arange(-10.5, 11.5).tolist()
     shown = [(0, 0), (0, 1), (2, 0), (5, 0), (10, 0), (20, 0)]
