@@ -184,10 +184,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "accounting")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("accounting", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("accounting", measured)

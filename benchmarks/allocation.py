@@ -195,10 +195,5 @@ def measured() -> Benchmark:
     return Benchmark("Allocation programs", text, ratios, (), kept)
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("allocation", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("allocation", measured)

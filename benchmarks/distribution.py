@@ -141,10 +141,5 @@ def measured() -> Benchmark:
     return Benchmark("Distributions", text, ratios, (), figures)
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("distribution", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("distribution", measured)

@@ -16,15 +16,15 @@ import polars as pl
 
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
-from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
+from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, number, publish, table
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.arrays import Float64
-from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
-from studies.boninsegna.releases import nodes_of, published
+from studies.boninsegna.releases import Setting, nodes_of, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
+from studies.releases import DELTA
 
 RUNS = 10
 STEP = Fraction(1, 1_000_000)
@@ -56,27 +56,8 @@ With pandas 3, OpenDP rejects the read-only arrays that {peer} passes to it; it 
 to build that series is not counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How Hedgerow releases: what is measured, and the estimator."""
-
-    measure: hr.Survivors | hr.All
-    estimator: Estimator
-
-    def plan(self, tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
-        """Under replace-one neighbours."""
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        return hr.make_plan(
-            tree,
-            budget=budget,
-            neighbours=hr.Replace(),
-            measure=self.measure,
-            allocation=hr.Uniform(),
-        )
-
-
-SAME = Way(hr.Survivors(), hr.Chebyshev())
-COMBINED = Way(hr.All(), hr.Sparse(penalty=0.5))
+SAME = Setting(hr.Chebyshev())
+COMBINED = Setting(hr.Sparse(penalty=0.5), everything=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +117,13 @@ def near(many: int) -> list[Fraction]:
 
 def from_frame(areas: pl.DataFrame, frame: pl.DataFrame, epsilon: Fraction) -> hr.Release:
     """A release with all that comes before it."""
-    tree = destination_tree(areas)
-    counts = hr.Counts.from_frame(tree, frame, count="count")
-    return hr.release(counts, SAME.plan(tree, epsilon), estimator=SAME.estimator)
+    counts = hr.Counts.from_frame(destination_tree(areas), frame, count="count")
+    return hr.release(counts, SAME.plan(counts, epsilon), estimator=SAME.estimator)
 
 
-def planned(way: Way, counts: hr.Counts) -> Callable[[Fraction], hr.Release]:
+def planned(way: Setting, counts: hr.Counts) -> Callable[[Fraction], hr.Release]:
     """Releases at any ε, the plans made before."""
-    plans = {epsilon: way.plan(counts.tree, epsilon) for epsilon in near(RUNS + 1)}
+    plans = {epsilon: way.plan(counts, epsilon) for epsilon in near(RUNS + 1)}
     return lambda epsilon: hr.release(counts, plans[epsilon], estimator=way.estimator)
 
 
@@ -263,10 +243,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "inf_tda")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("inf_tda", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("inf_tda", measured)

@@ -116,10 +116,5 @@ def figure(ratios: Sequence[Ratio]) -> str:
     return save(drawn, "noise")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("noise", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("noise", measured)

@@ -227,10 +227,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "projection")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("projection", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("projection", measured)

@@ -123,10 +123,5 @@ def figure(by_cells: Sequence[Point], by_possible: Sequence[Point]) -> str:
     return save(drawn, "scaling")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("scaling", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("scaling", measured)

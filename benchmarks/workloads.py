@@ -20,9 +20,10 @@ from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.plan.named import PlannedCuboids
-from studies.cube import CASES, DELTA
+from studies.cube import CASES
 from studies.page import DATA
-from studies.real_tables import trips_between
+from studies.releases import DELTA, within
+from studies.tables import every_count, trips_between
 
 Tables = dict[Levels, Float64]
 
@@ -120,15 +121,14 @@ def systems() -> dict[str, System]:
     for name, workload in WORKLOADS.items():
         plan = hr.make_plan(
             counts.tree,
-            budget=hr.EpsilonDelta("1", DELTA),
+            budget=within("1"),
             workload=workload,
             measure=hr.All(),
             allocation=hr.Uniform(),
         )
         joint = plan.joint
         assert isinstance(joint, PlannedCuboids)
-        true = np.zeros(joint.shape.shape(joint.shape.finest))
-        true[counts.codes] = counts.values
+        true = every_count(counts, counts.tree.chain[-1]).astype(np.float64)
         found[name] = System(joint.solver.observed, true)
     return found
 
@@ -153,10 +153,5 @@ def measured() -> Benchmark:
     return Benchmark("Estimates of named workloads", text, tuple(ratios))
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("workloads", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("workloads", measured)

@@ -5,8 +5,6 @@ argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The tab
 noise is seeded.
 """
 
-import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout
-from studies.page import DATA, ROOT, markdown
+from studies.page import ROOT, data_folder, keep, markdown
 from studies.redistricting import (
     CHAIN,
     LEVELS,
@@ -190,8 +188,7 @@ ORDER = "total, kind of quarters, × voting age, × eight groups, × all cells"
 
 def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
     """The page, its picture and its JSON file."""
-    docs = ROOT / "docs"
-    draw(found, docs / "census_errors.png")
+    draw(found, ROOT / "docs" / "census_errors.png")
     sure = markdown(
         ["people", *found],
         (
@@ -216,9 +213,7 @@ def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
         cube_epsilon=epsilon_of([(s, 2) for s in cube.sigma2.values()]),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
     )  # fmt: skip
-    (docs / "census_errors.md").write_text(page)
-    kept = {way: figures(errors) for way, errors in found.items()}
-    (docs / "census_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+    keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
 
 
 def epsilon_of(uses: Sequence[tuple[Fraction, int]]) -> float:
@@ -326,8 +321,7 @@ def figures(errors: Errors) -> dict[str, object]:
 
 def main() -> None:
     """Run all ways under all seeds and write the page."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    folder = data / "pl94_ri_2010"
+    folder = data_folder() / "pl94_ri_2010"
     if not folder.is_dir():
         print(f"skipped: the redistricting file of Rhode Island is not at {folder}")
         return

@@ -6,7 +6,6 @@ ten seeded releases each, every level × query, every cell that public facts lea
 not. The table is public and all noise is seeded.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from studies.page import DATA, ROOT, markdown
+from studies.page import data_folder, keep, markdown
 from studies.redistricting import LEVELS, RACES, group_of
 
 SEEDS = range(10)
@@ -237,17 +236,17 @@ another: a state or five counties say little over {len(SEEDS)} releases. Made by
 """
 
 
-def main(data: Path = DATA) -> None:
+def main() -> None:
     """Write the page."""
-    state, found = data / "pl94_ri_2010", {}
+    state, found = data_folder() / "pl94_ri_2010", {}
     with TemporaryDirectory() as folder:
         write_files(Path(folder), state)
         for name, (file, queries) in FILES.items():
             spec = ReleaseSpec(Path(folder) / file)
             plan = spec.plan(spec.tree())
             found[name] = measure(plan, spec.table.counts(plan.tree), queries)
-    (ROOT / "docs" / "census_intervals.md").write_text(page(found))
+    keep("census_intervals", page(found))
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    main()

@@ -5,15 +5,13 @@ first argument), and writes ``docs/cube_errors.md`` and ``docs/cube_errors.json`
 public and all noise is seeded.
 """
 
-import json
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +19,17 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.evaluate.method import Setting
+from hedgerow.evaluate.method import Setting, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.joint import shape_of_tree
-from hedgerow.privacy.budget import rho_within
+from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
-from studies.page import DATA, ROOT, markdown
-from studies.real_tables import trips_between
+from studies.page import keep, markdown, with_data
+from studies.releases import trips_plan, within
+from studies.tables import every_count, trips_between
 
-Number = TypeVar("Number", np.int64, np.float64)
-
-EPSILONS, DELTA = ("0.1", "1", "10"), "1e-8"
+EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
 """The optimum is computed with dense matrices, of tables of so many cells at most, so often."""
 
@@ -87,23 +84,14 @@ CASES = (
 
 def settings(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Setting]:
     """The methods that are Hedgerow's, or are run by its pass."""
-    budget, tree = hr.EpsilonDelta(epsilon, DELTA), counts.tree
-    loose = hr.Rho(rho_within(budget.epsilon, budget.delta))
-    shares = hr.Shares(case.axis_shares())
-    replace = hr.Replace()
+    budget, tree = within(epsilon), counts.tree
+    shares, cube = hr.Shares(case.axis_shares()), hr.Cube()
     plans = {
-        INF_TDA: hr.make_plan(
-            tree, budget=loose, neighbours=replace, measure=hr.Survivors(), allocation=hr.Uniform()
-        ),
-        CHAIN: hr.make_plan(
-            tree, budget=budget, neighbours=replace, measure=hr.All(), allocation=hr.Uniform()
-        ),
+        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
+        CHAIN: trips_plan(tree, budget, hr.All()),
+        CUBE: trips_plan(tree, budget, hr.All(), shares, cube),
+        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), shares, cube),
     }
-    for name, measure in ((CUBE, hr.All()), (SURVIVORS, hr.Survivors())):
-        plans[name] = hr.make_plan(
-            tree, budget=budget, neighbours=replace, workload=hr.Cube(), allocation=shares,
-            measure=measure,
-        )  # fmt: skip
     return {
         name: Setting(name, plan, hr.Chebyshev() if name == INF_TDA else hr.Euclidean())
         for name, plan in plans.items()
@@ -128,10 +116,10 @@ class Errors:
     seconds: float = float("inf")
     runs: int = 0
 
-    def add(self, truth: "Truth", leaves: NDArray[Number], seconds: float) -> None:
+    def add(self, truth: "Truth", leaves: NDArray[Any], seconds: float) -> None:
         """Add a run."""
         for cuboid, true in truth.tables.items():
-            error = (truth.summed(leaves, cuboid) - true).astype(np.float64)
+            error = (sum_to_cuboid(truth.counts.tree, leaves, cuboid) - true).astype(np.float64)
             self.squares[cuboid] = self.squares.get(cuboid, 0.0) + float(np.mean(error**2))
         shown, there = np.rint(leaves) > 0, truth.tables[truth.shape.finest] > 0
         self.discovered += (shown & ~there).sum() / max(int(shown.sum()), 1)
@@ -157,16 +145,8 @@ class Truth:
     @cached_property
     def tables(self) -> dict[Levels, Int64]:
         """For each combination of levels the counts of all cells."""
-        leaves = np.zeros(self.shape.shape(self.shape.finest), dtype=np.int64)
-        leaves[self.counts.codes] = self.counts.values
-        return {cuboid: self.summed(leaves, cuboid) for cuboid in self.shape.cuboids()}
-
-    def summed(self, leaves: NDArray[Number], cuboid: Levels) -> NDArray[Number]:
-        """The sums of leaves to a cuboid."""
-        for a, (axis, level) in enumerate(zip(self.shape.axes, cuboid, strict=True)):
-            start = axis.descendant_start(level, axis.depth)[:-1]
-            leaves = np.add.reduceat(leaves, start, axis=a, dtype=leaves.dtype)
-        return leaves
+        leaves = every_count(self.counts, self.counts.tree.chain[-1])
+        return {c: sum_to_cuboid(self.counts.tree, leaves, c) for c in self.shape.cuboids()}
 
 
 def simulated(truth: Truth, setting: Setting, runs: int) -> Errors:
@@ -281,12 +261,8 @@ first: its destinations. The shares of a cube decide what else gains.
 {sections}"""
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run every table and write the page."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     sections, kept, all_found = [], {}, {}
     for case in CASES:
         truth = Truth(trips_between(data / case.folder, case.levels))
@@ -302,8 +278,7 @@ def main() -> None:
     page = TEXT.format(
         cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=short, sections="\n".join(sections)
     )
-    (ROOT / "docs" / "cube_errors.md").write_text(page)
-    (ROOT / "docs" / "cube_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+    keep("cube_errors", page, kept)
 
 
 def figures(errors: Errors) -> dict[str, object]:
@@ -318,4 +293,4 @@ def figures(errors: Errors) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -5,7 +5,6 @@ a pinned seed on synthetic and public data: these are studies of error, not rele
 replace-one and N is public throughout, so a level under ε_i has noise of scale 2/ε_i.
 """
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,11 +23,11 @@ from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
+from studies.page import ROOT, data_folder, keep
 from studies.rameshwar.isotonic import isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted, trimmed_error
 
 mpl.use("Agg")
-ROOT = Path(__file__).parents[1]
 Row = Sequence[object]
 SEED = 20240521
 
@@ -493,7 +492,7 @@ def picture(curves: dict[str, tuple[Float64, ...]], path: Path) -> None:
 def main() -> None:
     """Run all sections and write the page and the picture."""
     begun = time.perf_counter()
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
+    data = data_folder()
     rng = np.random.default_rng(SEED)
     parts = [against_opendp(rng), yardstick(rng)]
     parts.append(after_consistency(data))
@@ -504,7 +503,7 @@ def main() -> None:
     else:
         print(f"skipped: the real columns are not at {data}")
     page = "# Distributions\n\nMade by `studies/distributions.py`.\n\n" + "\n".join(parts)
-    (ROOT / "docs" / "distributions_study.md").write_text(page)
+    keep("distributions_study", page)
     print(page)
     print(f"{time.perf_counter() - begun:.0f} s")
 

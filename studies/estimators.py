@@ -8,7 +8,6 @@ depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
 """
 
 import platform
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,18 +32,17 @@ from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
-from hedgerow.privacy.budget import rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn, Stored
-from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.stored import noise_variances, public_nodes
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Stored
 from hedgerow.release.reestimate.measured_nodes import estimated, least_squares_of
-from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
+from studies.boninsegna.releases import EPSILONS, Setting, loose_rho, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import markdown
-from studies.real_tables import CASES, ROOT
+from studies.page import ROOT, keep, markdown, with_data
+from studies.real_tables import CASES
+from studies.releases import seeded, within
+from studies.tables import every_count
 
 RUNS = 10
 MANY_LEAVES = 5_000_000
@@ -129,19 +127,17 @@ ESTIMATORS: dict[str, Estimator] = {
 
 def released(
     counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
-) -> tuple[Stored, dict[str, dict[Levels, Nodes]]]:
+) -> tuple[Stored, dict[str, Mapping[Levels, Nodes]]]:
     """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
-    outline, source = Outline.of(plan), Drawn(counts, plan, seeded_bits(seed))
-    found = {}
+    outline, found = Outline.of(plan), {}
     stored = None
     for name, estimator in estimators.items():
         if stored is not None and outline.everything:
             uncut = replace(outline, cut=outline.first)
             found[name] = estimated(stored, uncut, estimator)
             continue
-        found[name], noisy = by_cuboid(Pass(outline, source, estimator).results())
-        public = public_nodes(plan, found[name])
-        stored = Stored(plan.tree, noisy, noise_variances(plan), public)
+        content = seeded(counts, plan, estimator, seed).content
+        found[name], stored = content.nodes, content.stored
     if stored is None:
         raise ValueError("give an estimator")
     return stored, found
@@ -151,11 +147,7 @@ def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFram
     """The metrics of real estimates of all nodes."""
     tree, rows = counts.tree, []
     for depth, here in enumerate(nodes):
-        shape = [axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True)]
-        true = np.zeros(int(np.prod(shape)))
-        codes, values = counts.roll_up(depth)
-        true[np.ravel_multi_index(codes, shape)] = values
-        true = true[np.ravel_multi_index(here.codes, shape)]
+        true = every_count(counts, tree.cuboid(depth))[here.codes]
         error, shown, there = here.estimate - true, here.estimate > 0, true > 0
         rows.append(
             {
@@ -184,7 +176,7 @@ def errors_of_run(
     counts: hr.Counts, plans: Mapping[str, hr.Plan], epsilon: str, seed: int
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """The errors of all methods under one seed."""
-    budget, bits = hr.EpsilonDelta(epsilon, DELTA), seeded_bits(seed)
+    budget, bits = within(epsilon), seeded_bits(seed)
     chebyshev = {"paper": hr.Chebyshev()}
     for name, nodes in released(counts, plans["paper"], seed, chebyshev)[1].items():
         yield name, error_of_nodes(counts, nodes)
@@ -222,25 +214,19 @@ def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
 def rmse_of(
     table: Table, setting: Setting, epsilon: str, runs: int, *, first: int = 0, rho: bool = False
 ) -> Float64:
-    """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration."""
-    plan = setting.plan(table.counts, epsilon) if not rho else quick_plan(table, setting, epsilon)
-    frames = []
-    for seed in range(first, first + runs):
-        source = Drawn(table.counts, plan, seeded_bits(seed))
-        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())
-        frames.append(error_of_nodes(table.counts, nodes))
-    return pooled(frames)["rmse"].to_numpy()
+    """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration.
 
-
-def quick_plan(table: Table, setting: Setting, epsilon: str) -> hr.Plan:
-    """The plan at the ρ that uniform shares buy: shares change it by far less than runs do."""
-    return hr.make_plan(
-        table.counts.tree,
-        budget=hr.Rho(exact_rho(table, epsilon)),
-        neighbours=hr.Replace(),
-        allocation=setting.allocation,
-        measure=hr.All() if setting.everything else hr.Survivors(),
+    Other shares change it by far less than runs do.
+    """
+    budget = hr.Rho(exact_rho(table, epsilon)) if rho else None
+    plan = setting.plan(table.counts, epsilon, budget)
+    frames = (
+        error_of_nodes(
+            table.counts, seeded(table.counts, plan, setting.estimator, seed).content.nodes
+        )
+        for seed in range(first, first + runs)
     )
+    return pooled(frames)["rmse"].to_numpy()
 
 
 def exact_rho(table: Table, epsilon: str) -> Fraction:
@@ -461,8 +447,7 @@ class Target:
         """Measured: against the paper's RMSE. Nominal: against its variance, from public facts."""
         shapes = Shapes.of(table.counts.tree)
         rho = float(exact_rho(table, epsilon))
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        own = table.depth / float(rho_within(budget.epsilon, budget.delta))
+        own = table.depth / float(loose_rho(epsilon).rho)
         variances = mean_variances(shapes, np.append(0.0, np.full(table.depth, own)), combine=False)
         paper = rmse_of(table, PAPER, epsilon, 2 * runs)
         linear = Linear(shapes, rho, paper**2)
@@ -565,12 +550,8 @@ def answers(found: Sequence[Table]) -> str:
     )
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run everything and write the page and the picture."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     begun = time.perf_counter()
     found = tables(data)
     told = answers(found)
@@ -597,7 +578,7 @@ def main() -> None:
         "false negative rate (%).\n\n"
     )
     page = f"{INTRO}\n{taken}{told}{legend}{''.join(pages)}"
-    (ROOT / "docs" / "estimators.md").write_text(page)
+    keep("estimators", page)
     picture_of_methods(
         shown,
         ROOT / "docs" / "estimators.png",
@@ -607,4 +588,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

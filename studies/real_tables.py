@@ -6,9 +6,8 @@ differ a little from run to run.
 """
 
 import resource
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +22,11 @@ from hedgerow.evaluate.metrics import (
 )
 from hedgerow.noise.bits import ReleaseKey
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import markdown
+from studies.page import ROOT, keep, markdown, with_data
+from studies.releases import trips_plan, within
+from studies.tables import census_of, trips_between
 
-ROOT = Path(__file__).parents[1]
 CENSUS = hr.EpsilonDelta("1", "1e-10")
-TRIPS = hr.EpsilonDelta("1", "1e-8")
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,9 @@ def census(file: str, levels: list[str], count: str) -> Callable[[Path], tuple[h
     """A census whose own file is the public list of areas."""
 
     def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        frame = pl.read_parquet(data / file)
-        tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels)])
-        counts = hr.Counts.from_frame(tree, frame.select(*levels, count), count=count)
+        counts = census_of(pl.read_parquet(data / file), levels, count)
         return counts, hr.make_plan(
-            tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
+            counts.tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
         )
 
     return load
@@ -57,26 +54,9 @@ def trips(folder: str, levels: list[str]) -> Callable[[Path], tuple[hr.Counts, h
 
     def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
         counts = trips_between(data / folder, levels)
-        return counts, hr.make_plan(
-            counts.tree,
-            budget=TRIPS,
-            neighbours=hr.Replace(),
-            allocation=hr.Uniform(),
-            measure=hr.Survivors(),
-        )
+        return counts, trips_plan(counts.tree, within("1"), hr.Survivors())
 
     return load
-
-
-def trips_between(folder: Path, levels: Sequence[str]) -> hr.Counts:
-    """The trips of a folder between the areas of its ``geo.parquet``."""
-    areas = pl.read_parquet(folder / "geo.parquet")
-    axes = [
-        hr.Axis.from_frame(name, areas, levels, columns=[f"{name[0]}_{k}" for k in levels])
-        for name in ("origin", "destination")
-    ]
-    tree = hr.Tree(axes, refine=["destination", "origin"])
-    return hr.Counts.from_frame(tree, folder / "od.parquet", count="count")
 
 
 CASES = [
@@ -140,12 +120,8 @@ def leaf_errors(case: Case, data: Path) -> pl.DataFrame:
     return error_of_leaves(counts, noisy)
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run every case and write the page and the picture."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     run(CASES[0], data)  # compiles the kernels
     pages, errors = [], {}
     for case in CASES:
@@ -156,7 +132,7 @@ def main() -> None:
         "# Real tables\n\nMade by `make studies`: one release each at ε = 1 (δ = 1e-10 for a "
         "census under add-remove, 1e-8 for trips under replace), uniform shares, Chebyshev.\n\n"
     )
-    (ROOT / "docs" / "real_tables.md").write_text(intro + "\n".join(pages))
+    keep("real_tables", intro + "\n".join(pages))
     shown = {"Hedgerow": errors[CASES[0].name], "noise on every pair": leaf_errors(CASES[0], data)}
     about = (
         "Errors of one release, and of its whole budget spent on noise for every pair, at ε = 1."
@@ -165,4 +141,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

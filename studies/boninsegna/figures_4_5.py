@@ -1,6 +1,5 @@
 """Figures 4 and 5: maximum error and false discoveries by depth on the six synthetic tables."""
 
-import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +12,6 @@ from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
     AS_RUN,
     AS_SAID,
-    DELTA,
     EPSILONS,
     GAUSS,
     SH_AS_RUN,
@@ -32,6 +30,7 @@ from studies.boninsegna.releases import (
 )
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import PAGES, Row, Study, markdown, publish
+from studies.releases import DELTA
 
 RUNS = 10
 OURS = "Hedgerow"
@@ -197,9 +196,8 @@ def picture(found: All, paper: Published, metric: str, names: list[str], path: s
     save(figure, PAGES / path, dpi=90)
 
 
-def main() -> None:
+def main() -> Study:
     """Run all methods, and write the page and the pictures."""
-    begun = time.perf_counter()
     paper, tables = published(), synthetic_tables()
     found = errors_of(tables)
     plan = Setting(hr.Chebyshev(), exact=False, spent=SPENT).plan(tables[0].counts, "1")
@@ -218,9 +216,8 @@ def main() -> None:
     picture(found, paper, "false_discovery", sparse, names[1])
     rows = (*max_error_rows(found, paper), *discovery_rows(found, paper))
     title = "maximum error and false discoveries on synthetic tables"
-    study = Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
-    publish(study, "boninsegna-figures_4_5", seconds=time.perf_counter() - begun)
+    return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
 
 
 if __name__ == "__main__":
-    main()
+    publish("boninsegna-figures_4_5", main)

@@ -27,18 +27,15 @@ from hedgerow.evaluate.baselines import stability_histogram
 from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.privacy.budget import rho_within
+from hedgerow.privacy.budget import Budget, rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import Row
+from studies.releases import DELTA, seeded, trips_plan, within
 
 Made = TypeVar("Made")
 
 EPSILONS = ("0.1", "1", "10")
-DELTA = "1e-8"
 SPENT = Fraction(1, 2)
 """The part of ρ that the authors' program uses."""
 
@@ -61,17 +58,19 @@ class Setting:
     allocation: Allocation = field(default_factory=hr.Uniform)
     spent: Fraction = Fraction(1)
 
-    def plan(self, counts: hr.Counts, epsilon: str) -> hr.Plan:
-        """The plan of a table under replace-one neighbours."""
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        loose = hr.Rho(rho_within(budget.epsilon, budget.delta) * self.spent)
-        return hr.make_plan(
-            counts.tree,
-            budget=budget if self.exact else loose,
-            neighbours=hr.Replace(),
-            allocation=self.allocation,
-            measure=hr.All() if self.everything else hr.Survivors(),
-        )
+    def plan(
+        self, counts: hr.Counts, epsilon: str | Fraction, budget: Budget | None = None
+    ) -> hr.Plan:
+        """The plan of a table under replace-one neighbours; its budget that of ε unless given."""
+        budget = budget or (within(epsilon) if self.exact else loose_rho(epsilon, self.spent))
+        measure = hr.All() if self.everything else hr.Survivors()
+        return trips_plan(counts.tree, budget, measure, self.allocation)
+
+
+def loose_rho(epsilon: str | Fraction, spent: Fraction = Fraction(1)) -> hr.Rho:
+    """What the paper's conversion makes of ε, or a part of it."""
+    budget = within(epsilon)
+    return hr.Rho(rho_within(budget.epsilon, budget.delta) * spent)
 
 
 AS_RUN = "InfTDA, σ² = 2T/ρ as run"
@@ -165,17 +164,15 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
     """The errors of releases under the seeds 0, 1, … ."""
     plan = setting.plan(counts, epsilon)
 
-    def release(seed: int) -> dict[Levels, Nodes]:
-        source = Drawn(counts, plan, seeded_bits(seed))
-        return by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())[0]
+    def release(seed: int) -> Mapping[Levels, Nodes]:
+        return seeded(counts, plan, setting.estimator, seed).content.nodes
 
     return _found(release, lambda nodes: error_of_nodes(counts, nodes), runs)
 
 
 def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """VanillaGauss: noise on every leaf, all of ρ there by the paper's conversion."""
-    budget = hr.EpsilonDelta(epsilon, DELTA)
-    rho = hr.Rho(rho_within(budget.epsilon, budget.delta))
+    rho = loose_rho(epsilon)
 
     def release(seed: int) -> Int64:
         return leaf_noise(counts, seeded_bits(seed), budget=rho, neighbours=hr.Replace())
@@ -185,10 +182,9 @@ def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
 
 def stability(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-    budget = hr.EpsilonDelta(epsilon, DELTA)
 
     def release(seed: int) -> hr.Counts:
-        return stability_histogram(counts, seeded_bits(seed), budget=budget)
+        return stability_histogram(counts, seeded_bits(seed), budget=within(epsilon))
 
     return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)
 

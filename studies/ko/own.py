@@ -7,10 +7,10 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Int64
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.execution import in_memory
 from studies.ko.releasing import Moments, moments
 from studies.ko.tables import Case
+from studies.releases import seeded
+from studies.tables import census_of
 
 
 def own_moments(case: Case, epsilon: float, runs: int) -> Moments:
@@ -37,19 +37,17 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
         "leaf": pl.Series(leaves).cast(pl.String).str.zfill(9),
         "count": case.truth[2].astype(np.int64),
     })  # fmt: skip
-    tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels=["tract", "leaf"])])
-    counts = hr.Counts.from_frame(tree, frame, count="count")
+    counts = census_of(frame, ["tract", "leaf"], "count")
     plan = hr.make_plan(
-        tree,
+        counts.tree,
         budget=hr.Epsilon(Fraction(str(epsilon))),
-        neighbours=hr.AddRemove(),
         mechanism=hr.DiscreteLaplace,
         allocation=hr.Optimal(objective="released"),
         measure=hr.All(),
     )
     found = []
     for seed in range(runs):
-        made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+        made = seeded(counts, plan, hr.Euclidean(), seed)
         shown = np.zeros(case.nodes[2], dtype=np.int64)
         listed = made.level("leaf")
         shown[listed["leaf"].cast(pl.Int64).to_numpy()] = listed["count"].to_numpy()

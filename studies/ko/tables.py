@@ -9,7 +9,7 @@ import polars as pl
 from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.cell_error import LaplaceError
 from hedgerow.plan.allocation.programs import LevelCost, PriorCells, least_budgets, least_error
-from studies.page import DATA
+from studies.page import DATA, read
 
 LEVELS = ("state", "tract", "leaf")
 WYOMING_TRACTS, WYOMING_BLOCKS = 128, 20_975
@@ -18,6 +18,7 @@ LARGEST = 1e6
 STATES = {"Wyoming": "56", "New Mexico": "35", "Delaware": "10"}
 BLOCKS = "census_us_block/wa_2010.parquet"
 BLOCK_GROUPS = "census_us_block_group"
+GONE = "the census tables are not there"
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,6 @@ def uniform(budget: float) -> Float64:
     return np.full(3, budget / 3)
 
 
-def exists() -> bool:
-    """Whether the census tables are there."""
-    return (DATA / BLOCKS).exists() and (DATA / BLOCK_GROUPS / "bg_2020.parquet").exists()
-
-
 def wyoming_shaped() -> Case:
     """128 tracts of Washington with about as many populated blocks as Wyoming in the paper.
 
@@ -124,13 +120,18 @@ def block_groups(state: str) -> Case:
     return Case(f"{state}, block groups", "block group", prior, truth, start)
 
 
+def every_case() -> list[Case]:
+    """All of these, Wyoming's stand-in first."""
+    return [wyoming_shaped(), *(block_groups(state) for state in STATES), washington()]
+
+
 def _blocks() -> pl.DataFrame:
-    table = pl.read_parquet(DATA / BLOCKS)
+    table = read(DATA / BLOCKS, GONE)
     return table.select("tract", leaf="block", count=pl.col("pop").cast(pl.Int64))
 
 
 def _groups(state: str, year: int) -> pl.DataFrame:
-    table = pl.read_parquet(DATA / BLOCK_GROUPS / f"bg_{year}.parquet")
+    table = read(DATA / BLOCK_GROUPS / f"bg_{year}.parquet", GONE)
     table = table.filter(pl.col("state") == STATES[state])
     tract = pl.concat_str("county", "tract")
     leaf = pl.concat_str("county", "tract", "block_group")

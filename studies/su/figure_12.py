@@ -1,6 +1,5 @@
 """Su et al., Figure 12: the trade-off function of all 80 queries together."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -24,9 +23,8 @@ curve being symmetric).
 """
 
 
-def main() -> None:
+def main() -> Study:
     """T(α) of the four curves."""
-    begun = time.perf_counter()
     factor = matching_factor(whole(), "1e-10")
     cuts = {
         "exact, same noise": (Fraction(0), EXACT),
@@ -65,9 +63,8 @@ def main() -> None:
         table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
     )
     picture = save(figure, "su-figure_12")
-    study = Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
-    publish(study, "su-figure_12", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_12", main)

@@ -1,7 +1,6 @@
 """Su et al., Figure 13: the county level's trade-off functions, near the end."""
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -34,9 +33,8 @@ def power(profile: hr.Profile, alphas: Float64) -> Float64:
     return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
 
 
-def main() -> None:
+def main() -> Study:
     """Where the curves cross, and a picture of it."""
-    begun = time.perf_counter()
     county, small = LEVEL["County"], Fraction(859, 10_000)
     rho, factor = float(county.rho), county.factor
     _, near = crossing(rho, county.profile(factor))
@@ -80,9 +78,8 @@ def main() -> None:
         far=far,
     )
     picture = save(figure, "su-figure_13")
-    study = Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
-    publish(study, "su-figure_13", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_13", main)

@@ -34,7 +34,7 @@ def curve(level: Level) -> tuple[Float64, Float64]:
     return epsilon, np.array([profile.delta(float(e)) for e in epsilon])
 
 
-def main() -> None:
+def main() -> Study:
     """All curves, the smallest gap, and δ at ε = 0."""
     begun = time.perf_counter()
     curves = {level.name: curve(level) for level in LEVELS}
@@ -89,9 +89,8 @@ def main() -> None:
         worst=max(gaps),
         table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
-    study = Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
-    publish(study, "su-figure_2", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_2", main)

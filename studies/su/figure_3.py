@@ -23,7 +23,7 @@ give after rounding to two decimals, 1 - 10.13/11.07 = 8.49 % and 1 - 0.92/1.06 
 """
 
 
-def main() -> None:
+def main() -> Study:
     """ε at both δ, all levels."""
     begun = time.perf_counter()
     found = {
@@ -65,14 +65,13 @@ def main() -> None:
             for v in LEVELS
         ],
     )
-    study = Study(
+    return Study(
         "Su, Figure 3",
         "ε of each level at two δ",
         TEXT.format(table=table),
         rows,
         (picture(found),),
     )
-    publish(study, "su-figure_3", seconds=time.perf_counter() - begun)
 
 
 def picture(found: Mapping[tuple[str, str], tuple[float, float]]) -> str:
@@ -95,4 +94,4 @@ def picture(found: Mapping[tuple[str, str], tuple[float, float]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_3", main)

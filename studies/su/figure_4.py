@@ -28,9 +28,8 @@ bound.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """The curves, T(0.05), and where reduced noise goes below the Bureau's curve."""
-    begun = time.perf_counter()
     factors = {level.name: level.factor for level in LEVELS}
     drawn = time.perf_counter()
     same = {level.name: exact_tradeoff(level.profile()) for level in LEVELS}
@@ -84,11 +83,8 @@ def main() -> None:
     )
     picture = save(eight_panels(draw, "type I error α", "type II error T(α)"), "su-figure_4")
     text = TEXT.format(table=table, seconds=drawn)
-    study = Study(
-        "Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,)
-    )
-    publish(study, "su-figure_4", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_4", main)

@@ -1,6 +1,5 @@
 """Su et al., Figure 6: what less noise does to counts of four levels, clipped at 0 and not."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,6 @@ from studies.showing import save
 from studies.su.census import Level, whole
 from studies.su.showing import BUREAU, EXACT
 from studies.su.washington import (
-    FILE,
     LEVELS,
     NOISE,
     absolute,
@@ -168,12 +166,8 @@ def picture_of(found: Mapping[str, Errors]) -> str:
     return save(figure, "su-figure_6")
 
 
-def main() -> None:
+def main() -> Study:
     """The reductions, a simulated check, and whole releases."""
-    if not FILE.exists():
-        print(f"skipped: the blocks of Washington are not at {FILE}")
-        return
-    begun = time.perf_counter()
     found = {name: exact(name) for name in PRINTED}
     checks = {name: simulated(name) for name in PRINTED}
     cells = {name: queries(name).size for name in PRINTED}
@@ -207,9 +201,8 @@ def main() -> None:
         release=release_table(),
     )
     picture = picture_of(found)
-    study = Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
-    publish(study, "su-figure_6", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_6", main)

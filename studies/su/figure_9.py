@@ -1,6 +1,5 @@
 """Su et al., Figure 9: the slope of earnings on education, from noisy counts."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from matplotlib import pyplot as plt
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.evaluate.simulate import seeded_bits
-from studies.page import DATA, Row, Study, markdown, publish
+from studies.page import DATA, Row, Study, markdown, publish, read
 from studies.showing import save
 from studies.su.census import LEVEL, Level
 from studies.su.showing import BUREAU, EXACT
@@ -72,7 +71,7 @@ def log_normal(rng: np.random.Generator, areas: int, people: float, spread: floa
 
 def kinds(rng: np.random.Generator) -> dict[str, Areas]:
     """The seven kinds of areas of the paper."""
-    table = pl.read_parquet(FILE)
+    table = read(FILE, f"the block groups of 2020 are not at {FILE}")
     real = {
         name: table.group_by(name, maintain_order=True)
         .agg(pl.col("population").sum())
@@ -154,12 +153,8 @@ def picture_of(lowered: Mapping[str, tuple[float, float]], state: Float64) -> st
     return save(figure, "su-figure_9")
 
 
-def main() -> None:
+def main() -> Study:
     """The expected reductions of the error, and what three runs can tell."""
-    if not FILE.exists():
-        print(f"skipped: the block groups of 2020 are not at {FILE}")
-        return
-    begun = time.perf_counter()
     rng = np.random.default_rng(SEED)
     areas = kinds(rng)
     rows, lines, lowered, shown = [], [], {}, {}
@@ -232,9 +227,8 @@ def main() -> None:
         table=markdown([*head, "% lower", "K = 3 shows an improvement"], lines),
     )
     picture = picture_of(lowered, state)
-    study = Study("Su, Figure 9", "Earnings on education", text, tuple(rows), (picture,))
-    publish(study, "su-figure_9", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 9", "Earnings on education", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_9", main)

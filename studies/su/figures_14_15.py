@@ -1,7 +1,5 @@
 """Su et al., Figures 14 and 15: by how much the exact ε is smaller, over δ."""
 
-import time
-
 import numpy as np
 from matplotlib import pyplot as plt
 
@@ -35,9 +33,8 @@ def setback(figures: Float64) -> float:
     return float((np.maximum.accumulate(rising) - rising).max())
 
 
-def main() -> None:
+def main() -> Study:
     """Differences and percentages over a grid of δ."""
-    begun = time.perf_counter()
     shown, at, drops, falls = {}, {}, {}, {}
     for level in LEVELS:
         profile, rho = level.profile(), float(level.rho)
@@ -86,9 +83,8 @@ def main() -> None:
         differences=listings[1],
     )
     picture = save(figure, "su-figures_14_15")
-    study = Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
-    publish(study, "su-figures_14_15", seconds=time.perf_counter() - begun)
+    return Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figures_14_15", main)

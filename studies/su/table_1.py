@@ -40,7 +40,7 @@ def by_peer(level: Level) -> float:
     return float(level.sigma2) * math.exp(brentq(excess, math.log(0.6), 0.0, xtol=1e-5))
 
 
-def main() -> None:
+def main() -> Study:
     """Reproduce the table, and find the same noise with dp-accounting."""
     begun = time.perf_counter()
     factors = {level.name: level.factor for level in LEVELS}
@@ -83,10 +83,8 @@ def main() -> None:
         together=together.epsilon("1e-10"),
         stated=whole().bureau_epsilon("1e-10"),
     )
-    seconds = time.perf_counter() - begun
-    study = Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
-    publish(study, "su-table_1", seconds=seconds)
+    return Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-table_1", main)

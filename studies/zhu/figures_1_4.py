@@ -1,14 +1,12 @@
 """Zhu, Figures 1 and 4: the bias of projecting with non-negativity, and how it goes with size."""
 
-import time
-
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish
+from studies.page import DATA, Row, Study, markdown, publish, read
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
@@ -34,13 +32,14 @@ total to its noise.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not TABLE.exists():
-        print("skipped: the census table is not there")
-        return
-    begun = time.perf_counter()
-    table = pl.read_parquet(TABLE).group_by("county").agg(pl.col(GROUP).sum()).sort(GROUP, "county")
+    table = (
+        read(TABLE, "the census table is not there")
+        .group_by("county")
+        .agg(pl.col(GROUP).sum())
+        .sort(GROUP, "county")
+    )
     counts = table[GROUP].to_numpy().astype(np.float64)
     rng = np.random.default_rng(14)
     found = {shift: _residuals(counts + shift, rng) for shift in SHIFTS}
@@ -63,9 +62,8 @@ def main() -> None:
     heads = ["added", "least", "noise alone, least county", "(P₊), least county",
              "(P₊), next county", "(P₊), greatest county", "Theorem 11", "without C'"]  # fmt: skip
     text += markdown(heads, lines)
-    study = Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
+    return Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
                   _rows(counts, found, means), (_picture(found),))  # fmt: skip
-    publish(study, "zhu-figures_1_4", seconds=time.perf_counter() - begun)
 
 
 def _rows(
@@ -139,4 +137,4 @@ def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("zhu-figures_1_4", main)

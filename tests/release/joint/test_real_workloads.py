@@ -7,7 +7,7 @@ import hedgerow as hr
 from studies import workloads
 from studies.cube import CASES
 from studies.page import DATA
-from studies.real_tables import trips_between
+from studies.tables import trips_between
 from studies.workloads import (
     BLOCKS,
     CHAIN,
