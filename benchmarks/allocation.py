@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, publish, table
+from benchmarks.page import Benchmark, Ratio, publish
 from hedgerow.arrays import Float64
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.programs import (
@@ -22,6 +22,7 @@ from hedgerow.plan.allocation.programs import (
     least_error,
     total_error,
 )
+from studies.page import markdown
 
 LEVELS = (4, 16, 64)
 LEVELS_WITH_PRIOR = (4, 16)
@@ -188,7 +189,7 @@ def measured() -> Benchmark:
         ]
         for one in found
     ]
-    figures = table(["program", "peer", "worse", ""], rows)
+    figures = markdown(["program", "peer", "worse", ""], rows)
     ratios = tuple(Ratio(one.what, one.peer, one.ours, one.theirs) for one in found)
     text = TEXT.format(values=VALUES, figures=figures)
     kept = {one.what: {"peer": one.peer, "worse": one.worse} for one in found}

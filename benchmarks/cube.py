@@ -13,10 +13,10 @@ import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, publish, table
+from benchmarks.page import Benchmark, Ratio, clock, publish
 from hedgerow.arrays import Int64
 from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, figures
-from studies.page import DATA
+from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
 from studies.tables import dense, every_count, trips_between
 
@@ -125,7 +125,7 @@ def errors_of(one: Found) -> str:
     every = one.errors.values()
     rows.append(["false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every), ""])
     rows.append(["misses", *(f"{e.missed / e.runs:.3f}" for e in every), ""])
-    return table([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
+    return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,14 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, number, publish, table
+from benchmarks.page import Benchmark, Ratio, clock, number, publish
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.arrays import Float64
 from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
 from studies.boninsegna.releases import Setting, nodes_of, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
+from studies.page import markdown
 from studies.releases import DELTA
 
 RUNS = 10
@@ -193,8 +194,8 @@ def text(found: Sequence[Found]) -> str:
     return TEXT.format(
         peer=PEER, epsilon=EPSILON, delta=DELTA, runs=RUNS, peer_runs="1 or 3", same=same,
         error=error, combined=over_tables(found, "combined")[0],
-        times=table([*heads, "ratio by processor time"], times),
-        errors=table(["table", *kinds], errors),
+        times=markdown([*heads, "ratio by processor time"], times),
+        errors=markdown(["table", *kinds], errors),
     )  # fmt: skip
 
 

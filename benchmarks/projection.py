@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.clock import Clock, fastest
 from benchmarks.machine import installed
-from benchmarks.page import Benchmark, Ratio, number, publish, table
+from benchmarks.page import Benchmark, Ratio, number, publish
 from benchmarks.picture import COLOURS, panels, save
 from benchmarks.projection_peers import OURS_FOR, Peer, agree, peers_for
 from hedgerow.arrays import Float64, Int64
@@ -23,6 +23,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.sparse import Sparse
+from studies.page import markdown
 
 Table = tuple[Int64, Int64, Int64]
 
@@ -191,7 +192,7 @@ def measured() -> Benchmark:
     text = TEXT.format(
         cells=CELLS,
         cores=len(os.sched_getaffinity(0)),
-        speeds=table(["families of", *(f"{one.size:,}" for one in dense)], rows),
+        speeds=markdown(["families of", *(f"{one.size:,}" for one in dense)], rows),
     )
     figures = {
         f"{one.kind} {one.size}": {

@@ -13,8 +13,9 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed
 from benchmarks.machine import MissingPeer, needed
-from benchmarks.page import Benchmark, clock, publish, table
+from benchmarks.page import Benchmark, clock, publish
 from hedgerow.examples.commuting import write_commuting
+from studies.page import markdown
 from studies.releases import trips_plan, within
 from studies.tables import pairs_of
 
@@ -103,7 +104,7 @@ def measured() -> Benchmark:
         master=MASTER,
         overhead=clock(max(first, 0.0)),
         later=clock(max(later, 0.0)),
-        times=table(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
+        times=markdown(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
     )
     figures = {what: time.wall for what, time in times.items()}
     return Benchmark("Spark's overhead", text, (), (), figures)

@@ -14,14 +14,14 @@ from scipy.sparse.linalg import LinearOperator, cg, lsqr
 
 import hedgerow as hr
 from benchmarks.clock import fastest
-from benchmarks.page import Benchmark, Ratio, publish, table
+from benchmarks.page import Benchmark, Ratio, publish
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.plan.named import PlannedCuboids
 from studies.cube import CASES
-from studies.page import DATA
+from studies.page import DATA, markdown
 from studies.releases import DELTA, within
 from studies.tables import every_count, trips_between
 
@@ -148,7 +148,7 @@ def measured() -> Benchmark:
         ratios += [Ratio(name, p, seconds[OURS].wall, seconds[p].wall) for p in (LSQR, CG)]
     text = TEXT.format(
         delta=DELTA,
-        apart=table(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
+        apart=markdown(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
     )
     return Benchmark("Estimates of named workloads", text, tuple(ratios))
 

@@ -6,12 +6,11 @@ replace-one and N is public throughout, so a level under ε_i has noise of scale
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import opendp.prelude as dp
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64
@@ -23,33 +22,14 @@ from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
-from studies.page import ROOT, data_folder, keep
+from studies.opendp_tree import opendp_tree
+from studies.page import ROOT, data_folder, keep, markdown
 from studies.rameshwar.isotonic import isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted, trimmed_error
 
 mpl.use("Agg")
 Row = Sequence[object]
 SEED = 20240521
-
-
-def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
-
-
-def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Int64], Float64]]:
-    """OpenDP's b-ary tree with its branching factor and consistency: leaves in, CDF out."""
-    dp.enable_features("contrib")
-    factor = dp.t.choose_branching_factor(bins)
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    tree = dp.t.make_b_ary_tree(*space, leaf_count=bins, branching_factor=factor)
-    scale = dp.binary_search(
-        lambda s: (tree >> dp.m.then_laplace(scale=s)).map(2) <= epsilon, bounds=(1e-3, 1e7)
-    )
-    noisy = tree >> dp.m.then_laplace(scale=scale)
-    consistent = dp.t.make_consistent_b_ary_tree(branching_factor=factor)
-    return factor, lambda leaves: np.cumsum(consistent(noisy(leaves.tolist()))[:bins])
 
 
 def against_opendp(rng: np.random.Generator) -> str:
@@ -83,7 +63,7 @@ def against_opendp(rng: np.random.Generator) -> str:
             rows.append(
                 (
                     bins,
-                    epsilon,
+                    str(epsilon),
                     factor,
                     design.branching,
                     *(f"{e:,.2f}" for e in rms),
@@ -96,7 +76,7 @@ def against_opendp(rng: np.random.Generator) -> str:
         "## Against OpenDP's b-ary tree and an isotonic histogram\n\nRoot mean squared error of a "
         "cumulative count, records; 20,000 log-normal records. OpenDP: `make_b_ary_tree`, "
         "`choose_branching_factor`, `make_consistent_b_ary_tree`, priced by its own map at two "
-        "changed records (it also measures the root).\n\n" + table(heads, rows)
+        f"changed records (it also measures the root).\n\n{markdown(heads, rows)}\n"
     )
 
 
@@ -165,7 +145,7 @@ def yardstick(rng: np.random.Generator) -> str:
         "sin(kπ/2K)). The symmetric root is WP's own, its columns scaled to one length; more bins"
         " are too many for dense matrices. *In integers* are the running sums that Hedgerow "
         "measures: the Toeplitz strategy times a power of two from 32 √K up, rounded, so that "
-        "discrete noise can be added.\n\n" + table(heads, rows)
+        "discrete noise can be added.\n\n" + markdown(heads, rows) + "\n"
     )
 
 
@@ -354,7 +334,7 @@ def after_consistency(data: Path) -> str:
             cells = [f"{root:.1f}" for root, _ in found[-2:]]
             cells += [f"{root:.2f} ± {error:.2f}" for root, error in found[:-2]]
             cells += [f"{win:.2f} ± {error:.2f}" for win, error in wins]
-            rows.append((bins, name, f"{total:,}", rho, *cells))
+            rows.append((bins, name, f"{total:,}", str(rho), *cells))
         short.append((bins, *in_short(np.array(ratios))))
         medians[bins] = float(np.median([win for win, *_ in ratios]))
     heads = ["K", "column", "N", "ρ", "tree, linear", "Toeplitz, linear", "tree, descent"]
@@ -367,8 +347,9 @@ def after_consistency(data: Path) -> str:
     heads += ("tree descent / Toeplitz isotonic", "tree descent / Toeplitz descent")
     brief = ["K", "linear", "consistent: least … median … greatest", "surely above 1.1", "squared"]
     brief += ("squared surely above 1.1", "tree descent / Toeplitz descent")
-    tables = table(brief, short) + "\n" + verdict(medians) + "\n" + table(heads, rows)
-    return f"## The same after consistency\n\n{MEASURED}\n{tables}"
+    brief_table, whole = markdown(brief, short), markdown(heads, rows)
+    told = f"{MEASURED}\n{brief_table}\n\n{verdict(medians)}\n{whole}\n"
+    return f"## The same after consistency\n\n{told}"
 
 
 def ratio(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
@@ -460,16 +441,21 @@ def real_columns(
                 found.append((off[4], off.mean(), np.sqrt(np.mean((cdf - truth) ** 2)) / total))
             median, deciles, rms = np.mean(found, axis=0)
             rows.append(
-                (name, f"{total:,}", epsilon, f"{median:,.1f}", f"{deciles:,.1f}", f"{rms:.2e}")
+                (
+                    name,
+                    f"{total:,}",
+                    str(epsilon),
+                    f"{median:,.1f}",
+                    f"{deciles:,.1f}",
+                    f"{rms:.2e}",
+                )
             )
             if epsilon == 0.01:
                 band = 1.96 * np.sqrt(CutError.of_tree(tree.starts, tree.variances).cuts()[1:])
                 curves[name] = (ranges.edges[1:], truth / total, cdf / total, band / total)
     heads = ("column", "N", "ε", "median off by", "deciles off by", "CDF, root mean squared")
-    intro = (
-        "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit.\n\n"
-    )
-    return intro + table(heads, rows), curves
+    intro = "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit."
+    return f"{intro}\n\n{markdown(heads, rows)}\n", curves
 
 
 def picture(curves: dict[str, tuple[Float64, ...]], path: Path) -> None:

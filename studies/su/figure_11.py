@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import hedgerow as hr
+from studies.dp_accounting_peer import peer
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import QUERIES, bureau_delta, peer
+from studies.su.census import QUERIES, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
@@ -62,7 +63,7 @@ def main() -> Study:
         epsilon = np.linspace(0, profile.bureau_epsilon("1e-20"), 100)
         rho = FOLDS[-1] / (2 * float(sigma2))
         axes.semilogy(epsilon, bureau_delta(rho, epsilon), label="zCDP (Bureau)", **BUREAU)
-        axes.semilogy(epsilon, [profile.delta(float(e)) for e in epsilon], label="exact", **EXACT)
+        axes.semilogy(epsilon, deltas(profile, epsilon), label="exact", **EXACT)
         if sigma2 == NOISE[0]:
             shown = np.maximum(theirs.get_delta_for_epsilon(epsilon), 1e-20)
             axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)

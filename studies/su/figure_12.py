@@ -31,12 +31,12 @@ def main() -> Study:
         "exact, 8.59 % less (paper's)": (Fraction(859, 10_000), PEER),
         f"exact, {100 * float(1 - factor):.2f} % less (ours)": (1 - factor, REDUCED),
     }
-    stated = bureau_tradeoff(float(RHO), np.array(ALPHAS))
+    stated = bureau_tradeoff(RHO, np.array(ALPHAS))
     rows, lines = [], [["Bureau", *(f"{value:.4g}" for value in stated)]]
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     alphas = np.concatenate(([0.0], np.geomspace(1e-8, 1e-3, 100), np.linspace(2e-3, 1, 400)))
     for axes in panels:
-        axes.plot(alphas, bureau_tradeoff(float(RHO), alphas), label="Bureau", **BUREAU)
+        axes.plot(alphas, bureau_tradeoff(RHO, alphas), label="Bureau", **BUREAU)
     for name, (cut, style) in cuts.items():
         profile = whole(1 - cut)
         curve = np.interp(alphas, *exact_tradeoff(profile))
@@ -59,7 +59,7 @@ def main() -> Study:
     panels[0].legend(fontsize=8, frameon=False)
     text = TEXT.format(
         both=100 * float(1 - factor),
-        near=crossing(float(RHO), whole(factor))[1],
+        near=crossing(RHO, whole(factor))[1],
         table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
     )
     picture = save(figure, "su-figure_12")

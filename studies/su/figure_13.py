@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.arrays import Float64
 from studies.page import Row, Study, publish
 from studies.showing import save
-from studies.su.census import LEVEL, bureau_delta, crossing
+from studies.su.census import LEVEL, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DEPTH = 150.0
@@ -29,14 +29,14 @@ figure of all levels together, while the text speaks of Table 1). With that, the
 def power(profile: hr.Profile, alphas: Float64) -> Float64:
     """1 - T(α) = min over ε of δ(ε) + e^ε α, exact, small α included."""
     epsilon = np.linspace(-2, 14, 1500)
-    delta = np.array([profile.delta(float(e)) for e in epsilon])
+    delta = deltas(profile, epsilon)
     return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
 
 
 def main() -> Study:
     """Where the curves cross, and a picture of it."""
     county, small = LEVEL["County"], Fraction(859, 10_000)
-    rho, factor = float(county.rho), county.factor
+    rho, factor = county.rho, county.factor
     _, near = crossing(rho, county.profile(factor))
     _, far = crossing(rho, county.profile(1 - small), DEPTH)
     alphas = np.geomspace(1e-16, 1e-1, 150)

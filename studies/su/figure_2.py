@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hedgerow.arrays import Float64
+from studies.dp_accounting_peer import peer
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, peer
+from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
 
 SMALLEST = 1e-30
@@ -31,20 +32,20 @@ def curve(level: Level) -> tuple[Float64, Float64]:
     """ε from 0 to the Bureau's at δ = 1e-30, and the exact δ(ε)."""
     profile = level.profile()
     epsilon = np.linspace(0, profile.bureau_epsilon(str(SMALLEST)), POINTS)
-    return epsilon, np.array([profile.delta(float(e)) for e in epsilon])
+    return epsilon, deltas(profile, epsilon)
 
 
 def main() -> Study:
     """All curves, the smallest gap, and δ at ε = 0."""
     begun = time.perf_counter()
-    curves = {level.name: curve(level) for level in LEVELS}
+    curves = {level: curve(level) for level in LEVELS}
     ours = time.perf_counter() - begun
-    peers = {level.name: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
+    peers = {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
     theirs = time.perf_counter() - begun - ours
     rows, lines, gaps = [], [], []
     for level in LEVELS:
-        epsilon, delta = curves[level.name]
-        ratio = delta / bureau_delta(float(level.rho), epsilon)
+        epsilon, delta = curves[level]
+        ratio = delta / bureau_delta(level.rho, epsilon)
         assert (ratio < 1).all(), level
         rows.append(
             Row(
@@ -55,7 +56,7 @@ def main() -> Study:
             )
         )
         exact = level.profile().epsilon("1e-11")
-        above = peers[level.name].get_epsilon_for_delta(1e-11)
+        above = peers[level].get_epsilon_for_delta(1e-11)
         gaps.append(above - exact)
         lines.append([level.name, level.profile().bureau_epsilon("1e-11"), above, exact])
     rows += [
@@ -63,19 +64,19 @@ def main() -> Study:
             "largest ratio of the exact δ to the Bureau's, all levels and ε",
             None,
             max(
-                float((delta / bureau_delta(float(level.rho), epsilon)).max())
+                float((delta / bureau_delta(level.rho, epsilon)).max())
                 for level in LEVELS
-                for epsilon, delta in [curves[level.name]]
+                for epsilon, delta in [curves[level]]
             ),
             reason="curve, no number printed: the paper claims that it is below 1",
         )
     ]
 
     def draw(axes: Axes, level: Level) -> None:
-        epsilon, delta = curves[level.name]
-        axes.semilogy(epsilon, bureau_delta(float(level.rho), epsilon), label="Bureau", **BUREAU)
+        epsilon, delta = curves[level]
+        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
         axes.semilogy(epsilon, delta, label="exact (paper's blue; ours)", **EXACT)
-        shown = np.maximum(peers[level.name].get_delta_for_epsilon(epsilon), SMALLEST)
+        shown = np.maximum(peers[level].get_delta_for_epsilon(epsilon), SMALLEST)
         axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)
         axes.set_ylim(SMALLEST, 3)
 

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, Level, bureau_delta, crossing
+from studies.su.census import LEVELS, Level, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, REDUCED, eight_panels
 
 MATCHED, SMALLEST = 1e-11, 1e-20
@@ -25,11 +25,11 @@ Bureau states, as the paper says: at δ = 1e-20 by the figure in the last column
 
 def main() -> Study:
     """The curves, and where they cross."""
-    profiles = {level.name: level.profile(level.factor) for level in LEVELS}
+    profiles = {level: level.profile(level.factor) for level in LEVELS}
     rows, lines, crossed, excess = [], [], [], []
     for level in LEVELS:
-        reduced, full = profiles[level.name], level.profile()
-        delta, _ = crossing(float(level.rho), reduced)
+        reduced, full = profiles[level], level.profile()
+        delta, _ = crossing(level.rho, reduced)
         lines.append(
             [
                 level.name,
@@ -50,8 +50,8 @@ def main() -> Study:
 
     def draw(axes: Axes, level: Level) -> None:
         epsilon = np.linspace(0, level.profile().bureau_epsilon(str(SMALLEST)), 120)
-        delta = [profiles[level.name].delta(float(e)) for e in epsilon]
-        axes.semilogy(epsilon, bureau_delta(float(level.rho), epsilon), label="Bureau", **BUREAU)
+        delta = deltas(profiles[level], epsilon)
+        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
         axes.semilogy(epsilon, delta, label="exact, reduced noise (paper's; ours)", **REDUCED)
         axes.axhline(MATCHED, color="grey", linewidth=0.6, label="δ = 1e-11")
         axes.set_ylim(SMALLEST, 3)

@@ -11,9 +11,10 @@ from scipy.optimize import brentq
 import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
+from studies.dp_accounting_peer import peer_epsilon
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole
+from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DELTA = "1e-10"
@@ -66,7 +67,7 @@ def lowered(stated: float) -> float:
 def by_peer(grid: float) -> tuple[float, float]:
     """ε at δ = 1e-10 by dp-accounting, and its seconds."""
     begun = time.perf_counter()
-    epsilon = float(peer(uses(), grid).get_epsilon_for_delta(float(DELTA)))
+    epsilon = peer_epsilon(uses(), DELTA, grid)
     return epsilon, time.perf_counter() - begun
 
 
@@ -74,8 +75,7 @@ def lowered_by_peer(stated: float, grid: float) -> float:
     """Percent of the noise that can go by dp-accounting."""
 
     def excess(factor: float) -> float:
-        found = peer(uses(Fraction(factor)), grid).get_epsilon_for_delta(float(DELTA))
-        return float(found) - stated
+        return peer_epsilon(uses(Fraction(factor)), DELTA, grid) - stated
 
     return 100 * (1 - float(brentq(excess, 0.8, 1.0, xtol=1e-5)))
 
@@ -94,16 +94,12 @@ def picture_of(factor: Fraction) -> str:
     """The curves, with ``factor`` of the noise as the reduced one."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     epsilon = np.linspace(0, 27, 150)
-    axes.semilogy(epsilon, bureau_delta(float(RHO), epsilon), label="Bureau", **BUREAU)
-    axes.semilogy(
-        epsilon, [whole().delta(float(e)) for e in epsilon], label="exact (ours)", **EXACT
-    )
+    axes.semilogy(epsilon, bureau_delta(RHO, epsilon), label="Bureau", **BUREAU)
+    axes.semilogy(epsilon, deltas(whole(), epsilon), label="exact (ours)", **EXACT)
     for cut, style in ((Fraction(859, 10_000), PEER), (1 - factor, REDUCED)):
-        reduced = whole(1 - cut)
-        deltas = [reduced.delta(float(e)) for e in epsilon]
         name = f"exact, noise reduced by {100 * float(cut):.2f} %"
         name += " (paper's reduction)" if style is PEER else " (ours)"
-        axes.semilogy(epsilon, deltas, label=name, **style)
+        axes.semilogy(epsilon, deltas(whole(1 - cut), epsilon), label=name, **style)
     axes.axhline(float(DELTA), color="grey", linewidth=0.6)
     axes.set(xlabel="ε", ylabel="δ", ylim=(1e-16, 3))
     axes.legend(fontsize=8, frameon=False)

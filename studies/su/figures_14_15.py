@@ -6,7 +6,7 @@ from matplotlib import pyplot as plt
 from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS
+from studies.su.census import LEVELS, deltas
 from studies.su.showing import PAPER
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
@@ -39,7 +39,7 @@ def main() -> Study:
     for level in LEVELS:
         profile, rho = level.profile(), float(level.rho)
         exact = np.linspace(profile.epsilon("1e-2"), profile.epsilon("1e-16"), 300)
-        delta = np.array([profile.delta(float(e)) for e in exact])
+        delta = deltas(profile, exact)
         stated = rho + 2 * np.sqrt(-rho * np.log(delta))
         shown[level.name] = delta, stated - exact, 100 * (1 - exact / stated)
         drops[level.name], falls[level.name] = (setback(f) for f in shown[level.name][1:])
