@@ -1,7 +1,6 @@
 """Ko's two convex programs: cvxpy, and a general solver where cvxpy has no words, beside ours."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -9,7 +8,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.clock import fastest
+from benchmarks.clock import fastest, near
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, publish
 from hedgerow.arrays import Float64
@@ -45,24 +44,8 @@ distinct counts a level. Each run has a new budget (or target error), larger by 
 {figures}"""
 
 VALUES = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A program solved by both.
-
-    Attributes:
-        what: the program.
-        peer: who else.
-        worse: the peer's objective over ours, less 1.
-        ours, theirs: seconds.
-    """
-
-    what: str
-    peer: str
-    worse: float
-    ours: float
-    theirs: float
+Found = tuple[Ratio, float]
+"""A program solved by both, and the peer's objective over ours, less 1."""
 
 
 def nodes(count: int) -> Float64:
@@ -127,11 +110,6 @@ def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Float64:
     return found
 
 
-def near(asked: float, many: int) -> list[float]:
-    """So many budgets or errors, all about the same."""
-    return [asked * (1 + STEP * k) for k in range(many)]
-
-
 def without_prior(cvxpy: Any, count: int) -> list[Found]:
     """Both programs against cvxpy."""
     levels = large(count)
@@ -150,13 +128,13 @@ def without_prior(cvxpy: Any, count: int) -> list[Found]:
     found = list[Found]()
     for program in ("6", "7"):
         tasks = {"ours": ours[program], "theirs": peers[program]}
-        times = fastest(tasks, near(asked[program], QUESTIONS))
+        times = fastest(tasks, near(asked[program], QUESTIONS, STEP))
         objective = judged[program]
         found_by = {name: objective(task(asked[program])) for name, task in tasks.items()}
         worse = found_by["theirs"] / found_by["ours"] - 1
         what = f"program {program}, {count} levels"
         found.append(
-            Found(what, "cvxpy (Clarabel)", worse, times["ours"].wall, times["theirs"].wall)
+            (Ratio(what, "cvxpy (Clarabel)", times["ours"].wall, times["theirs"].wall), worse)
         )
     return found
 
@@ -169,10 +147,10 @@ def prior(count: int) -> Found:
         "ours": lambda budget: least_error(levels, budget),
         "theirs": lambda budget: slsqp(levels, budget, best),
     }
-    times = fastest(tasks, near(BUDGET, QUESTIONS_WITH_PRIOR))
+    times = fastest(tasks, near(BUDGET, QUESTIONS_WITH_PRIOR, STEP))
     worse = total_error(levels, slsqp(levels, BUDGET, best)) / best - 1
     what = f"program 6 with a prior, {count} levels"
-    return Found(what, "SciPy (SLSQP)", worse, times["ours"].wall, times["theirs"].wall)
+    return Ratio(what, "SciPy (SLSQP)", times["ours"].wall, times["theirs"].wall), worse
 
 
 def measured() -> Benchmark:
@@ -181,18 +159,13 @@ def measured() -> Benchmark:
     found = [one for count in LEVELS for one in without_prior(cvxpy, count)]
     found += [prior(count) for count in LEVELS_WITH_PRIOR]
     rows = [
-        [
-            one.what,
-            one.peer,
-            f"{one.worse:.0e}",
-            "" if one.worse < AGREEMENT else "not the optimum",
-        ]
-        for one in found
+        [one.what, one.peer, f"{worse:.0e}", "" if worse < AGREEMENT else "not the optimum"]
+        for one, worse in found
     ]
     figures = markdown(["program", "peer", "worse", ""], rows)
-    ratios = tuple(Ratio(one.what, one.peer, one.ours, one.theirs) for one in found)
+    ratios = tuple(one for one, _ in found)
     text = TEXT.format(values=VALUES, figures=figures)
-    kept = {one.what: {"peer": one.peer, "worse": one.worse} for one in found}
+    kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
     return Benchmark("Allocation programs", text, ratios, (), kept)
 
 

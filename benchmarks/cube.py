@@ -3,7 +3,7 @@
 Their package takes most of a minute on the larger table, so it runs three times there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,7 @@ from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, publish
 from hedgerow.arrays import Int64
-from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, figures
+from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, errors_by_cuboid, figures
 from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
 from studies.tables import dense, every_count, trips_between
@@ -114,17 +114,13 @@ def measured() -> Benchmark:
 
 def errors_of(one: Found) -> str:
     """A table's errors: a row a combination of levels."""
-    names, (peer, *ours) = ("total", *one.case.levels), one.errors.values()
-    rows: list[Sequence[str]] = []
-    for cuboid in one.truth.shape.cuboids():
-        if any(cuboid):
-            theirs, found = peer.rmse(cuboid), [errors.rmse(cuboid) for errors in ours]
-            what = f"{names[cuboid[0]]} × {names[cuboid[1]]}"
-            each = [f"{rmse:.3g}" for rmse in (theirs, *found)]
-            rows.append([what, *each, f"{found[0] / theirs:.2f}"])
-    every = one.errors.values()
-    rows.append(["false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every), ""])
-    rows.append(["misses", *(f"{e.missed / e.runs:.3f}" for e in every), ""])
+    shape, (peer, cube, *_) = one.truth.shape, one.errors.values()
+    told = errors_by_cuboid(shape, one.case, one.errors.values())
+    over = [f"{cube.rmse(c) / peer.rmse(c):.2f}" for c in shape.cuboids() if any(c)]
+    rows = [
+        [what, *shown, last]
+        for (what, shown), last in zip(told.items(), (*over, "", ""), strict=True)
+    ]
     return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from benchmarks.clock import Clock, Timed, fastest
+from benchmarks.clock import Clock, Timed, fastest, near
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, clock, publish
 from hedgerow.arrays import Float64
@@ -65,7 +65,7 @@ def with_bins(tree: Any, values: Float64, bins: int) -> Found:
     def planned(epsilon: Fraction) -> hr.Plan:
         return hr.plan_distribution(ranges, budget=hr.Epsilon(epsilon))
 
-    asked = [EPSILON + STEP * k for k in range(RUNS + 1)]
+    asked = near(EPSILON, RUNS + 1, STEP)
     plans, peers = {e: planned(e) for e in asked}, {e: tree(bins, e) for e in asked}
     counts = column_counts(plans[EPSILON], ranges, values)
 
@@ -74,7 +74,7 @@ def with_bins(tree: Any, values: Float64, bins: int) -> Found:
         return made.cumulative.released[1:].astype(np.float64)
 
     def theirs(epsilon: Fraction) -> Float64:
-        return peers[epsilon][1](leaves)
+        return np.asarray(peers[epsilon][1](leaves))
 
     tasks = {"ours": ours, "theirs": theirs}
     found = fastest(tasks, asked)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from studies.redistricting import (
     production_uses,
 )
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels
+
+Model = TypeVar("Model", Marginals, Nested)
 
 SEEDS = tuple(range(10))
 BUREAU, OURS, CUBE = "Bureau's shares and way", "Bureau's shares, our way", "cube"
@@ -97,7 +99,12 @@ def our_way(layout: Layout) -> Way:
         shape, 0, 1, state.has, state.bounds, ~attributes.allowed,
         {key: float(value) for key, value in sigma2.items()}, total_known=True,
     )  # fmt: skip
-    part = Part.top(state.spine.depth)
+    return settled_way(layout, sigma2, model)
+
+
+def settled_way(layout: Layout, sigma2: Mapping[Levels, Fraction], model: Model) -> Way:
+    """The estimates of a model, settled to whole counts."""
+    state, part = layout.state, Part.top(layout.state.spine.depth)
 
     def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
@@ -120,12 +127,7 @@ def cube_way(
         [float(v) for v in levels], [float(s) for s in each], total_known=True,
     )  # fmt: skip
     sigma2: dict[Levels, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
-    part = Part.top(state.spine.depth)
-
-    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
-        return model.settle(part, model.up(part, noisy), None, state.total)
-
-    return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
+    return settled_way(layout, sigma2, model)
 
 
 TEXT = """# The redistricting file of a state, two ways

@@ -6,7 +6,7 @@ public and all noise is seeded.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -199,7 +199,10 @@ def section(truth: Truth, case: Case, found: Mapping[str, Mapping[str, Errors]])
     about = f"{truth.counts.total:,} records, {cells:,} pairs, axis shares {shares}"
     parts = [f"## {case.name}", f"{about}, {case.runs} releases."]
     for epsilon, errors in found.items():
-        parts += [f"ε = {epsilon}:", errors_by_cuboid(truth.shape, case, errors)]
+        told = errors_by_cuboid(truth.shape, case, errors.values())
+        told["seconds"] = [f"{e.seconds:.2g}" for e in errors.values()]
+        rows = ((what, *shown) for what, shown in told.items())
+        parts += [f"ε = {epsilon}:", markdown(["origin × destination", *errors], rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -222,18 +225,19 @@ def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Errors]]]) -> str:
     )
 
 
-def errors_by_cuboid(shape: CubeShape, case: Case, errors: Mapping[str, Errors]) -> str:
-    """A table of errors in Markdown."""
-    names, every = ("total", *case.levels), errors.values()
-    rows = [
-        (f"{names[cuboid[0]]} × {names[cuboid[1]]}", *(f"{e.rmse(cuboid):.3g}" for e in every))
+def errors_by_cuboid(
+    shape: CubeShape, case: Case, every: Collection[Errors]
+) -> dict[str, list[str]]:
+    """Errors in words, a column a method: of each cuboid, then of which cells are released."""
+    names = ("total", *case.levels)
+    return {
+        f"{names[cuboid[0]]} × {names[cuboid[1]]}": [f"{e.rmse(cuboid):.3g}" for e in every]
         for cuboid in shape.cuboids()
         if any(cuboid)
-    ]
-    rows.append(("false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every)))
-    rows.append(("misses", *(f"{e.missed / e.runs:.3f}" for e in every)))
-    rows.append(("seconds", *(f"{e.seconds:.2g}" for e in every)))
-    return markdown(["origin × destination", *errors], rows)
+    } | {
+        "false discoveries": [f"{e.discovered / e.runs:.3f}" for e in every],
+        "misses": [f"{e.missed / e.runs:.3f}" for e in every],
+    }
 
 
 TEXT = """# Errors of a cube

@@ -19,13 +19,13 @@ from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.least_squares import combine, distribute_down
+from hedgerow.estimate.tree.least_squares import distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
 from studies.opendp_tree import opendp_tree
 from studies.page import ROOT, data_folder, keep, markdown
 from studies.rameshwar.isotonic import isotonic_squared
-from studies.rameshwar.trees import TreeRelease, tilted, trimmed_error
+from studies.rameshwar.trees import TreeRelease, from_below, level_sums, tilted, trimmed_error
 
 mpl.use("Agg")
 Row = Sequence[object]
@@ -86,16 +86,20 @@ def lower_bound(bins: int) -> float:
     return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
 
 
+def price_and_leaves(gram: Float64) -> tuple[float, Float64]:
+    """The price of a strategy, and all leaves by all but the last, as the total is public."""
+    diagonal, others = np.diag(gram), len(gram) - 1
+    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
+    return price, np.vstack([np.eye(others), -np.ones(others)])
+
+
 def priced(gram: Float64) -> float:
     """Mean variance of the K cuts of a strategy A (gram = A'A) with a public total, price 2.
 
     The price is the largest squared distance between two columns; a tree whose shares sum to 1 has
     2. The error is that of the best estimate that knows the total.
     """
-    bins = len(gram)
-    diagonal = np.diag(gram)
-    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
-    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    bins, (price, free) = len(gram), price_and_leaves(gram)
     information = free.T @ gram @ free  # of the leaves 0 … K - 2
     cuts = np.tril(np.ones((bins - 1, bins - 1)))
     return float(price * np.trace(cuts @ np.linalg.solve(information, cuts.T)) / bins)
@@ -151,11 +155,7 @@ def yardstick(rng: np.random.Generator) -> str:
 
 def simulated(strategy: Float64, rng: np.random.Generator) -> float:
     """`priced` again, by drawing real-valued Gaussian noise 400 times."""
-    bins = len(strategy)
-    gram = strategy.T @ strategy
-    diagonal = np.diag(gram)
-    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
-    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    bins, (price, free) = len(strategy), price_and_leaves(strategy.T @ strategy)
     noise = rng.normal(0, np.sqrt(price), (bins, 400))
     leaves = np.linalg.lstsq(strategy @ free, noise, rcond=None)[0]
     return float((np.cumsum(leaves, axis=0) ** 2).sum() / bins / 400)
@@ -191,20 +191,14 @@ class Forest:
 
     def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
-        exact = [np.tile(leaves, self.runs)]
-        for start in self.starts[:0:-1]:
-            exact.append(np.add.reduceat(exact[-1], start[:-1]))
+        exact = level_sums(np.tile(leaves, self.runs), self.starts)
         noisy = [
             level + whole_gaussian(variance, len(level), rng)
-            for level, variance in zip(exact[::-1], self.variances, strict=True)
+            for level, variance in zip(exact, self.variances, strict=True)
         ]
-        found = [(noisy[-1].astype(np.float64), np.full(len(noisy[-1]), self.variances[-1]))]
-        for level in range(len(noisy) - 2, -1, -1):
-            above = noisy[level], self.variances[level]
-            found.append(combine(*above, *found[-1], self.starts[level + 1]))
         totals = np.full(self.runs, int(leaves.sum()))
         linear, whole = (totals.astype(np.float64), np.zeros(self.runs)), totals
-        for (estimate, variance), start in zip(found[::-1], self.starts, strict=True):
+        for estimate, variance, start in from_below(noisy, self.variances, self.starts):
             linear = distribute_down(*linear, estimate, variance, start)
             whole = Euclidean().project(estimate, start, whole, variance)
         shape = self.runs, len(leaves)

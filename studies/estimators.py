@@ -269,17 +269,18 @@ class Linear:
     rho: float
     paper: Float64
 
+    def own(self, shares: Float64) -> Float64:
+        """The noise variance of each depth, 0 of the root: float64 (T + 1)."""
+        with np.errstate(divide="ignore"):
+            return np.append(0.0, 1 / (self.rho * shares))
+
     def ratios(self, shares: Float64) -> Float64:
         """V_t(s) over the paper's mean squared error: float64 (T)."""
-        with np.errstate(divide="ignore"):
-            own = np.append(0.0, 1 / (self.rho * shares))
-        return mean_variances(self.shapes, own, combine=True)[1:] / self.paper
+        return mean_variances(self.shapes, self.own(shares), combine=True)[1:] / self.paper
 
     def slopes(self, shares: Float64) -> Float64:
         """Their derivatives by the shares: float64 (T, T)."""
-        with np.errstate(divide="ignore"):
-            own = np.append(0.0, 1 / (self.rho * shares))
-        rows = []
+        own, rows = self.own(shares), []
         for t, cells in enumerate(self.shapes.sizes[1:]):
             weights = np.zeros(len(own))
             weights[t + 1] = 1 / (cells * self.paper[t])

@@ -140,10 +140,10 @@ def publish(slug: str, run: Callable[[], Study]) -> None:
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table in Markdown; floats with four digits."""
-    cells = (
+    shown = (
         [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
     )
-    lines = [head, ["---"] * len(head), *cells]
+    lines = [head, ["---"] * len(head), *shown]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -152,13 +152,15 @@ def table(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     lines = ["| what | paper | ours | ours / paper | why they differ |", "|---|---|---|---|---|"]
-    for row in rows:
-        paper = "not printed" if row.paper is None else number(row.paper)
-        sure = f" ± {row.error:.2g}" if row.error else ""
-        lines.append(
-            f"| {row.what} | {paper} | {number(row.ours)}{sure} | {ratio(row)} | {row.reason} |"
-        )
+    lines += (f"| {' | '.join(cells(row))} |" for row in rows)
     return "\n".join(lines)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """What a row says, in words."""
+    paper = "not printed" if row.paper is None else number(row.paper)
+    sure = f" ± {row.error:.2g}" if row.error else ""
+    return row.what, paper, number(row.ours) + sure, ratio(row), row.reason
 
 
 def ratio(row: Row) -> str:

@@ -7,7 +7,6 @@ differ a little from run to run.
 
 import resource
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,66 +30,55 @@ CENSUS = hr.EpsilonDelta("1", "1e-10")
 
 @dataclass(frozen=True)
 class Case:
-    """One table: how to make its counts and plan from the data folder."""
+    """One table.
+
+    Attributes:
+        name: what it is called.
+        file: in the data folder: of a census, whose own rows are the public list of areas, or the
+            folder of trips.
+        levels: coarsest first.
+        count: the column of a census; none of trips.
+    """
 
     name: str
-    load: Callable[[Path], tuple[hr.Counts, hr.Plan]]
+    file: str
+    levels: list[str]
+    count: str = ""
 
-
-def census(file: str, levels: list[str], count: str) -> Callable[[Path], tuple[hr.Counts, hr.Plan]]:
-    """A census whose own file is the public list of areas."""
-
-    def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        counts = census_of(pl.read_parquet(data / file), levels, count)
+    def load(self, data: Path) -> tuple[hr.Counts, hr.Plan]:
+        """Its counts and its plan."""
+        if not self.count:
+            trips = trips_between(data / self.file, self.levels)
+            return trips, trips_plan(trips.tree, within("1"), hr.Survivors())
+        counts = census_of(pl.read_parquet(data / self.file), self.levels, self.count)
         return counts, hr.make_plan(
             counts.tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
         )
 
-    return load
-
-
-def trips(folder: str, levels: list[str]) -> Callable[[Path], tuple[hr.Counts, hr.Plan]]:
-    """Trips between the areas of ``geo.parquet``."""
-
-    def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        counts = trips_between(data / folder, levels)
-        return counts, trips_plan(counts.tree, within("1"), hr.Survivors())
-
-    return load
-
 
 CASES = [
-    Case("UK commuting 2011", trips("od_uk_lad_2011", ["nuts1", "nuts2", "lad"])),
-    Case("Italy commuting 2011", trips("od_italy_province_2011", ["area", "region", "province"])),
-    Case("Sydney commuting 2001", trips("od_sydney_tz_2001", ["sd", "ssd", "sla", "tz"])),
-    Case(
-        "Sardinia commuting 2001",
-        trips("od_sardinia_municipality_2001", ["province", "municipality"]),
-    ),
-    Case("US county commuting", trips("od_us_county_acs_2011_2015", ["state", "county"])),
+    Case("UK commuting 2011", "od_uk_lad_2011", ["nuts1", "nuts2", "lad"]),
+    Case("Italy commuting 2011", "od_italy_province_2011", ["area", "region", "province"]),
+    Case("Sydney commuting 2001", "od_sydney_tz_2001", ["sd", "ssd", "sla", "tz"]),
+    Case("Sardinia commuting 2001", "od_sardinia_municipality_2001", ["province", "municipality"]),
+    Case("US county commuting", "od_us_county_acs_2011_2015", ["state", "county"]),
     Case(
         "Washington blocks 2010",
-        census(
-            "census_us_block/wa_2010.parquet",
-            ["state", "county", "tract", "block_group", "block"],
-            "pop",
-        ),
+        "census_us_block/wa_2010.parquet",
+        ["state", "county", "tract", "block_group", "block"],
+        "pop",
     ),
     Case(
         "US block groups 2010",
-        census(
-            "census_us_block_group/bg_2010.parquet",
-            ["state", "county", "tract", "block_group"],
-            "population",
-        ),
+        "census_us_block_group/bg_2010.parquet",
+        ["state", "county", "tract", "block_group"],
+        "population",
     ),
     Case(
         "Italian municipalities 2011",
-        census(
-            "census_italy_municipality/pop.parquet",
-            ["area", "region", "province", "municipality"],
-            "pop_2011",
-        ),
+        "census_italy_municipality/pop.parquet",
+        ["area", "region", "province", "municipality"],
+        "pop_2011",
     ),
 ]
 

@@ -29,7 +29,7 @@ from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.reestimate.measured_nodes import least_squares_of
 from studies.page import ROOT, keep, markdown, with_data
-from studies.releases import seeded
+from studies.releases import ratio, rmse, seeded
 from studies.tables import census_of, dense, every_count, trips_between
 
 SIMULATIONS = 20
@@ -106,9 +106,9 @@ class Table:
         plan = self.plan(budget, hr.Uniform())
         told = hr.forecast(plan)["rmse"].to_numpy()
         found = simulated_releases(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)[0]
-        rmse, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
-        smaller = (rmse / np.where(told > 0, told, 1)) ** 2
-        return np.where(rmse + 2 * error < told, smaller, 1.0)[self.depths]
+        root, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
+        smaller = (root / np.where(told > 0, told, 1)) ** 2
+        return np.where(root + 2 * error < told, smaller, 1.0)[self.depths]
 
     def allocations(self, kind: str, budget: Budget) -> dict[str, Allocation]:
         """The allocations that are compared; ``released`` comes first."""
@@ -217,26 +217,19 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
         own = {e: mse @ costs for e, mse in squared_errors(table, plan, table.runs).items()}
         least = least or own
         told = hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs
-        ratios = {e: _ratio(own[e], least[e]) for e in ESTIMATORS}
+        ratios = {e: ratio(own[e], least[e]) for e in ESTIMATORS}
         found.append(
             Compared(
                 name,
                 tuple(float(plan.shares[t] or 0) for t in table.depths),
-                {e: float(np.sqrt(own[e].mean())) for e in ESTIMATORS},
-                {e: ratio for e, (ratio, _) in ratios.items()},
+                {e: rmse(own[e]) for e in ESTIMATORS},
+                {e: found for e, (found, _) in ratios.items()},
                 {e: error for e, (_, error) in ratios.items()},
                 float(np.sqrt(told)),
                 own,
             )
         )
     return found
-
-
-def _ratio(own: Float64, least: Float64) -> tuple[float, float]:
-    """The ratio of two RMSEs and its standard error, run by run."""
-    ratio = float(np.sqrt(own.mean() / least.mean()))
-    gap = own / own.mean() - least / least.mean()
-    return ratio, float(ratio / 2 * gap.std(ddof=1) / np.sqrt(len(own)))
 
 
 def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
@@ -276,7 +269,7 @@ def verdicts(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
 
 def _against(rows: Sequence[Compared], place: int, other: int, e: str) -> tuple[float, float]:
     """The ratio of the RMSE of another allocation to that at a place, and its standard error."""
-    return _ratio(rows[other].squared[e], rows[place].squared[e])
+    return ratio(rows[other].squared[e], rows[place].squared[e])
 
 
 @dataclass(frozen=True)
@@ -292,13 +285,13 @@ def foretold(table: Table, budget: Budget) -> Foretold:
     """The forecast of a uniform plan against simulated releases of the truth."""
     plan = table.plan(budget, hr.Uniform())
     told = hr.forecast(plan)["rmse"].to_numpy()
-    ratio, error = {}, {}
+    over, error = {}, {}
     for e, mse in squared_errors(table, plan, table.checks).items():
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio[e] = np.sqrt(mse.mean(axis=0)) / told
-            error[e] = ratio[e] / 2 * mse.std(axis=0, ddof=1) / mse.mean(axis=0)
+            over[e] = np.sqrt(mse.mean(axis=0)) / told
+            error[e] = over[e] / 2 * mse.std(axis=0, ddof=1) / mse.mean(axis=0)
         error[e] /= np.sqrt(table.checks)
-    return Foretold(told, ratio, error)
+    return Foretold(told, over, error)
 
 
 def forecasts(table: Table, budgets: Mapping[str, Foretold]) -> str:

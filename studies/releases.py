@@ -2,7 +2,10 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
@@ -40,3 +43,15 @@ def trips_plan(
 def seeded(counts: hr.Counts, plan: hr.Plan, estimator: Estimator, seed: int) -> hr.Release:
     """A release of a public table that anyone can make again."""
     return in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
+
+
+def rmse(squares: Float64) -> float:
+    """The root of the mean squared error of releases, records."""
+    return float(np.sqrt(squares.mean()))
+
+
+def ratio(over: Float64, under: Float64) -> tuple[float, float]:
+    """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
+    found = rmse(over) / rmse(under)
+    parts = over / over.mean() - under / under.mean()
+    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))

@@ -169,11 +169,6 @@ def just_wide_enough(numbers: Float64, truth: Int64) -> float:
     return float((np.maximum(numbers + reach, 0) - np.maximum(numbers - reach, 0)).mean())
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows of a case."""
-    return markdown(HEADINGS, (row.cells() for row in rows))
-
-
 HEADINGS = (
     "cuboid", "true sums", "how many", "not listed, %", "without interval, %", "covered, %",
     "width: of estimates", "of counts",
@@ -221,7 +216,8 @@ def main(runs: int = RUNS) -> None:
             for row in rows_of(counts.tree.name_of(levels), truth, found)
         ]
         every += [(case, row) for row in rows]
-        parts.append(f"## {case.name}\n\n{table(rows)}\n")
+        table = markdown(HEADINGS, (row.cells() for row in rows))
+        parts.append(f"## {case.name}\n\n{table}\n")
         print(parts[-1], flush=True)
     page = PAGE.format(runs=runs, verdict=verdict(every), parts="\n".join(parts))
     print(verdict(every))

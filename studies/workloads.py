@@ -22,7 +22,7 @@ from hedgerow.plan.workload import Workload, tables_of
 from hedgerow.tables.tree import Tree
 from studies.cube import CASES
 from studies.page import keep, markdown, with_data
-from studies.releases import DELTA, seeded, trips_plan, within
+from studies.releases import DELTA, ratio, rmse, seeded, trips_plan, within
 from studies.tables import dense, every_count, trips_between
 
 Squares = dict[tuple[Levels, Levels], Float64]
@@ -74,18 +74,6 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
                 squares = found.setdefault((table, levels), np.zeros(runs))
                 squares[seed] = np.mean(error.astype(np.float64) ** 2)
     return found
-
-
-def rmse(squares: Float64) -> float:
-    """Records."""
-    return float(np.sqrt(squares.mean()))
-
-
-def ratio(over: Float64, under: Float64) -> tuple[float, float]:
-    """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
-    found = rmse(over) / rmse(under)
-    parts = over / over.mean() - under / under.mean()
-    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))
 
 
 def standard_error(plan: hr.Plan, levels: Levels) -> float:

@@ -20,6 +20,7 @@ from studies.boninsegna.releases import (
     Found,
     Setting,
     compared,
+    compared_at,
     published,
     simulated,
     stability_as_run,
@@ -142,11 +143,9 @@ def depth_rows(real: Errors, paper: Published) -> list[Row]:
                 continue
             one, other = getattr(theirs, metric), getattr(ours, metric)
             for depth in range(first, REAL + 1):
-                error = float(np.hypot(one.error[depth], other.error[depth]))
                 words = "maximum error" if metric == "max_error" else "false discovery rate"
                 what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
-                figures = float(one.mean[depth]), float(other.mean[depth])
-                rows.append(compared(what, *figures, error, REASONS[method]))
+                rows.append(compared_at(depth, what, one, other, REASONS[method]))
     return rows
 
 
@@ -161,9 +160,7 @@ def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
         for depth in (5, 6):
             one, other = paper["InfTDA"][epsilon].max_error, wide[AS_RUN, epsilon].max_error
             what = f"ε = {epsilon}, {AS_RUN}, depth {depth}: maximum error"
-            error = float(np.hypot(one.error[depth], other.error[depth]))
-            figures = float(one.mean[depth]), float(other.mean[depth])
-            rows.append(compared(what, *figures, error, SYNTHETIC, always=True))
+            rows.append(compared_at(depth, what, one, other, SYNTHETIC, always=True))
     gain = wide[AS_RUN, "1"].max_error.mean[-1] / wide[SH_AS_RUN, "1"].max_error.mean[-1]
     reason = "in words; 3.9 in their own runs, and with SH's noise too small; synthetic country"
     what = "ε = 1: error of InfTDA over that of SH at the leaves"

@@ -23,6 +23,7 @@ from studies.boninsegna.releases import (
     Found,
     Setting,
     compared,
+    compared_at,
     every_method,
     gap,
     published,
@@ -117,10 +118,9 @@ def discovery_rows(found: All, paper: Published) -> list[Row]:
         for method in (AS_RUN, TDA_L2, GAUSS, OURS):
             theirs = paper[table][THEIRS.get(method, "InfTDA")][epsilon].false_discovery
             ours = methods[method].false_discovery
-            error = float(np.hypot(ours.error[-1], theirs.error[-1]))
             what = f"{table}, ε = {epsilon}, {method}: false discovery rate of leaves"
-            figures = float(theirs.mean[-1]), float(ours.mean[-1])
-            rows.append(compared(what, *figures, error, REASONS[method], always=method == OURS))
+            reason, always = REASONS[method], method == OURS
+            rows.append(compared_at(-1, what, theirs, ours, reason, always=always))
     return rows
 
 

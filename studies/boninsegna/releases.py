@@ -239,6 +239,15 @@ def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
     return (ours - theirs) / max(math.hypot(error, their_error), 1e-12)
 
 
+def compared_at(
+    depth: int, what: str, paper: Curve, ours: Curve, reason: str, *, always: bool = False
+) -> Row:
+    """`compared` of two curves at a depth."""
+    error = float(np.hypot(ours.error[depth], paper.error[depth]))
+    figures = float(paper.mean[depth]), float(ours.mean[depth])
+    return compared(what, *figures, error, reason, always=always)
+
+
 def compared(
     what: str, paper: float, ours: float, error: float, reason: str, *, always: bool = False
 ) -> Row:

@@ -76,7 +76,7 @@ def _state(
     """Lines, rows and three panels: bias², variance, program (7)."""
     lines, hier = _closed(case), []
     for epsilon in BUDGETS:
-        pair = [simulated(case, b, rng, runs=RUNS, hier=True).total
+        pair = [simulated(case, b, rng, RUNS).total
                 for b in (uniform(epsilon), case.optimum(epsilon))]  # fmt: skip
         own = own_moments(case, epsilon, OWN_RUNS).total
         hier.append((*pair, own))
@@ -124,8 +124,8 @@ def _closed(case: Case) -> list[list[object]]:
     lines: list[list[object]] = []
     for epsilon in BUDGETS:
         u, b = case.expected(uniform(epsilon)), case.expected(case.optimum(epsilon))
-        lines.append([case.name, f"{epsilon:g}", "No Hier.", float(u[0]), float(u[1]), float(b[0]),
-                      float(b[1]), float(u[0] / b[0]), float(u[1] / b[1]), ""])  # fmt: skip
+        figures = map(float, (*u, *b, *(u / b)))
+        lines.append([case.name, f"{epsilon:g}", "No Hier.", *figures, ""])
     return lines
 
 

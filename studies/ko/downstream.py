@@ -45,7 +45,7 @@ def misallocated(
     truth = (FINE * case.truth[2][leaves]).astype(np.int64)
     shares = {"uniform": uniform(epsilon), "optimum": case.optimum(epsilon)}
     tables = {
-        kind: np.array([released(case, b, rng, hier=True)[2][leaves] for _ in range(runs)])
+        kind: np.array([released(case, b, rng)[2][leaves] for _ in range(runs)])
         for kind, b in shares.items()
     }
     own = own_releases(case, epsilon, own_runs)

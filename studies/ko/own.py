@@ -19,13 +19,7 @@ def own_moments(case: Case, epsilon: float, runs: int) -> Moments:
     Discrete Laplace noise on all nodes, shares that make the error after least squares least, and
     the nearest whole counts that are not negative and add up.
     """
-    sums = [np.zeros((2, len(truth))) for truth in case.truth]
-    for made in own_releases(case, epsilon, runs):
-        for total, level, truth in zip(sums, made, case.truth, strict=True):
-            error = level - truth
-            total[0] += error
-            total[1] += error * error
-    return moments(sums, runs)
+    return moments(case, own_releases(case, epsilon, runs), runs)
 
 
 def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:

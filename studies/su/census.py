@@ -51,6 +51,11 @@ class Level:
         """The factor on σ² at which the exact ε at δ = 1e-11 is the Bureau's of the whole noise."""
         return matching_factor(self.profile(), "1e-11")
 
+    @property
+    def noises(self) -> tuple[hr.DiscreteGaussian, hr.DiscreteGaussian]:
+        """The Bureau's and the reduced noise."""
+        return hr.DiscreteGaussian(self.sigma2), hr.DiscreteGaussian(self.sigma2 * self.factor)
+
     def profile(self, factor: Fraction = Fraction(1)) -> hr.Profile:
         """The exact promise of the ten queries with ``factor`` of the noise variance."""
         return hr.compose([(hr.DiscreteGaussian(self.sigma2 * factor), QUERIES)])

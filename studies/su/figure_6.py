@@ -13,7 +13,7 @@ from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import Level, whole
+from studies.su.census import whole
 from studies.su.showing import BUREAU, EXACT
 from studies.su.washington import (
     LEVELS,
@@ -78,19 +78,13 @@ class Errors:
         return [100 * (1 - b / a) for a, b in zip(self.full, self.reduced, strict=True)]
 
 
-def noises(level: Level) -> tuple[hr.DiscreteGaussian, hr.DiscreteGaussian]:
-    """The Bureau's and the reduced noise."""
-    sigma2 = level.sigma2
-    return hr.DiscreteGaussian(sigma2), hr.DiscreteGaussian(sigma2 * level.factor)
-
-
 def exact(name: str) -> Errors:
     """Expected errors on Washington's counts."""
     counts = queries(name)
     return Errors(
         *(
             (noise.noise_variance, absolute(noise), *expected(noise, counts))
-            for noise in noises(NOISE[name])
+            for noise in NOISE[name].noises
         )
     )
 
@@ -98,7 +92,7 @@ def exact(name: str) -> Errors:
 def simulated(name: str) -> Errors:
     """The errors of one run."""
     counts, found = queries(name), []
-    for k, noise in enumerate(noises(NOISE[name])):
+    for k, noise in enumerate(NOISE[name].noises):
         plain, clipped = drawn(noise, counts, SEED + k)
         found.append(tuple(f(e) for e in (plain, clipped) for f in (mean_square, mean_size)))
     return Errors(*found)
@@ -128,7 +122,7 @@ def release_table() -> str:
     }
     lines = []
     for depth, name in enumerate(LEVELS):
-        noise, _ = noises(NOISE[name])
+        noise, _ = NOISE[name].noises
         totals = queries(name)[:, :1]
         clipped = expected(noise, totals)[0] ** 0.5
         lines.append(

@@ -56,9 +56,7 @@ def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:
 
 def main() -> Study:
     """MSE by group and by size of the count."""
-    level, counts = LEVEL["Block"], queries("block")
-    full = hr.DiscreteGaussian(level.sigma2)
-    less = hr.DiscreteGaussian(level.sigma2 * level.factor)
+    (full, less), counts = LEVEL["Block"].noises, queries("block")
     found, lines, rows = {}, [], []
     for k, (column, name) in enumerate(QUERIES.items()):
         before, after = (expected(noise, counts[:, k])[0] for noise in (full, less))

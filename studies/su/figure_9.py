@@ -160,10 +160,10 @@ def main() -> Study:
     rows, lines, lowered, shown = [], [], {}, {}
     for k, (name, kind) in enumerate(areas.items()):
         counts, earnings = made(kind, rng)
-        sigma2 = kind.level.sigma2
-        full = deviations(hr.DiscreteGaussian(sigma2), counts, earnings, 2 * k)
-        noise = hr.DiscreteGaussian(sigma2 * kind.level.factor)
-        less = deviations(noise, counts, earnings, 2 * k + 1)
+        full, less = (
+            deviations(noise, counts, earnings, seed)
+            for seed, noise in enumerate(kind.level.noises, 2 * k)
+        )
         ratio = less.mean() / full.mean()
         relative = sum(float(e.var() / e.mean() ** 2 / len(e)) for e in (full, less)) ** 0.5
         lowered[name] = 100 * (1 - ratio), 100 * ratio * relative
