@@ -138,9 +138,7 @@ def picture(curves: dict[str, tuple[float, float]], ours: float) -> None:
         label = "ours, simulated" if colour == colours[-1] else None
         axes.plot(marks, mean / marks**2, "o", color=colour, ms=5, mfc="none", label=label)
     axes.plot(epsilons, ours / epsilons**2, "k--", lw=1.5, label="ours: Hedgerow")
-    axes.set_yscale("log")
-    axes.set_xlabel("ε")
-    axes.set_ylabel("N² E₂ (records²)")
+    axes.set(yscale="log", xlabel="ε", ylabel="N² E₂ (records²)")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=7, loc="upper right")

@@ -185,8 +185,7 @@ def picture(shown: dict[str, Float64 | Int64]) -> None:
     for name, (colour, label) in styles.items():
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
-    axes.set_xlabel("bin")
-    axes.set_ylabel("CDF, ε = 0.1, N = 900")
+    axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8)

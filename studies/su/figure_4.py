@@ -66,8 +66,7 @@ def main() -> Study:
         axes.plot(alphas, stated[level], label="Bureau", **BUREAU)
         axes.plot(*same[level], label="exact, same noise", **EXACT)
         axes.plot(*less[level], label="exact, reduced noise (Table 1)", **REDUCED)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
 
     table = markdown(
         [
