@@ -14,11 +14,20 @@ from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, publish
-from hedgerow.arrays import Int64
-from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, errors_by_cuboid, figures
+from studies.cube import (
+    CASES,
+    CUBE,
+    SURVIVORS,
+    Case,
+    Errors,
+    Truth,
+    errors_by_cuboid,
+    figures,
+    leaves_of,
+)
 from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
-from studies.tables import dense, every_count, trips_between
+from studies.tables import every_count, trips_between
 
 RUNS = 10
 PEER = "inf-tda 0.1"
@@ -59,13 +68,6 @@ def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.R
 
     plans = {epsilon: plan(epsilon) for epsilon in near(RUNS + 1)}
     return lambda epsilon: hr.release(truth.counts, plans[epsilon])
-
-
-def leaves_of(release: hr.Release) -> Int64:
-    """The released leaves as a table."""
-    finest = release.plan.levels[-1]
-    nodes = release.content.nodes[finest]
-    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
 
 
 def on_table(case: Case, release: Peer) -> Found:

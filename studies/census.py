@@ -5,10 +5,10 @@ argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The tab
 noise is seeded.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout
-from studies.page import ROOT, data_folder, keep, markdown
+from studies.page import ROOT, data_folder, keep, markdown, timed
 from studies.redistricting import (
     CHAIN,
     LEVELS,
@@ -72,8 +72,8 @@ class Way:
     def run(self, seed: int) -> tuple[Mapping[int, Int64], float]:
         """Counts under a seed, and the seconds without those for noise."""
         noisy = noisy_tables(self.cells, self.sigma2, self.layout.truth, seed)
-        begun = time.perf_counter()
-        return self.estimate(noisy), time.perf_counter() - begun
+        seconds, counts = timed(partial(self.estimate, noisy))
+        return counts, seconds
 
 
 def bureau_way(layout: Layout) -> Way:

@@ -47,6 +47,10 @@ FILES = {
 }
 
 
+Query = tuple[int, tuple[str, ...]]
+"""A level of the spine, and columns of attributes."""
+
+
 @dataclass
 class Coverage:
     """Of one level × query, over releases: the share of cells whose interval holds the count.
@@ -138,15 +142,13 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
     return CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
 
 
-def measure(
-    plan: Plan, counts: Counts, queries: list[tuple[str, ...]]
-) -> dict[tuple[int, tuple[str, ...]], Coverage]:
+def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
     joint, tree = spine_of(plan), plan.tree
     beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
     numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
-    found = defaultdict[tuple[int, tuple[str, ...]], Coverage](Coverage)
+    found = defaultdict[Query, Coverage](Coverage)
     for seed in SEEDS:
         run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
         for level in range(len(joint.shape.axes[0].sizes)):
@@ -204,7 +206,7 @@ def _parts(
         yield nodes, estimates, truth, of_cell, cell
 
 
-def page(found: dict[str, dict[tuple[int, tuple[str, ...]], Coverage]]) -> str:
+def page(found: dict[str, dict[Query, Coverage]]) -> str:
     """Return the page."""
     head = ["level", "query", "cells", "mean variance", "held", "before clipping",
             f"variance ≥ {WIDE}", "alarms"]  # fmt: skip

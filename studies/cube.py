@@ -5,11 +5,10 @@ first argument), and writes ``docs/cube_errors.md`` and ``docs/cube_errors.json`
 public and all noise is seeded.
 """
 
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,9 @@ from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.joint import shape_of_tree
 from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
-from studies.page import keep, markdown, with_data
-from studies.releases import trips_plan, within
-from studies.tables import every_count, trips_between
+from studies.page import keep, markdown, timed, with_data
+from studies.releases import seeded, trips_plan, within
+from studies.tables import dense, every_count, trips_between
 
 EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
@@ -149,15 +148,21 @@ class Truth:
         return {c: sum_to_cuboid(self.counts.tree, leaves, c) for c in self.shape.cuboids()}
 
 
+def leaves_of(release: hr.Release) -> Int64:
+    """The released leaves as a table."""
+    finest = release.plan.levels[-1]
+    nodes = release.content.nodes[finest]
+    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
+
+
 def simulated(truth: Truth, setting: Setting, runs: int) -> Errors:
     """Releases under the seeds 0, 1, … ."""
-    found, cells = Errors(), truth.shape.cells(truth.shape.finest)
+    found = Errors()
     for seed in range(runs):
-        begun = time.perf_counter()
-        *_, (_, leaves) = setting.released(truth.counts, seeded_bits(seed))
-        seconds = time.perf_counter() - begun
-        table = leaves.dense(cells).reshape(truth.shape.shape(truth.shape.finest))
-        found.add(truth, table, seconds)
+        seconds, release = timed(
+            partial(seeded, truth.counts, setting.plan, setting.estimator, seed)
+        )
+        found.add(truth, leaves_of(release), seconds)
     return found
 
 
@@ -177,9 +182,8 @@ def optimal(truth: Truth, setting: Setting, runs: int) -> Errors:
             if isinstance(what, Measured):
                 what.mechanism.draw(bits.stream(*levels), 0, drawn)
             noisy[cuboid] = (true + drawn.reshape(true.shape)).astype(np.float64)
-        begun = time.perf_counter()
-        leaves = problem.nearest(noisy, truth.shape)
-        found.add(truth, leaves, time.perf_counter() - begun)
+        seconds, leaves = timed(partial(problem.nearest, noisy, truth.shape))
+        found.add(truth, leaves, seconds)
     return found
 
 
@@ -187,7 +191,7 @@ def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
     """All methods."""
     every = settings(truth.counts, case, epsilon)
     found = {name: simulated(truth, setting, case.runs) for name, setting in every.items()}
-    if truth.shape.cells(truth.shape.finest) <= OPTIMUM_CELLS:
+    if truth.counts.tree.leaves <= OPTIMUM_CELLS:
         found[OPTIMUM] = optimal(truth, every[CUBE], min(case.runs, OPTIMUM_RUNS))
     return found
 
@@ -195,7 +199,7 @@ def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
 def section(truth: Truth, case: Case, found: Mapping[str, Mapping[str, Errors]]) -> str:
     """A table's part of the page: for each ε a row a combination of levels, a column a method."""
     shares = ", ".join(f"{share / 100:g}" for share in case.shares)
-    cells = truth.shape.cells(truth.shape.finest)
+    cells = truth.counts.tree.leaves
     about = f"{truth.counts.total:,} records, {cells:,} pairs, axis shares {shares}"
     parts = [f"## {case.name}", f"{about}, {case.runs} releases."]
     for epsilon, errors in found.items():

@@ -177,11 +177,9 @@ def errors_of_run(
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """The errors of all methods under one seed."""
     budget, bits = within(epsilon), seeded_bits(seed)
-    chebyshev = {"paper": hr.Chebyshev()}
-    for name, nodes in released(counts, plans["paper"], seed, chebyshev)[1].items():
-        yield name, error_of_nodes(counts, nodes)
-    for name, nodes in released(counts, plans["survivors"], seed, ESTIMATORS)[1].items():
-        yield name, error_of_nodes(counts, nodes)
+    for kind, estimators in (("paper", {"paper": hr.Chebyshev()}), ("survivors", ESTIMATORS)):
+        for name, nodes in released(counts, plans[kind], seed, estimators)[1].items():
+            yield name, error_of_nodes(counts, nodes)
     stored, found = released(counts, plans["all"], seed, ESTIMATORS)
     for name, nodes in found.items():
         yield f"{name}, all", error_of_nodes(counts, nodes)

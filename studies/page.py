@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
+
+Made = TypeVar("Made")
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -77,6 +80,13 @@ class Study:
     pictures: tuple[str, ...] = ()
 
 
+def timed(task: Callable[[], Made]) -> tuple[float, Made]:
+    """The seconds of a task, and what it makes."""
+    begun = time.perf_counter()
+    made = task()
+    return time.perf_counter() - begun, made
+
+
 class Missing(Exception):  # noqa: N818 - no error, a study that is left out
     """A table that a study cannot do without is not there."""
 
@@ -116,13 +126,11 @@ def keep(name: str, page: str, figures: object = None) -> None:
 
 def publish(slug: str, run: Callable[[], Study]) -> None:
     """Make a study, write its page and its rows, and print the page; or say what is missing."""
-    begun = time.perf_counter()
     try:
-        study = run()
+        seconds, study = timed(run)
     except Missing as missing:
         print(f"skipped: {missing}")
         return
-    seconds = time.perf_counter() - begun
     PAGES.mkdir(parents=True, exist_ok=True)
     shown = "\n\n".join(f"![{study.title}]({name})" for name in study.pictures)
     page = "\n\n".join(

@@ -39,6 +39,8 @@ GROUPS = ("hispanic", *ALONE, "two or more")
 STATE_RHO = rho_of(several=False)
 """ρ of all levels but the nation's, whose share is unused (Bureau's production code)."""
 
+CELLS = list(product(range(8), range(2), range(2), range(63)))
+"""Kind, voting age, Hispanic origin and race of all 2,016 cells."""
 LEVELS_OF = {
     "inst": (0, 1),
     "hhgq": (0, 2),
@@ -99,13 +101,12 @@ class Attributes:
     def crossed(cls) -> "Attributes":
         """Kinds in three classes, and in each kind age × origin × race: as production measured."""
         tree = AxisShape.of([np.array([0, 3]), np.array(CLASS_START)])
-        return cls.of(tree, list(product(range(8), range(2), range(2), range(63))))
+        return cls.of(tree, CELLS)
 
     @classmethod
     def nested(cls) -> "Attributes":
         """Kinds, in each voting age, in each eight groups, in each all cells; no nursing minors."""
-        cells = product(range(8), range(2), range(2), range(63))
-        kept = [c for c in cells if c[:2] != (KINDS.index("nursing"), 0)]
+        kept = [c for c in CELLS if c[:2] != (KINDS.index("nursing"), 0)]
         kept.sort(key=lambda c: (*c[:2], group_of(*c[2:]), *c[2:]))
         return cls.of(AxisShape.of([np.array([0, 8])]), kept)
 
@@ -113,8 +114,7 @@ class Attributes:
     def refined() -> tuple[AxisShape, Bool]:
         """The axis of `nested` with its cells that are 0 by rule, and which of its leaves are."""
         cells = sorted(
-            (kind, age, group_of(origin, race), origin, race)
-            for kind, age, origin, race in product(range(8), range(2), range(2), range(63))
+            (kind, age, group_of(origin, race), origin, race) for kind, age, origin, race in CELLS
         )
         starts, nodes = list[Int64](), list[tuple[int, ...]]([()])
         for k in (1, 2, 3, 5):

@@ -202,6 +202,10 @@ class Compared:
     squared: dict[str, Float64]
 
 
+Comparisons = Mapping[tuple[str, str, str], list[Compared]]
+"""By table, budget and importance."""
+
+
 def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     """All allocations of a table, budget and importance, on the same seeds."""
     costs = np.zeros(table.counts.tree.depth + 1)
@@ -232,7 +236,7 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     return found
 
 
-def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
+def comparison(found: Comparisons) -> str:
     """The first part of the page."""
     parts = []
     for (name, budget, kind), rows in found.items():
@@ -251,7 +255,7 @@ def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
     return "\n".join(parts)
 
 
-def verdicts(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
+def verdicts(found: Comparisons) -> str:
     """How often ``released``, plain and discounted, does better and worse than the others."""
     rows = []
     for e in ESTIMATORS:
@@ -348,9 +352,7 @@ def by_prior(table: Table) -> str:
     return markdown(head, rows(table.prior)) + "\n"
 
 
-def picture(
-    found: Mapping[tuple[str, str, str], list[Compared]], told: Mapping[str, Mapping[str, Foretold]]
-) -> None:
+def picture(found: Comparisons, told: Mapping[str, Mapping[str, Foretold]]) -> None:
     """Left: least-squares and Chebyshev errors over ``released``. Right: measured over forecast."""
     figure = Figure(figsize=(13, 5), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -1,7 +1,7 @@
 """Figure 3: commuting in Italy, errors, false discoveries and time."""
 
-import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,8 +27,9 @@ from studies.boninsegna.releases import (
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
 from studies.leaf_noise import leaf_noise
-from studies.page import DATA, PAGES, Row, Study, markdown, publish
+from studies.page import DATA, PAGES, Row, Study, markdown, publish, timed
 from studies.releases import within
+from studies.showing import plain
 
 RUNS = 20
 COUNTRY_RUNS = 2
@@ -92,7 +93,10 @@ def main() -> Study:
     }
     wide = errors_of_country(country)
     rows = [*depth_rows(real, paper), *leaf_rows(real, wide, paper)]
-    noise_seconds = seconds_of_all_pairs(country)
+    everywhere = partial(
+        leaf_noise, country.counts, seeded_bits(0), budget=within("1"), neighbours=hr.Replace()
+    )
+    noise_seconds, _ = timed(everywhere)  # VanillaGauss on all pairs of municipalities
     what = "noise on all 65,480,464 pairs, called infeasible: seconds"
     rows.append(Row(what, None, float(f"{noise_seconds:.2g}"), reason="no number: not tried there"))
     errors = [paper[THEIRS[m]]["1"].max_error.mean[-1] for m in (AS_RUN, SH_AS_RUN)]
@@ -104,9 +108,8 @@ def main() -> Study:
         real=own_table(real, REAL),
         table=own_table(wide, DEPTHS),
     )
-    name = "boninsegna-figure_3.png"
-    picture(real, wide, paper, name)
-    return Study("Boninsegna, Figure 3", "commuting in Italy", text, tuple(rows), (name,))
+    pictures = (picture(real, wide, paper),)
+    return Study("Boninsegna, Figure 3", "commuting in Italy", text, tuple(rows), pictures)
 
 
 Errors = dict[tuple[str, str], Found]
@@ -121,13 +124,6 @@ def errors_of_country(country: Table) -> Errors:
             found[method, epsilon] = simulated(country.counts, setting, epsilon, COUNTRY_RUNS)
         found[SH_AS_RUN, epsilon] = stability_as_run(country.counts, epsilon, COUNTRY_RUNS)
     return found
-
-
-def seconds_of_all_pairs(country: Table) -> float:
-    """The time of VanillaGauss on all pairs of municipalities."""
-    begun = time.perf_counter()
-    leaf_noise(country.counts, seeded_bits(0), budget=within("1"), neighbours=hr.Replace())
-    return time.perf_counter() - begun
 
 
 def depth_rows(real: Errors, paper: Published) -> list[Row]:
@@ -192,7 +188,7 @@ def own_table(errors: Errors, depths: int) -> str:
     return markdown(["ε", "method", *map(str, range(1, depths + 1))], rows)
 
 
-def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
+def picture(real: Errors, wide: Errors, paper: Published) -> str:
     """Error and false discoveries by depth: paper marks, ours on real lines, synthetic dashes."""
     figure = Figure(figsize=(11, 6), layout="constrained")
     grid = figure.subplots(2, len(EPSILONS), sharex=True)
@@ -217,8 +213,7 @@ def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
                 axes.plot(
                     range(1, 7), ours[1:], "--", color=colour, lw=1, label=f"synthetic: {method}"
                 )
-            axes.grid(alpha=0.3)
-            axes.spines[["top", "right"]].set_visible(False)
+            plain(axes)
         column[0].set_yscale("log")
         column[0].set_title(f"ε = {epsilon}", fontsize=9)
         column[1].set_xlabel("depth")
@@ -226,7 +221,7 @@ def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
     grid[1][0].set_ylabel("false discovery rate")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    save(figure, PAGES / name, dpi=90)
+    return save(figure, PAGES / "boninsegna-figure_3.png", dpi=90)
 
 
 if __name__ == "__main__":

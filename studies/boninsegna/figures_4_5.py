@@ -32,6 +32,7 @@ from studies.boninsegna.releases import (
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import PAGES, Row, Study, markdown, publish
 from studies.releases import DELTA
+from studies.showing import plain
 
 RUNS = 10
 OURS = "Hedgerow"
@@ -168,11 +169,10 @@ def draw(
         axes.plot(depths, paper.mean[1:], mark, color=colour, ms=4, mfc="none", label=label)
     best: Curve = getattr(methods[OURS], metric)
     axes.plot(np.arange(1, len(best.mean)), best.mean[1:], "k--", lw=1.2, label="Hedgerow")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
 
 
-def picture(found: All, paper: Published, metric: str, names: list[str], path: str) -> None:
+def picture(found: All, paper: Published, metric: str, names: list[str], path: str) -> str:
     """A column a table and a row an ε."""
     size = (2.6 * len(names) + 1.2, 6.6)
     figure = Figure(figsize=size, layout="constrained")
@@ -193,7 +193,7 @@ def picture(found: All, paper: Published, metric: str, names: list[str], path: s
         axes.set_xlabel("depth", fontsize=8)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-    save(figure, PAGES / path, dpi=90)
+    return save(figure, PAGES / path, dpi=90)
 
 
 def main() -> Study:
@@ -209,11 +209,12 @@ def main() -> Study:
         really=plan.guarantee.epsilon(DELTA),
         table=comparison(found),
     )
-    names = ("boninsegna-figures_4_5.png", "boninsegna-figures_4_5_discoveries.png")
-    every = [table.name for table in tables]
-    picture(found, paper, "max_error", every, names[0])
+    name, every = "boninsegna-figures_4_5", [table.name for table in tables]
     sparse = [name for name in every if "complete" not in name]
-    picture(found, paper, "false_discovery", sparse, names[1])
+    names = (
+        picture(found, paper, "max_error", every, f"{name}.png"),
+        picture(found, paper, "false_discovery", sparse, f"{name}_discoveries.png"),
+    )
     rows = (*max_error_rows(found, paper), *discovery_rows(found, paper))
     title = "maximum error and false discoveries on synthetic tables"
     return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)

@@ -10,12 +10,11 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 
 import json
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,10 +29,8 @@ from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import Budget, rho_within
 from hedgerow.release.descent.nodes import Nodes
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import Row
+from studies.page import Made, Row, timed
 from studies.releases import DELTA, seeded, trips_plan, within
-
-Made = TypeVar("Made")
 
 EPSILONS = ("0.1", "1", "10")
 SPENT = Fraction(1, 2)
@@ -208,9 +205,8 @@ def _found(
 ) -> Found:
     seconds, frames = [], []
     for seed in range(runs):
-        begun = time.perf_counter()
-        made = release(seed)
-        seconds.append(time.perf_counter() - begun)
+        spent, made = timed(partial(release, seed))
+        seconds.append(spent)
         frames.append(errors(made))
     metrics = [
         np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64)

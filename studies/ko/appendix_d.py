@@ -88,8 +88,8 @@ def _state(
     for i, (name, colour) in enumerate((("uniform", UNIFORM), ("optimum", OPTIMUM))):
         budgets = [uniform(e) if i == 0 else case.optimum(e) for e in BUDGETS]
         closed = [case.expected(b) for b in budgets]
-        axes[0].plot(x, [c[0] for c in closed], "o-", color=colour, label=f"{name}, No Hier.")
-        axes[1].plot(x, [c[1] for c in closed], "o-", color=colour, label=f"{name}, No Hier.")
+        for panel, values in zip(axes, zip(*closed, strict=True), strict=False):
+            panel.plot(x, values, "o-", color=colour, label=f"{name}, No Hier.")
         axes[1].plot(x, [h[i][2] for h in hier], "s--", markersize=4, color=colour,
                      label=f"{name}, w/ Hier.")  # fmt: skip
     axes[1].plot(x, [h[2][2] for h in hier], "^:", color=OWN, label="Hedgerow's own")

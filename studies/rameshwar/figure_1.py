@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from hedgerow.arrays import Float64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import PAGES, Row, Study, publish
+from studies.page import Row, Study, publish
 from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
@@ -20,6 +20,7 @@ from studies.rameshwar.covering import (
     refined_error,
 )
 from studies.rameshwar.trees import TreeRelease, trimmed_error
+from studies.showing import plain, save
 
 BINS = 256
 TOTAL = 100_000
@@ -111,9 +112,8 @@ def main() -> Study:
         gain=best / ours,
         refined=refined / ours,
     )
-    picture(curves, ours)
-    name = "rameshwar-figure_1.png"
-    return Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, tuple(rows), (name,))
+    pictures = (picture(curves, ours),)
+    return Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, tuple(rows), pictures)
 
 
 def optima() -> list[Row]:
@@ -126,7 +126,7 @@ def optima() -> list[Row]:
     ]
 
 
-def picture(curves: dict[str, tuple[float, float]], ours: float) -> None:
+def picture(curves: dict[str, tuple[float, float]], ours: float) -> str:
     """The error over ε on a logarithmic scale: the paper's formulas as lines, ours as marks."""
     figure = Figure(figsize=(8, 4.4), layout="constrained")
     axes = figure.subplots()
@@ -139,10 +139,9 @@ def picture(curves: dict[str, tuple[float, float]], ours: float) -> None:
         axes.plot(marks, mean / marks**2, "o", color=colour, ms=5, mfc="none", label=label)
     axes.plot(epsilons, ours / epsilons**2, "k--", lw=1.5, label="ours: Hedgerow")
     axes.set(yscale="log", xlabel="ε", ylabel="N² E₂ (records²)")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     axes.legend(fontsize=7, loc="upper right")
-    figure.savefig(PAGES / "rameshwar-figure_1.png", dpi=90)
+    return save(figure, "rameshwar-figure_1", dpi=90)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import PAGES, Row, Study, publish
+from studies.page import Row, Study, publish
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted
+from studies.showing import plain, save
 
 BINS, TOTAL, EPSILON = 997, 900, 0.1
 RUNS, PAPERS_RUNS = 1000, 100
@@ -129,10 +130,8 @@ def main() -> Study:
         tilt=TILT,
         table=every_error(errors),
     )
-    picture(shown)
-    name = "rameshwar-section_6.png"
     title = "consistent CDFs of 997 bins"
-    return Study("Rameshwar, Section VI", title, text, rows_of(errors, same), (name,))
+    return Study("Rameshwar, Section VI", title, text, rows_of(errors, same), (picture(shown),))
 
 
 def rows_of(errors: Errors, same: int) -> tuple[Row, ...]:
@@ -172,7 +171,7 @@ def every_error(errors: Errors) -> str:
     return "\n".join(lines)
 
 
-def picture(shown: dict[str, Float64 | Int64]) -> None:
+def picture(shown: dict[str, Float64 | Int64]) -> str:
     """The CDFs of the first run."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
@@ -186,10 +185,9 @@ def picture(shown: dict[str, Float64 | Int64]) -> None:
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
     axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     axes.legend(fontsize=8)
-    figure.savefig(PAGES / "rameshwar-section_6.png", dpi=90)
+    return save(figure, "rameshwar-section_6", dpi=90)
 
 
 if __name__ == "__main__":

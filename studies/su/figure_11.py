@@ -1,6 +1,5 @@
 """Su et al., Figure 11: 1,890 folds, as in the American Community Survey."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +7,7 @@ from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
 from studies.su.census import QUERIES, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER
@@ -50,12 +49,8 @@ def main() -> Study:
         lines.append([f"{float(sigma2):,.5g}", n, rho, stated, exact, *found[sigma2, n]])
     wide = composed(NOISE[0], FOLDS[-1])
     wide.delta(1.0)
-    began = time.perf_counter()
-    wide.delta(1.1)
-    ours = time.perf_counter() - began
-    began = time.perf_counter()
-    theirs = peer([(NOISE[0], FOLDS[-1])])
-    spent = time.perf_counter() - began
+    ours, _ = timed(lambda: wide.delta(1.1))
+    spent, theirs = timed(lambda: peer([(NOISE[0], FOLDS[-1])]))
     gap = float(theirs.get_epsilon_for_delta(float(DELTA))) - wide.epsilon(DELTA)
     figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     for axes, sigma2 in zip(panels, NOISE, strict=True):

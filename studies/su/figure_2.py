@@ -1,13 +1,11 @@
 """Su et al., Figure 2: the (ε, δ) curves of the eight levels, the Bureau's and the exact ones."""
 
-import time
-
 import numpy as np
 from matplotlib.axes import Axes
 
 from hedgerow.arrays import Float64
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
 from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
@@ -37,11 +35,10 @@ def curve(level: Level) -> tuple[Float64, Float64]:
 
 def main() -> Study:
     """All curves, the smallest gap, and δ at ε = 0."""
-    begun = time.perf_counter()
-    curves = {level: curve(level) for level in LEVELS}
-    ours = time.perf_counter() - begun
-    peers = {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
-    theirs = time.perf_counter() - begun - ours
+    ours, curves = timed(lambda: {level: curve(level) for level in LEVELS})
+    theirs, peers = timed(
+        lambda: {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
+    )
     rows, lines, gaps = [], [], []
     for level in LEVELS:
         epsilon, delta = curves[level]

@@ -1,8 +1,8 @@
 """Su et al., Figure 7: all 80 queries together, both terms of δ(ε) exact, and what that takes."""
 
 import math
-import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
 from studies.dp_accounting_peer import peer_epsilon
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
@@ -64,13 +64,6 @@ def lowered(stated: float) -> float:
     return 100 * (1 - float(brentq(excess, 0.85, 0.95, xtol=1e-6)))
 
 
-def by_peer(grid: float) -> tuple[float, float]:
-    """ε at δ = 1e-10 by dp-accounting, and its seconds."""
-    begun = time.perf_counter()
-    epsilon = peer_epsilon(uses(), DELTA, grid)
-    return epsilon, time.perf_counter() - begun
-
-
 def lowered_by_peer(stated: float, grid: float) -> float:
     """Percent of the noise that can go by dp-accounting."""
 
@@ -78,16 +71,6 @@ def lowered_by_peer(stated: float, grid: float) -> float:
         return peer_epsilon(uses(Fraction(factor)), DELTA, grid) - stated
 
     return 100 * (1 - float(brentq(excess, 0.8, 1.0, xtol=1e-5)))
-
-
-def timed(profile: hr.Profile, epsilon: float) -> float:
-    """The least seconds of ten computations of δ(ε)."""
-    best = math.inf
-    for _ in range(10):
-        begun = time.perf_counter()
-        profile.delta(epsilon)
-        best = min(best, time.perf_counter() - begun)
-    return best
 
 
 def picture_of(factor: Fraction) -> str:
@@ -112,21 +95,19 @@ def main() -> Study:
     exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
     factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
-    seconds = timed(same, exact)
+    seconds = min(timed(lambda: same.delta(exact))[0] for _ in range(10))
     low, high = same.delta_bounds(exact)
     printed, unrounded = lowered(STATED), lowered(bureau)
     replaced = hr.compose(
         (hr.DiscreteGaussian(level.sigma2), 2 * QUERIES) for level in LEVELS
     ).epsilon(DELTA)
     loose = float(2 * RHO) + 2 * math.sqrt(float(2 * RHO) * 10 * math.log(10))
-    peers = {grid: by_peer(grid) for grid in (1e-3, 1e-4)}
+    peers = {g: timed(partial(peer_epsilon, uses(), DELTA, g)) for g in (1e-3, 1e-4)}
     their_percent = lowered_by_peer(bureau, 1e-3)
-    began = time.perf_counter()
-    same.epsilon(DELTA)
-    ours = time.perf_counter() - began
+    ours, _ = timed(lambda: same.epsilon(DELTA))
     lines = [
         [f"dp-accounting, grid {grid:g}", f"{epsilon:.5f}", f"{epsilon - exact:.1e}", f"{took:.2f}"]
-        for grid, (epsilon, took) in peers.items()
+        for grid, (took, epsilon) in peers.items()
     ]
     lines.append(["exact, ours (a search over δ(ε))", f"{exact:.5f}", "0", f"{ours:.2f}"])
     rows = (

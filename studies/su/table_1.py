@@ -1,14 +1,13 @@
 """Su et al., Table 1: how much less noise keeps what the Bureau states, level by level."""
 
 import math
-import time
 from fractions import Fraction
 
 from scipy.optimize import brentq
 
 import hedgerow as hr
 from studies.dp_accounting_peer import peer_epsilon
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown, publish, timed
 from studies.su.census import LEVELS, QUERIES, Level, whole
 
 DELTA = "1e-11"
@@ -43,11 +42,8 @@ def by_peer(level: Level) -> float:
 
 def main() -> Study:
     """Reproduce the table, and find the same noise with dp-accounting."""
-    begun = time.perf_counter()
-    factors = {level: level.factor for level in LEVELS}
-    ours = time.perf_counter() - begun
-    peers = {level: by_peer(level) for level in LEVELS}
-    theirs = time.perf_counter() - begun - ours
+    ours, factors = timed(lambda: {level: level.factor for level in LEVELS})
+    theirs, peers = timed(lambda: {level: by_peer(level) for level in LEVELS})
     rows = []
     for level in LEVELS:
         bureau, reduced, percent = level.printed
