@@ -112,16 +112,12 @@ def settled_way(layout: Layout, sigma2: Mapping[Levels, Fraction], model: Model)
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
 
 
-def cube_way(
-    layout: Layout,
-    geography: Sequence[Fraction] = GEOGRAPHY_SHARES,
-    attribute: Sequence[Fraction] = ATTRIBUTE_SHARES,
-) -> Way:
+def cube_way(layout: Layout) -> Way:
     """Product shares of the same ρ; none for the state's total, which is public."""
     state, (axis, zeros) = layout.state, Attributes.refined()
-    spent = STATE_RHO / (1 - geography[0] * attribute[0])
-    levels = [1 / (spent * share) for share in geography]
-    each = [1 / share for share in attribute]
+    spent = STATE_RHO / (1 - GEOGRAPHY_SHARES[0] * ATTRIBUTE_SHARES[0])
+    levels = [1 / (spent * share) for share in GEOGRAPHY_SHARES]
+    each = [1 / share for share in ATTRIBUTE_SHARES]
     model = Nested.of(
         state.spine, axis, 1, state.has, state.bounds, zeros,
         [float(v) for v in levels], [float(s) for s in each], total_known=True,

@@ -201,7 +201,7 @@ def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
     return "\n".join([first, "", second, "", *more])
 
 
-def main(runs: int = RUNS) -> None:
+def main() -> None:
     """Simulate all cases and write the page."""
     folder = data_folder()
     if not folder.exists():
@@ -212,14 +212,14 @@ def main(runs: int = RUNS) -> None:
         counts = trips_between(folder / case.folder, case.levels)
         rows = [
             row
-            for levels, (truth, found) in simulated(counts, case, runs).items()
+            for levels, (truth, found) in simulated(counts, case, RUNS).items()
             for row in rows_of(counts.tree.name_of(levels), truth, found)
         ]
         every += [(case, row) for row in rows]
         table = markdown(HEADINGS, (row.cells() for row in rows))
         parts.append(f"## {case.name}\n\n{table}\n")
         print(parts[-1], flush=True)
-    page = PAGE.format(runs=runs, verdict=verdict(every), parts="\n".join(parts))
+    page = PAGE.format(runs=RUNS, verdict=verdict(every), parts="\n".join(parts))
     print(verdict(every))
     keep("survivor_sums", page)
 
