@@ -5,7 +5,6 @@ by rounding down. Ours comes with bounds of its own.
 """
 
 import logging
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ from typing import Any
 import hedgerow as hr
 from benchmarks.clock import Timed, fastest
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, clock, publish, table
+from benchmarks.page import Benchmark, Ratio, clock, publish
 from benchmarks.picture import OTHER, OURS, panels, save
+from studies.page import markdown
 
 Folds = list[tuple[Fraction, int]]
 
@@ -87,23 +87,6 @@ def mixture(seed: int) -> Folds:
     return [(Fraction(rng.randint(2_000, 60_000), rng.randint(300, 1_000)), 10) for _ in range(14)]
 
 
-def peer_delta(
-    peer: Any, folds: Folds, epsilon: float, interval: float, *, pessimistic: bool
-) -> float:
-    """δ(ε) by dp-accounting."""
-    whole = None
-    for sigma2, times in folds:
-        part = peer.from_discrete_gaussian_mechanism(
-            math.sqrt(sigma2),
-            pessimistic_estimate=pessimistic,
-            value_discretization_interval=interval,
-            use_connect_dots=pessimistic,  # there is no optimistic one
-        ).self_compose(times)
-        whole = part if whole is None else whole.compose(part)
-    assert whole is not None
-    return float(whole.get_delta_for_epsilon(epsilon))
-
-
 def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Found:
     """Both on one composition, at ε and slightly above."""
 
@@ -111,7 +94,7 @@ def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Found:
         return hr.compose([(hr.DiscreteGaussian(s), n) for s, n in folds]).delta_bounds(asked)
 
     def theirs(asked: float, interval: float) -> float:
-        return peer_delta(peer, folds, asked, interval, pessimistic=True)
+        return float(peer(folds, interval).get_delta_for_epsilon(asked))
 
     tasks: dict[str, Callable[[float], object]] = {"ours": ours}
     tasks |= {f"{i:g}": partial(theirs, interval=i) for i in INTERVALS}
@@ -120,7 +103,8 @@ def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Found:
     peers = {}
     for interval in INTERVALS:
         upper = theirs(epsilon, interval)
-        lower = peer_delta(peer, folds, epsilon, interval, pessimistic=False)
+        below = peer(folds, interval, pessimistic=False)
+        lower = float(below.get_delta_for_epsilon(epsilon))
         brackets = lower * (1 - 1e-9) <= low and high <= upper * (1 + 1e-9)
         peers[interval] = times[f"{interval:g}"], upper, brackets
     print(f"{name}: δ({epsilon}) in [{low:.12g}, {high:.12g}], {clock(times['ours'].wall)}")
@@ -129,7 +113,7 @@ def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Found:
 
 def measured() -> Benchmark:
     """All compositions."""
-    peer = needed("dp_accounting.pld.privacy_loss_distribution", "dp-accounting")
+    peer = needed("studies.dp_accounting_peer", "dp-accounting").peer
     logging.getLogger().setLevel(logging.ERROR)
     found = [compared(peer, name, *case) for name, case in cases().items()]
     rows = [
@@ -162,7 +146,7 @@ def measured() -> Benchmark:
         }
         for one in found
     }
-    text = TEXT.format(figures=table(heads, rows))
+    text = TEXT.format(figures=markdown(heads, rows))
     return Benchmark("The price of a composition", text, ratios, (figure(found),), figures)
 
 
@@ -184,10 +168,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "accounting")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("accounting", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("accounting", measured)

@@ -1,18 +1,17 @@
 """Ko's two convex programs: cvxpy, and a general solver where cvxpy has no words, beside ours."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from benchmarks.clock import fastest
+from benchmarks.clock import fastest, near
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, publish, table
+from benchmarks.page import Benchmark, Ratio, publish
+from hedgerow.arrays import Float64
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.programs import (
     LargeCounts,
@@ -22,8 +21,7 @@ from hedgerow.plan.allocation.programs import (
     least_error,
     total_error,
 )
-
-Floats = NDArray[np.float64]
+from studies.page import markdown
 
 LEVELS = (4, 16, 64)
 LEVELS_WITH_PRIOR = (4, 16)
@@ -46,29 +44,13 @@ distinct counts a level. Each run has a new budget (or target error), larger by 
 {figures}"""
 
 VALUES = 2_000
+Found = tuple[Ratio, float]
+"""A program solved by both, and the peer's objective over ours, less 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A program solved by both.
-
-    Attributes:
-        what: the program.
-        peer: who else.
-        worse: the peer's objective over ours, less 1.
-        ours, theirs: seconds.
-    """
-
-    what: str
-    peer: str
-    worse: float
-    ours: float
-    theirs: float
-
-
-def nodes(count: int) -> Floats:
+def nodes(count: int) -> Float64:
     """Of each level."""
-    sizes: Floats = 4.0 ** np.minimum(np.arange(count), 10)
+    sizes: Float64 = 4.0 ** np.minimum(np.arange(count), 10)
     return sizes
 
 
@@ -90,7 +72,9 @@ def with_prior(count: int) -> list[LevelCost]:
     return levels
 
 
-def cvxpy_programs(cvxpy: Any, levels: Sequence[LevelCost]) -> dict[str, Callable[[float], Floats]]:
+def cvxpy_programs(
+    cvxpy: Any, levels: Sequence[LevelCost]
+) -> dict[str, Callable[[float], Float64]]:
     """Both programs for levels of large counts, each a function of its budget or its error."""
     costs = np.array([level.derivative(1.0) for level in levels])
     part, given = cvxpy.Variable(len(levels)), cvxpy.Parameter(pos=True)
@@ -98,21 +82,21 @@ def cvxpy_programs(cvxpy: Any, levels: Sequence[LevelCost]) -> dict[str, Callabl
     least = cvxpy.Problem(cvxpy.Minimize(error), [cvxpy.sum(part) == given])
     cheapest = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(part)), [error <= given])
 
-    def solved(problem: Any, unit: float, asked: float) -> Floats:
+    def solved(problem: Any, unit: float, asked: float) -> Float64:
         given.value = asked / unit
         with catch_warnings():
             simplefilter("ignore")  # "solution may be inaccurate": its distance is shown
             problem.solve(cvxpy.CLARABEL)
-        found: Floats = part.value
+        found: Float64 = part.value
         return found
 
     return {"6": partial(solved, least, 1.0), "7": partial(solved, cheapest, costs.max())}
 
 
-def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Floats:
+def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Float64:
     """Program (6) by a general solver."""
     count = len(levels)
-    found: Floats = minimize(
+    found: Float64 = minimize(
         lambda b: total_error(levels, b) / scale,
         np.full(count, budget / count),
         jac=lambda b: (
@@ -126,22 +110,17 @@ def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Floats:
     return found
 
 
-def near(asked: float, many: int) -> list[float]:
-    """So many budgets or errors, all about the same."""
-    return [asked * (1 + STEP * k) for k in range(many)]
-
-
 def without_prior(cvxpy: Any, count: int) -> list[Found]:
     """Both programs against cvxpy."""
     levels = large(count)
     best = total_error(levels, least_error(levels, BUDGET).budgets)
     peers = cvxpy_programs(cvxpy, levels)
-    ours: dict[str, Callable[[float], Floats]] = {
+    ours: dict[str, Callable[[float], Float64]] = {
         "6": lambda budget: least_error(levels, budget).budgets,
         "7": lambda target: least_budgets(levels, target, LARGEST),
     }
     asked = {"6": BUDGET, "7": best}
-    judged: dict[str, Callable[[Floats], float]] = {
+    judged: dict[str, Callable[[Float64], float]] = {
         "6": lambda budgets: total_error(levels, budgets * (BUDGET / budgets.sum())),
         # scaled to just reach the target; the error goes with the inverse square of the budgets
         "7": lambda budgets: float(budgets.sum()) * (total_error(levels, budgets) / best) ** 0.5,
@@ -149,13 +128,13 @@ def without_prior(cvxpy: Any, count: int) -> list[Found]:
     found = list[Found]()
     for program in ("6", "7"):
         tasks = {"ours": ours[program], "theirs": peers[program]}
-        times = fastest(tasks, near(asked[program], QUESTIONS))
+        times = fastest(tasks, near(asked[program], QUESTIONS, STEP))
         objective = judged[program]
         found_by = {name: objective(task(asked[program])) for name, task in tasks.items()}
         worse = found_by["theirs"] / found_by["ours"] - 1
         what = f"program {program}, {count} levels"
         found.append(
-            Found(what, "cvxpy (Clarabel)", worse, times["ours"].wall, times["theirs"].wall)
+            (Ratio(what, "cvxpy (Clarabel)", times["ours"].wall, times["theirs"].wall), worse)
         )
     return found
 
@@ -168,10 +147,10 @@ def prior(count: int) -> Found:
         "ours": lambda budget: least_error(levels, budget),
         "theirs": lambda budget: slsqp(levels, budget, best),
     }
-    times = fastest(tasks, near(BUDGET, QUESTIONS_WITH_PRIOR))
+    times = fastest(tasks, near(BUDGET, QUESTIONS_WITH_PRIOR, STEP))
     worse = total_error(levels, slsqp(levels, BUDGET, best)) / best - 1
     what = f"program 6 with a prior, {count} levels"
-    return Found(what, "SciPy (SLSQP)", worse, times["ours"].wall, times["theirs"].wall)
+    return Ratio(what, "SciPy (SLSQP)", times["ours"].wall, times["theirs"].wall), worse
 
 
 def measured() -> Benchmark:
@@ -180,25 +159,15 @@ def measured() -> Benchmark:
     found = [one for count in LEVELS for one in without_prior(cvxpy, count)]
     found += [prior(count) for count in LEVELS_WITH_PRIOR]
     rows = [
-        [
-            one.what,
-            one.peer,
-            f"{one.worse:.0e}",
-            "" if one.worse < AGREEMENT else "not the optimum",
-        ]
-        for one in found
+        [one.what, one.peer, f"{worse:.0e}", "" if worse < AGREEMENT else "not the optimum"]
+        for one, worse in found
     ]
-    figures = table(["program", "peer", "worse", ""], rows)
-    ratios = tuple(Ratio(one.what, one.peer, one.ours, one.theirs) for one in found)
+    figures = markdown(["program", "peer", "worse", ""], rows)
+    ratios = tuple(one for one, _ in found)
     text = TEXT.format(values=VALUES, figures=figures)
-    kept = {one.what: {"peer": one.peer, "worse": one.worse} for one in found}
+    kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
     return Benchmark("Allocation programs", text, ratios, (), kept)
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("allocation", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("allocation", measured)

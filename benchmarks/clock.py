@@ -13,11 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
 
 Question = TypeVar("Question")
 Result = TypeVar("Result")
+Number = TypeVar("Number", float, Fraction)
 
 _CACHE = type(lru_cache(len))
 
@@ -97,6 +99,11 @@ def fastest(
         name: Timed(min(t.wall for t in times[1:]), min(t.processor for t in times[1:]))
         for name, times in found.items()
     }
+
+
+def near(asked: Number, many: int, step: Number) -> list[Number]:
+    """So many questions that are all about the same, each relatively a step further on."""
+    return [asked * (1 + step * k) for k in range(many)]
 
 
 def forget() -> None:

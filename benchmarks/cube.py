@@ -3,23 +3,31 @@
 Their package takes most of a minute on the larger table, so it runs three times there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda import near
-from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, publish, table
-from hedgerow.arrays import Codes, Int64
-from studies.cube import CASES, CUBE, SURVIVORS, Case, Errors, Truth, figures
-from studies.page import DATA
-from studies.real_tables import trips_between
+from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
+from benchmarks.page import Benchmark, Ratio, clock, publish
+from studies.cube import (
+    CASES,
+    CUBE,
+    SURVIVORS,
+    Case,
+    Errors,
+    Truth,
+    errors_by_cuboid,
+    figures,
+    leaves_of,
+)
+from studies.page import DATA, markdown
+from studies.releases import DELTA, trips_plan, within
+from studies.tables import every_count, trips_between
 
 RUNS = 10
 PEER = "inf-tda 0.1"
@@ -55,30 +63,11 @@ def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.R
     """Releases of a cube at any ε, the plans made before."""
 
     def plan(epsilon: Fraction) -> hr.Plan:
-        return hr.make_plan(
-            truth.counts.tree,
-            budget=hr.EpsilonDelta(epsilon, DELTA),
-            neighbours=hr.Replace(),
-            workload=hr.Cube(),
-            allocation=hr.Shares(case.axis_shares()),
-            measure=measure,
-        )
+        shares = hr.Shares(case.axis_shares())
+        return trips_plan(truth.counts.tree, within(epsilon), measure, shares, hr.Cube())
 
     plans = {epsilon: plan(epsilon) for epsilon in near(RUNS + 1)}
     return lambda epsilon: hr.release(truth.counts, plans[epsilon])
-
-
-def dense(truth: Truth, codes: Codes, values: Int64) -> Int64:
-    """Leaves as a table."""
-    leaves = np.zeros(truth.shape.shape(truth.shape.finest), dtype=np.int64)
-    leaves[codes] = values
-    return leaves
-
-
-def leaves_of(truth: Truth, release: hr.Release) -> Int64:
-    """The released leaves as a table."""
-    nodes = release.content.nodes[release.plan.levels[-1]]
-    return dense(truth, nodes.codes, nodes.counts)
 
 
 def on_table(case: Case, release: Peer) -> Found:
@@ -89,13 +78,13 @@ def on_table(case: Case, release: Peer) -> Found:
     errors = {name: Errors() for name in (PEER, *tasks)}
     for name, task in tasks.items():
         for epsilon in near(RUNS):
-            errors[name].add(truth, leaves_of(truth, task(epsilon)), seconds[name].wall)
+            errors[name].add(truth, leaves_of(task(epsilon)), seconds[name].wall)
     series, watch, times = series_of(truth.counts), Clock(), []
     for epsilon in near(PEER_RUNS[case.name]):
         time, released = watch.timed(PEER, partial(release, series), epsilon)
         times.append(time)
         shown = counts_of(truth.counts.tree, released)
-        errors[PEER].add(truth, dense(truth, shown.codes, shown.values), time.wall)
+        errors[PEER].add(truth, every_count(shown, shown.tree.chain[-1]), time.wall)
     seconds[PEER] = min(times, key=lambda time: time.wall)
     print(f"{case.name}: {clock(seconds[PEER].wall)} and {clock(seconds[CUBE].wall)}", flush=True)
     return Found(case, truth, seconds, errors)
@@ -127,24 +116,15 @@ def measured() -> Benchmark:
 
 def errors_of(one: Found) -> str:
     """A table's errors: a row a combination of levels."""
-    names, (peer, *ours) = ("total", *one.case.levels), one.errors.values()
-    rows: list[Sequence[str]] = []
-    for cuboid in one.truth.shape.cuboids():
-        if any(cuboid):
-            theirs, found = peer.rmse(cuboid), [errors.rmse(cuboid) for errors in ours]
-            what = f"{names[cuboid[0]]} × {names[cuboid[1]]}"
-            each = [f"{rmse:.3g}" for rmse in (theirs, *found)]
-            rows.append([what, *each, f"{found[0] / theirs:.2f}"])
-    every = one.errors.values()
-    rows.append(["false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every), ""])
-    rows.append(["misses", *(f"{e.missed / e.runs:.3f}" for e in every), ""])
-    return table([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
-
-
-def main() -> None:
-    """Measure and publish."""
-    publish("cube", measured)
+    shape, (peer, cube, *_) = one.truth.shape, one.errors.values()
+    told = errors_by_cuboid(shape, one.case, one.errors.values())
+    over = [f"{cube.rmse(c) / peer.rmse(c):.2f}" for c in shape.cuboids() if any(c)]
+    rows = [
+        [what, *shown, last]
+        for (what, shown), last in zip(told.items(), (*over, "", ""), strict=True)
+    ]
+    return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    publish("cube", measured)

@@ -1,22 +1,19 @@
 """The distribution of a column under pure differential privacy: OpenDP's b-ary tree beside ours."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from benchmarks.clock import Clock, Timed, fastest
+from benchmarks.clock import Clock, Timed, fastest, near
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, clock, publish, table
+from benchmarks.page import Benchmark, Ratio, clock, publish
+from hedgerow.arrays import Float64
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.distribution.release import column_counts, distribution_in_memory
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from studies.page import markdown
 
 EPSILON = Fraction(1)
 STEP = Fraction(1, 1000)
@@ -25,8 +22,6 @@ RECORDS = 20_000
 LARGEST = 200_000
 BINS = (100, 1_000, 10_000, 100_000)
 RUNS = 5
-REPLACED = 2
-"""How far one record replaced moves a histogram."""
 
 TEXT = """{records:,} log-normal records in K bins, one record replaced, ε = {epsilon}. OpenDP:
 `make_b_ary_tree` with `choose_branching_factor`, discrete Laplace noise priced by its own map,
@@ -60,21 +55,7 @@ class Found:
     error: tuple[float, float]
 
 
-def peer_tree(dp: Any, bins: int, epsilon: Fraction) -> Callable[[Integers], Floats]:
-    """OpenDP's tree: counts of bins in, cumulative counts out."""
-    factor = dp.t.choose_branching_factor(bins)
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    tree = dp.t.make_b_ary_tree(*space, leaf_count=bins, branching_factor=factor)
-    scale = dp.binary_search(
-        lambda s: (tree >> dp.m.then_laplace(scale=s)).map(REPLACED) <= epsilon,
-        bounds=(1e-3, 1e7),
-    )
-    noisy = tree >> dp.m.then_laplace(scale=scale)
-    consistent = dp.t.make_consistent_b_ary_tree(branching_factor=factor)
-    return lambda leaves: np.cumsum(consistent(noisy(leaves.tolist()))[:bins])
-
-
-def with_bins(dp: Any, values: Floats, bins: int) -> Found:
+def with_bins(tree: Any, values: Float64, bins: int) -> Found:
     """Both for one number of bins."""
     ranges = hr.Ranges.equal_width("value", 0, LARGEST, bins)
     leaves = np.bincount(ranges.bin(values), minlength=bins).astype(np.int64)
@@ -84,16 +65,16 @@ def with_bins(dp: Any, values: Floats, bins: int) -> Found:
     def planned(epsilon: Fraction) -> hr.Plan:
         return hr.plan_distribution(ranges, budget=hr.Epsilon(epsilon))
 
-    asked = [EPSILON + STEP * k for k in range(RUNS + 1)]
-    plans, peers = {e: planned(e) for e in asked}, {e: peer_tree(dp, bins, e) for e in asked}
+    asked = near(EPSILON, RUNS + 1, STEP)
+    plans, peers = {e: planned(e) for e in asked}, {e: tree(bins, e) for e in asked}
     counts = column_counts(plans[EPSILON], ranges, values)
 
-    def ours(epsilon: Fraction) -> Floats:
+    def ours(epsilon: Fraction) -> Float64:
         made = distribution_in_memory(counts, plans[epsilon], bits=ReleaseKey.fresh())
         return made.cumulative.released[1:].astype(np.float64)
 
-    def theirs(epsilon: Fraction) -> Floats:
-        return peers[epsilon](leaves)
+    def theirs(epsilon: Fraction) -> Float64:
+        return np.asarray(peers[epsilon][1](leaves))
 
     tasks = {"ours": ours, "theirs": theirs}
     found = fastest(tasks, asked)
@@ -105,7 +86,7 @@ def with_bins(dp: Any, values: Floats, bins: int) -> Found:
     own, new = Clock(), EPSILON - STEP
     our_plan, their_plan = (
         own.timed(name, plan, new)[0]
-        for name, plan in (("ours", planned), ("theirs", lambda e: peer_tree(dp, bins, e)))
+        for name, plan in (("ours", planned), ("theirs", lambda e: tree(bins, e)))
     )
     both = found["ours"], found["theirs"]
     return Found(bins, (our_plan, their_plan), both, (errors[0], errors[1]))
@@ -113,11 +94,10 @@ def with_bins(dp: Any, values: Floats, bins: int) -> Found:
 
 def measured() -> Benchmark:
     """All numbers of bins."""
-    dp = needed("opendp.prelude", "opendp")
-    dp.enable_features("contrib")
+    tree = needed("studies.opendp_tree", "opendp").opendp_tree
     rng = np.random.default_rng(20240521)
     values = np.minimum(rng.lognormal(10.3, 0.7, RECORDS), LARGEST - 1.0)
-    found = [with_bins(dp, values, bins) for bins in BINS]
+    found = [with_bins(tree, values, bins) for bins in BINS]
     rows = [
         [
             f"{one.bins:,}",
@@ -128,7 +108,7 @@ def measured() -> Benchmark:
         for one in found
     ]
     heads = ["K", "Hedgerow", "OpenDP", "OpenDP / ours", "our plan", "OpenDP's plan"]
-    text = TEXT.format(records=RECORDS, epsilon=EPSILON, runs=RUNS, errors=table(heads, rows))
+    text = TEXT.format(records=RECORDS, epsilon=EPSILON, runs=RUNS, errors=markdown(heads, rows))
     ratios = tuple(
         Ratio(f"release of {one.bins:,} bins", "OpenDP", *(time.wall for time in one.release))
         for one in found
@@ -144,10 +124,5 @@ def measured() -> Benchmark:
     return Benchmark("Distributions", text, ratios, (), figures)
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("distribution", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("distribution", measured)

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
-from benchmarks.inf_tda_peer import DELTA, EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, number, publish, table
+from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
+from benchmarks.page import Benchmark, Ratio, clock, number, publish
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.arrays import Float64
 from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
-from studies.boninsegna.releases import nodes_of, published
+from studies.boninsegna.releases import Setting, nodes_of, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
+from studies.page import markdown
+from studies.releases import DELTA
 
-Floats = NDArray[np.float64]
 RUNS = 10
 STEP = Fraction(1, 1_000_000)
 """By how much ε differs, relatively, from question to question."""
@@ -57,27 +57,8 @@ With pandas 3, OpenDP rejects the read-only arrays that {peer} passes to it; it 
 to build that series is not counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How Hedgerow releases: what is measured, and the estimator."""
-
-    measure: hr.Survivors | hr.All
-    estimator: Estimator
-
-    def plan(self, tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
-        """Under replace-one neighbours."""
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        return hr.make_plan(
-            tree,
-            budget=budget,
-            neighbours=hr.Replace(),
-            measure=self.measure,
-            allocation=hr.Uniform(),
-        )
-
-
-SAME = Way(hr.Survivors(), hr.Chebyshev())
-COMBINED = Way(hr.All(), hr.Sparse(penalty=0.5))
+SAME = Setting(hr.Chebyshev())
+COMBINED = Setting(hr.Sparse(penalty=0.5), everything=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +78,7 @@ class Found:
     combined: Timed
     whole: Timed
     published: float
-    errors: dict[str, Floats]
+    errors: dict[str, Float64]
 
     def typical(self, method: str) -> float:
         """The geometric mean over the depths of a method's mean maximum error."""
@@ -114,12 +95,12 @@ class Found:
         )
 
 
-def below_root(frame: pl.DataFrame) -> Floats:
+def below_root(frame: pl.DataFrame) -> Float64:
     """The maximum error of the depths 1 … T."""
     return frame["max_error"].to_numpy()[1:].astype(np.float64)
 
 
-def by_peer(item: Table, release: Peer, runs: int) -> tuple[Timed, Floats]:
+def by_peer(item: Table, release: Peer, runs: int) -> tuple[Timed, Float64]:
     """The fastest of some runs of the peer, and their errors."""
     series, clock = series_of(item.counts), Clock()
     done = [clock.timed(PEER, partial(release, series), epsilon) for epsilon in near(runs)]
@@ -137,14 +118,13 @@ def near(many: int) -> list[Fraction]:
 
 def from_frame(areas: pl.DataFrame, frame: pl.DataFrame, epsilon: Fraction) -> hr.Release:
     """A release with all that comes before it."""
-    tree = destination_tree(areas)
-    counts = hr.Counts.from_frame(tree, frame, count="count")
-    return hr.release(counts, SAME.plan(tree, epsilon), estimator=SAME.estimator)
+    counts = hr.Counts.from_frame(destination_tree(areas), frame, count="count")
+    return hr.release(counts, SAME.plan(counts, epsilon), estimator=SAME.estimator)
 
 
-def planned(way: Way, counts: hr.Counts) -> Callable[[Fraction], hr.Release]:
+def planned(way: Setting, counts: hr.Counts) -> Callable[[Fraction], hr.Release]:
     """Releases at any ε, the plans made before."""
-    plans = {epsilon: way.plan(counts.tree, epsilon) for epsilon in near(RUNS + 1)}
+    plans = {epsilon: way.plan(counts, epsilon) for epsilon in near(RUNS + 1)}
     return lambda epsilon: hr.release(counts, plans[epsilon], estimator=way.estimator)
 
 
@@ -214,8 +194,8 @@ def text(found: Sequence[Found]) -> str:
     return TEXT.format(
         peer=PEER, epsilon=EPSILON, delta=DELTA, runs=RUNS, peer_runs="1 or 3", same=same,
         error=error, combined=over_tables(found, "combined")[0],
-        times=table([*heads, "ratio by processor time"], times),
-        errors=table(["table", *kinds], errors),
+        times=markdown([*heads, "ratio by processor time"], times),
+        errors=markdown(["table", *kinds], errors),
     )  # fmt: skip
 
 
@@ -264,10 +244,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "inf_tda")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("inf_tda", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("inf_tda", measured)

@@ -12,10 +12,12 @@ import numpy as np
 
 import hedgerow as hr
 from benchmarks.machine import needed
+from studies.releases import DELTA
+from studies.tables import every_count
 
 Peer = Callable[[Any, Fraction], Any]
 
-EPSILON, DELTA = "1", "1e-8"
+EPSILON = "1"
 
 
 def peer_release() -> Peer:
@@ -35,10 +37,9 @@ def peer_release() -> Peer:
 def series_of(counts: hr.Counts) -> Any:
     """All possible leaves with their path in the tree, as the peer wants them."""
     pandas, tree = needed("pandas", "pandas"), counts.tree
-    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
-    values = np.zeros(shape, dtype=np.int64)
-    values[counts.codes] = counts.values
-    codes = [code.astype(np.int32) for code in np.unravel_index(np.arange(values.size), shape)]
+    values = every_count(counts, tree.chain[-1])
+    numbers = np.unravel_index(np.arange(values.size), values.shape)
+    codes = [code.astype(np.int32) for code in numbers]
     paths = [
         codes[axis]
         if level == tree.axes[axis].depth

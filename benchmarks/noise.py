@@ -11,10 +11,11 @@ from typing import Any
 
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, publish, table
+from benchmarks.page import Benchmark, Ratio, publish
 from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from studies.page import markdown
 
 DRAWS = 10_000_000
 PEER_DRAWS = 20_000
@@ -95,7 +96,7 @@ def measured() -> Benchmark:
     bits = 8 * words / drawn / 1e9
     rates = [[r.what, f"{1 / r.ours:,.0f}", f"{1 / r.theirs:.2g}"] for r in ratios]
     heads = ["million draws a second", "Hedgerow", "OpenDP"]
-    text = TEXT.format(bits=bits, draws=DRAWS, peer_draws=PEER_DRAWS, rates=table(heads, rates))
+    text = TEXT.format(bits=bits, draws=DRAWS, peer_draws=PEER_DRAWS, rates=markdown(heads, rates))
     figures = {"gigabytes_of_bits_a_second": bits}
     return Benchmark("Exact noise", text, ratios, (figure(ratios),), figures)
 
@@ -116,10 +117,5 @@ def figure(ratios: Sequence[Ratio]) -> str:
     return save(drawn, "noise")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("noise", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("noise", measured)

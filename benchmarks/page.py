@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import ROOT, MissingPeer, facts, load
+from studies.page import markdown
 
 PAGES = ROOT / "docs" / "benchmarks"
 ORDER = ("inf_tda", "noise", "distribution", "accounting", "projection", "allocation")
@@ -114,7 +115,7 @@ def in_short(kept: Sequence[Mapping[str, Any]]) -> str:
             found = sorted(ratio.times for ratio in ratios if ratio.peer == peer)
             span = " to ".join(dict.fromkeys(number(times) for times in (found[0], found[-1])))
             rows.append([one["title"], peer, span])
-    return table(["benchmark", "peer", "its seconds over ours"], rows)
+    return markdown(["benchmark", "peer", "its seconds over ours"], rows)
 
 
 def section(one: Mapping[str, Any]) -> str:
@@ -125,7 +126,7 @@ def section(one: Mapping[str, Any]) -> str:
     parts = [
         f"## {one['title']}",
         one["text"].strip(),
-        table(heads, rows) if rows else "",
+        markdown(heads, rows) if rows else "",
         *(f"![{one['title']}](benchmarks/{picture})" for picture in one["pictures"]),
         f"Made by `benchmarks/{one['benchmark']}.py` in {one['seconds']:.0f} s.",
     ]
@@ -150,14 +151,8 @@ def conditions(kept: Sequence[Mapping[str, Any]]) -> str:
     return (
         "## Conditions\n\nA load average far above 1 says that other programs ran on the same "
         "cores: seconds are then too long on both sides, and ratios rough. A plus behind a commit: "
-        f"files differed from it.\n\n{table(heads, rows)}\n\nVersions: {used}."
+        f"files differed from it.\n\n{markdown(heads, rows)}\n\nVersions: {used}."
     )
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
 def number(value: float) -> str:

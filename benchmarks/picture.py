@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.page import PAGES
 from studies.boninsegna import pictures
+from studies.showing import plain
 
 OURS, OTHER, THIRD, FOURTH = "#0072b2", "#e69f00", "#009e73", "#cc79a7"
 COLOURS: Sequence[str] = (OURS, OTHER, THIRD, FOURTH)
@@ -17,14 +18,12 @@ def panels(columns: int, rows: int = 1) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for one in axes.flat:
-        one.spines[["top", "right"]].set_visible(False)
+        plain(one)
         one.tick_params(labelsize=8)
-        one.grid(alpha=0.3)
     return figure, list(axes.flat)
 
 
 def save(figure: Figure, name: str) -> str:
     """Write a picture of the page; its file name."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    pictures.save(figure, PAGES / f"{name}.png", dpi=100)
-    return f"{name}.png"
+    return pictures.save(figure, PAGES / f"{name}.png", dpi=100)

@@ -21,6 +21,7 @@ from benchmarks.clock import Clock
 from benchmarks.page import Benchmark, Ratio, publish
 from benchmarks.report import ARGUMENTS, CHROMIUM
 from hedgerow.plan.page.page import planning_page
+from studies.page import markdown
 
 DEPTHS = ((3, 4), (6, 6), (3, 3, 4))
 """Of the axes of the cubes: 20, 49 and 80 cuboids."""
@@ -119,21 +120,26 @@ def measured() -> Benchmark:
         found = [of_cube(browser, Path(place), depths, clock) for depths in DEPTHS]
         browser.close()
     rows = [
-        f"| {one['cuboids']} | {one['kilobytes']:.0f} kB | {one['seconds_to_make']:.1f} s "
-        f"| {one['opened_ms']:.0f} ms | {one['move_ms'][0]:.0f}, {one['move_ms'][1]:.0f} ms "
-        f"| {one['move_of_an_own_division_ms'][0]:.0f}, "
-        f"{one['move_of_an_own_division_ms'][1]:.0f} ms | {one['plan_made_anew_ms']:.0f} ms |"
+        [
+            one["cuboids"],
+            f"{one['kilobytes']:.0f} kB",
+            f"{one['seconds_to_make']:.1f} s",
+            f"{one['opened_ms']:.0f} ms",
+            *(
+                f"{one[moved][0]:.0f}, {one[moved][1]:.0f} ms"
+                for moved in ("move_ms", "move_of_an_own_division_ms")
+            ),
+            f"{one['plan_made_anew_ms']:.0f} ms",
+        ]
         for one in found
     ]
-    head = (
-        "| cuboids | page | to make it | opened | a move, median and 95 % "
-        "| of one's own division | a plan made anew |"
-    )
+    head = ["cuboids", "page", "to make it", "opened", "a move, median and 95 %"]
+    head += ["of one's own division", "a plan made anew"]
     text = "\n".join([
         "Pages of cubes in headless Chromium, opened from disk. A move is the script that one step",
         "of the budget's slider starts, with the layout that follows, at 61 budgets; then the same",
         "with somebody's own division of the budget.\n",
-        head, "| --- | --- | --- | --- | --- | --- | --- |", *rows,
+        markdown(head, rows),
     ])  # fmt: skip
     ratios = tuple(
         Ratio(

@@ -12,20 +12,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.clock import Clock, fastest
 from benchmarks.machine import installed
-from benchmarks.page import Benchmark, Ratio, number, publish, table
+from benchmarks.page import Benchmark, Ratio, number, publish
 from benchmarks.picture import COLOURS, panels, save
-from benchmarks.projection_peers import OURS_FOR, Integers, Peer, agree, peers_for
+from benchmarks.projection_peers import OURS_FOR, Peer, agree, peers_for
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.sparse import Sparse
+from studies.page import markdown
 
-Table = tuple[Integers, Integers, Integers]
-Floats = NDArray[np.float64]
+Table = tuple[Int64, Int64, Int64]
 
 CELLS = 1_000_000
 SECONDS = 0.3
@@ -58,11 +58,11 @@ class Noisy:
         variances: float64 (cells), records².
     """
 
-    noisy: Integers
-    start: Integers
-    totals: Integers
-    real: Floats
-    variances: Floats
+    noisy: Int64
+    start: Int64
+    totals: Int64
+    real: Float64
+    variances: Float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def families(size: int, kind: str, cells: int, run: int) -> Table:
     return noisy.ravel(), np.arange(0, count * size + 1, size), true.sum(axis=1)
 
 
-def peer_speed(name: str, peer: Peer, found: Integers, given: Table) -> float:
+def peer_speed(name: str, peer: Peer, found: Int64, given: Table) -> float:
     """Cells a second: ever more families in turn until the time is up, each answer checked."""
     noisy, start, totals = given
     peer(noisy[: start[1]], int(totals[0]))
@@ -142,15 +142,15 @@ def ours(tables: Sequence[Table]) -> dict[str, float]:
     return {name: cells / time.wall for name, time in fastest(runs, asked).items()}
 
 
-def _whole(estimator: Estimator, asked: Noisy) -> Integers:
+def _whole(estimator: Estimator, asked: Noisy) -> Int64:
     return estimator.project(asked.noisy, asked.start, asked.totals, 100.0)
 
 
-def _real(estimator: Estimator, asked: Noisy) -> Integers:
+def _real(estimator: Estimator, asked: Noisy) -> Int64:
     return estimator.project(asked.real, asked.start, asked.totals, 100.0)
 
 
-def _weighted(estimator: Estimator, asked: Noisy) -> Integers:
+def _weighted(estimator: Estimator, asked: Noisy) -> Int64:
     return estimator.project(asked.real, asked.start, asked.totals, asked.variances)
 
 
@@ -192,7 +192,7 @@ def measured() -> Benchmark:
     text = TEXT.format(
         cells=CELLS,
         cores=len(os.sched_getaffinity(0)),
-        speeds=table(["families of", *(f"{one.size:,}" for one in dense)], rows),
+        speeds=markdown(["families of", *(f"{one.size:,}" for one in dense)], rows),
     )
     figures = {
         f"{one.kind} {one.size}": {
@@ -228,10 +228,5 @@ def figure(found: Sequence[Found]) -> str:
     return save(drawn, "projection")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("projection", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("projection", measured)

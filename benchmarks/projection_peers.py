@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Peer = Callable[[Integers, int], NDArray[Any]]
+from hedgerow.arrays import Float64, Int64
+
+Peer = Callable[[Int64, int], NDArray[Any]]
 
 CVXPY, HIGHS = "cvxpy (Clarabel)", "milp (HiGHS)"
 ALGORITHM_4, SORT = "algorithm 4", "sort and round"
@@ -41,7 +41,7 @@ def peers_for(cvxpy: Any, size: int) -> dict[str, Peer]:
     return found
 
 
-def algorithm_4(x: Integers, c: int) -> Integers:
+def algorithm_4(x: Int64, c: int) -> Int64:
     """IntOpt∞ as the paper prints it, vectors in NumPy, running sums instead of new ones."""
     raised = -((int(x.sum()) - c) // len(x))
     z = np.maximum(raised, -x)
@@ -62,7 +62,7 @@ def algorithm_4(x: Integers, c: int) -> Integers:
     return np.asarray(x + z, dtype=np.int64)
 
 
-def integer_program(x: Integers, c: int) -> Integers:
+def integer_program(x: Int64, c: int) -> Int64:
     """Equation 12 of the paper handed to HiGHS: variables z and their largest size."""
     size = len(x)
     ones = np.ones((size, 1))
@@ -73,17 +73,17 @@ def integer_program(x: Integers, c: int) -> Integers:
     ]
     bounds = Bounds(np.append(-x, 0), np.inf)
     found = milp(np.append(np.zeros(size), 1), constraints=rows, bounds=bounds, integrality=1)
-    solution: Integers = x + np.rint(found.x[:-1]).astype(np.int64)
+    solution: Int64 = x + np.rint(found.x[:-1]).astype(np.int64)
     return solution
 
 
-def sort_and_round(x: Integers, c: int) -> Integers:
+def sort_and_round(x: Int64, c: int) -> Int64:
     """The real projection by sorting, rounded down; the largest remainders get the rest."""
     falling = np.sort(x)[::-1]
     levels = (np.cumsum(falling) - c) / np.arange(1, len(x) + 1)
     level = levels[np.nonzero(falling > levels)[0][-1]] if c else falling[0]
     real = np.maximum(x - level, 0)
-    y: Integers = np.floor(real).astype(np.int64)
+    y: Int64 = np.floor(real).astype(np.int64)
     rest = c - int(y.sum())
     if rest:
         y[np.argsort(y - real, kind="stable")[:rest]] += 1
@@ -97,16 +97,16 @@ def quadratic_program(cvxpy: Any, size: int) -> Peer:
     away = cvxpy.sum_squares(y - x)
     program = cvxpy.Problem(cvxpy.Minimize(away), [y >= 0, cvxpy.sum(y) == c])
 
-    def solved(noisy: Integers, total: int) -> Floats:
+    def solved(noisy: Int64, total: int) -> Float64:
         x.value, c.value = noisy.astype(np.float64), float(total)
         program.solve(solver=cvxpy.CLARABEL)
-        found: Floats = y.value
+        found: Float64 = y.value
         return found
 
     return solved
 
 
-def agree(name: str, found: Integers, peer: NDArray[Any], x: Integers) -> bool:
+def agree(name: str, found: Int64, peer: NDArray[Any], x: Int64) -> bool:
     """Whether a peer's answer is as good as ours, in the measure it shares with us."""
     if name == ALGORITHM_4:
         return bool((found == peer).all())

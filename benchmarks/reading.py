@@ -18,6 +18,7 @@ import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio, number, publish
 from hedgerow.examples.commuting import write_commuting
+from studies.tables import pairs_of
 
 ROWS = 4_000_000
 RUNS = 3
@@ -53,11 +54,7 @@ def trips(folder: Path) -> dict[str, Trips]:
     write_commuting(folder, "national")
     pairs = pl.read_parquet(folder / "trips.parquet")
     areas = pl.read_parquet(folder / "municipalities.parquet")
-    axes = [
-        hr.Axis.from_frame(end, areas, LEVELS, columns=[f"{end[0]}_{level}" for level in LEVELS])
-        for end in ("origin", "destination")
-    ]
-    tree, found = hr.Tree(axes, refine=["destination", "origin"]), {}
+    tree, found = pairs_of(areas, LEVELS), {}
     for width, levels in (("six columns", LEVELS), ("two columns", LEVELS[-1:])):
         columns = [f"{end}_{level}" for end in "od" for level in levels]
         paths = [folder / f"{width} {run}.parquet" for run in range(RUNS + 1)]
@@ -115,10 +112,5 @@ def measured() -> Benchmark:
     return Benchmark("Reading: the group-by floor", text, tuple(ratios), (), {"rows": ROWS})
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("reading", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("reading", measured)

@@ -15,13 +15,15 @@ import polars as pl
 
 import hedgerow as hr
 from benchmarks.clock import Clock
+from studies.releases import trips_plan, within
+from studies.tables import pairs_of
 
 LEVELS = ("region", "province", "area")
 REGIONS = 20
 
 
-def axis(name: str, areas: int) -> hr.Axis:
-    """Areas in provinces of about equal size, these in regions."""
+def tree_of(areas: int) -> hr.Tree:
+    """Pairs of areas, these in provinces of about equal size, and those in regions."""
     provinces = max(REGIONS, int(np.sqrt(areas)))
     number = np.arange(areas)
     province = number * provinces // areas
@@ -31,13 +33,7 @@ def axis(name: str, areas: int) -> hr.Axis:
         LEVELS[2]: number,
     }
     frame = pl.DataFrame({level: pl.Series(code).cast(pl.String) for level, code in codes.items()})
-    return hr.Axis.from_frame(name, frame, LEVELS, columns=[f"{name}_{level}" for level in LEVELS])
-
-
-def tree_of(areas: int) -> hr.Tree:
-    """Pairs of areas, destinations refined first."""
-    axes = [axis(name, areas) for name in ("origin", "destination")]
-    return hr.Tree(axes, refine=["destination", "origin"])
+    return pairs_of(frame, LEVELS)
 
 
 def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
@@ -54,14 +50,7 @@ def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
 
 def release(counts: hr.Counts, epsilon: str = "1") -> None:
     """To a directory that is removed."""
-    budget = hr.EpsilonDelta(epsilon, "1e-8")
-    plan = hr.make_plan(
-        counts.tree,
-        budget=budget,
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = trips_plan(counts.tree, within(epsilon), hr.Survivors())
     with TemporaryDirectory() as folder:
         hr.release(counts, plan, directory=Path(folder) / "out")
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.machine import ROOT
-from benchmarks.page import Benchmark, clock, number, publish, table
+from benchmarks.page import Benchmark, clock, number, publish
 from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.kernels import core_count
+from studies.page import markdown
 
 Point = dict[str, Any]
 
@@ -96,9 +97,9 @@ def measured() -> Benchmark:
         possible=MANY_AREAS**2,
         some=SOME_CELLS,
         many=MANY_CELLS,
-        by_cells=table(heads, rows(by_cells)),
-        by_possible=table(heads, rows(by_possible)),
-        by_cores=table(["cores", "seconds", "of all cores", "times as fast"], speeds),
+        by_cells=markdown(heads, rows(by_cells)),
+        by_possible=markdown(heads, rows(by_possible)),
+        by_cores=markdown(["cores", "seconds", "of all cores", "times as fast"], speeds),
     )
     figures = {"by_cells": by_cells, "by_possible": by_possible, "by_cores": by_cores}
     return Benchmark("Scaling", text, (), (figure(by_cells, by_possible),), figures)
@@ -123,10 +124,5 @@ def figure(by_cells: Sequence[Point], by_possible: Sequence[Point]) -> str:
     return save(drawn, "scaling")
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("scaling", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("scaling", measured)

@@ -13,8 +13,11 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed
 from benchmarks.machine import MissingPeer, needed
-from benchmarks.page import Benchmark, clock, publish, table
+from benchmarks.page import Benchmark, clock, publish
 from hedgerow.examples.commuting import write_commuting
+from studies.page import markdown
+from studies.releases import trips_plan, within
+from studies.tables import pairs_of
 
 LEVELS = ("region", "province", "municipality")
 MASTER = "local[2]"
@@ -30,16 +33,6 @@ engine for the first release, including the start of Spark, and {later} for anot
 session.
 
 {times}"""
-
-
-def tree_of(folder: Path) -> hr.Tree:
-    """Pairs of municipalities."""
-    areas = pl.read_parquet(folder / "municipalities.parquet")
-    axes = [
-        hr.Axis.from_frame(end, areas, LEVELS, columns=[f"{end[0]}_{level}" for level in LEVELS])
-        for end in ("origin", "destination")
-    ]
-    return hr.Tree(axes, refine=["destination", "origin"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +51,13 @@ class Asked:
 def questions(folder: Path) -> list[Asked]:
     """Files of the same trips in another order, each with a plan of its own."""
     write_commuting(folder, "national")
-    trips, tree, found = pl.read_parquet(folder / "trips.parquet"), tree_of(folder), []
+    trips, found = pl.read_parquet(folder / "trips.parquet"), []
+    tree = pairs_of(pl.read_parquet(folder / "municipalities.parquet"), LEVELS)
     for run in range(RUNS):
         path = folder / f"trips-{run + 1}.parquet"
         trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
-        budget = hr.EpsilonDelta(1 + run * STEP, "1e-8")
-        found.append(
-            Asked(
-                path,
-                hr.make_plan(
-                    tree,
-                    budget=budget,
-                    neighbours=hr.Replace(),
-                    allocation=hr.Uniform(),
-                    measure=hr.Survivors(),
-                ),
-            )
-        )
+        plan = trips_plan(tree, within(1 + run * STEP), hr.Survivors())
+        found.append(Asked(path, plan))
     return found
 
 
@@ -121,16 +104,11 @@ def measured() -> Benchmark:
         master=MASTER,
         overhead=clock(max(first, 0.0)),
         later=clock(max(later, 0.0)),
-        times=table(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
+        times=markdown(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
     )
     figures = {what: time.wall for what, time in times.items()}
     return Benchmark("Spark's overhead", text, (), (), figures)
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("spark", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("spark", measured)

@@ -9,24 +9,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, kron, vstack
 from scipy.sparse.linalg import LinearOperator, cg, lsqr
 
 import hedgerow as hr
 from benchmarks.clock import fastest
-from benchmarks.page import Benchmark, Ratio, publish, table
-from hedgerow.arrays import Levels
+from benchmarks.page import Benchmark, Ratio, publish
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.plan.tables import as_tables
-from studies.cube import CASES, DELTA
-from studies.page import DATA
-from studies.real_tables import trips_between
+from studies.cube import CASES
+from studies.page import DATA, markdown
+from studies.releases import DELTA, within
+from studies.tables import every_count, trips_between
 
-Floats = NDArray[np.float64]
-Tables = dict[Levels, Floats]
+Tables = dict[Levels, Float64]
 
 RUNS = 2
 RESIDUAL = 1e-9
@@ -55,7 +54,7 @@ class System:
     """
 
     observed: Observed
-    true: Floats
+    true: Float64
 
     @property
     def shape(self) -> CubeShape:
@@ -90,22 +89,22 @@ class System:
             found[cuboid] = sums + rng.normal(0, np.sqrt(variance), sums.shape)
         return found
 
-    def stacked(self, tables: Tables) -> Floats:
+    def stacked(self, tables: Tables) -> Float64:
         """The noisy counts by precision, in the order of the matrix."""
         each = self.observed.variances.items()
         return np.concatenate([tables[c].ravel() / np.sqrt(v) for c, v in each])
 
-    def ours(self, tables: Tables) -> Floats:
+    def ours(self, tables: Tables) -> Float64:
         """By Hedgerow, the solver made anew."""
         finest = self.shape.finest
         return solver_of(self.observed).estimates(tables, [finest])[finest].ravel()
 
-    def by_lsqr(self, tables: Tables) -> Floats:
+    def by_lsqr(self, tables: Tables) -> Float64:
         """By least squares of the stacked system."""
         wanted = self.stacked(tables)
         return np.asarray(lsqr(self.matrix, wanted, atol=RESIDUAL, btol=RESIDUAL)[0])
 
-    def by_cg(self, tables: Tables) -> Floats:
+    def by_cg(self, tables: Tables) -> Float64:
         """By conjugate gradients of the normal equations."""
         across, pairs = csr_array(self.matrix.T), self.matrix.shape[1]
         normal = LinearOperator((pairs, pairs), lambda x: across @ (self.matrix @ x), dtype=float)
@@ -122,14 +121,13 @@ def systems() -> dict[str, System]:
     for name, workload in WORKLOADS.items():
         plan = hr.make_plan(
             counts.tree,
-            budget=hr.EpsilonDelta("1", DELTA),
+            budget=within("1"),
             workload=workload,
             measure=hr.All(),
             allocation=hr.Uniform(),
         )
         joint = as_tables(plan.design)
-        true = np.zeros(joint.shape.shape(joint.shape.finest))
-        true[counts.codes] = counts.values
+        true = every_count(counts, counts.tree.chain[-1]).astype(np.float64)
         found[name] = System(joint.observed, true)
     return found
 
@@ -138,7 +136,7 @@ def measured() -> Benchmark:
     """All workloads."""
     ratios, rows = [], []
     for name, system in systems().items():
-        solvers: dict[str, Callable[[Tables], Floats]] = {
+        solvers: dict[str, Callable[[Tables], Float64]] = {
             OURS: system.ours, LSQR: system.by_lsqr, CG: system.by_cg
         }  # fmt: skip
         tables = [system.noisy(seed) for seed in range(RUNS + 1)]
@@ -149,15 +147,10 @@ def measured() -> Benchmark:
         ratios += [Ratio(name, p, seconds[OURS].wall, seconds[p].wall) for p in (LSQR, CG)]
     text = TEXT.format(
         delta=DELTA,
-        apart=table(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
+        apart=markdown(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
     )
     return Benchmark("Estimates of named workloads", text, tuple(ratios))
 
 
-def main() -> None:
-    """Measure and publish."""
-    publish("workloads", measured)
-
-
 if __name__ == "__main__":
-    main()
+    publish("workloads", measured)

@@ -5,19 +5,17 @@ argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The tab
 noise is seeded.
 """
 
-import json
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.marginals.marginals import Marginals
@@ -25,14 +23,12 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout
-from studies.page import DATA, ROOT, markdown
+from studies.page import ROOT, data_folder, keep, markdown, timed
 from studies.redistricting import (
     CHAIN,
     LEVELS,
     STATE_RHO,
     Attributes,
-    Floats,
-    Int64,
     Production,
     State,
     noisy_tables,
@@ -40,6 +36,8 @@ from studies.redistricting import (
     production_uses,
 )
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels
+
+Model = TypeVar("Model", Marginals, Nested)
 
 SEEDS = tuple(range(10))
 BUREAU, OURS, CUBE = "Bureau's shares and way", "Bureau's shares, our way", "cube"
@@ -69,20 +67,20 @@ class Way:
     layout: Layout
     sigma2: Mapping[Levels, Fraction]
     cells: Mapping[Levels, Cells]
-    estimate: Callable[[Mapping[Levels, Floats]], Mapping[int, Int64]]
+    estimate: Callable[[Mapping[Levels, Float64]], Mapping[int, Int64]]
 
     def run(self, seed: int) -> tuple[Mapping[int, Int64], float]:
         """Counts under a seed, and the seconds without those for noise."""
         noisy = noisy_tables(self.cells, self.sigma2, self.layout.truth, seed)
-        begun = time.perf_counter()
-        return self.estimate(noisy), time.perf_counter() - begun
+        seconds, counts = timed(partial(self.estimate, noisy))
+        return counts, seconds
 
 
 def bureau_way(layout: Layout) -> Way:
     """Production's shares, estimated as the Bureau did."""
     model = Production(layout.support, layout.attributes, production_sigma2())
 
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
+    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return bureau_counts(
             model, noisy, layout.state.total, CHAIN, allowed=layout.attributes.allowed
         )
@@ -101,35 +99,31 @@ def our_way(layout: Layout) -> Way:
         shape, 0, 1, state.has, state.bounds, ~attributes.allowed,
         {key: float(value) for key, value in sigma2.items()}, total_known=True,
     )  # fmt: skip
-    part = Part.top(state.spine.depth)
+    return settled_way(layout, sigma2, model)
 
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
+
+def settled_way(layout: Layout, sigma2: Mapping[Levels, Fraction], model: Model) -> Way:
+    """The estimates of a model, settled to whole counts."""
+    state, part = layout.state, Part.top(layout.state.spine.depth)
+
+    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
         return model.settle(part, model.up(part, noisy), None, state.total)
 
     return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
 
 
-def cube_way(
-    layout: Layout,
-    geography: Sequence[Fraction] = GEOGRAPHY_SHARES,
-    attribute: Sequence[Fraction] = ATTRIBUTE_SHARES,
-) -> Way:
+def cube_way(layout: Layout) -> Way:
     """Product shares of the same ρ; none for the state's total, which is public."""
     state, (axis, zeros) = layout.state, Attributes.refined()
-    spent = STATE_RHO / (1 - geography[0] * attribute[0])
-    levels = [1 / (spent * share) for share in geography]
-    each = [1 / share for share in attribute]
+    spent = STATE_RHO / (1 - GEOGRAPHY_SHARES[0] * ATTRIBUTE_SHARES[0])
+    levels = [1 / (spent * share) for share in GEOGRAPHY_SHARES]
+    each = [1 / share for share in ATTRIBUTE_SHARES]
     model = Nested.of(
         state.spine, axis, 1, state.has, state.bounds, zeros,
         [float(v) for v in levels], [float(s) for s in each], total_known=True,
     )  # fmt: skip
     sigma2: dict[Levels, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
-    part = Part.top(state.spine.depth)
-
-    def estimate(noisy: Mapping[Levels, Floats]) -> Mapping[int, Int64]:
-        return model.settle(part, model.up(part, noisy), None, state.total)
-
-    return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
+    return settled_way(layout, sigma2, model)
 
 
 TEXT = """# The redistricting file of a state, two ways
@@ -192,8 +186,7 @@ ORDER = "total, kind of quarters, × voting age, × eight groups, × all cells"
 
 def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
     """The page, its picture and its JSON file."""
-    docs = ROOT / "docs"
-    draw(found, docs / "census_errors.png")
+    draw(found, ROOT / "docs" / "census_errors.png")
     sure = markdown(
         ["people", *found],
         (
@@ -218,9 +211,7 @@ def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
         cube_epsilon=epsilon_of([(s, 2) for s in cube.sigma2.values()]),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
     )  # fmt: skip
-    (docs / "census_errors.md").write_text(page)
-    kept = {way: figures(errors) for way, errors in found.items()}
-    (docs / "census_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+    keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
 
 
 def epsilon_of(uses: Sequence[tuple[Fraction, int]]) -> float:
@@ -328,8 +319,7 @@ def figures(errors: Errors) -> dict[str, object]:
 
 def main() -> None:
     """Run all ways under all seeds and write the page."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    folder = data / "pl94_ri_2010"
+    folder = data_folder() / "pl94_ri_2010"
     if not folder.is_dir():
         print(f"skipped: the redistricting file of Rhode Island is not at {folder}")
         return

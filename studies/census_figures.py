@@ -5,20 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.estimate.spine.support import Support
-from studies.redistricting import (
-    ALONE,
-    GROUPS,
-    KINDS,
-    LEVELS,
-    Attributes,
-    Floats,
-    Int64,
-    State,
-    row_keys,
-)
+from studies.redistricting import ALONE, GROUPS, KINDS, LEVELS, Attributes, State, row_keys
 
 QUERIES = {
     "total": "total",
@@ -137,8 +127,8 @@ class Errors:
     """
 
     means: dict[tuple[int, str], list[float]] = field(default_factory=dict)
-    bias: dict[int, list[Floats]] = field(default_factory=dict)
-    within: dict[int, list[tuple[Int64, NDArray[np.bool_]]]] = field(default_factory=dict)
+    bias: dict[int, list[Float64]] = field(default_factory=dict)
+    within: dict[int, list[tuple[Int64, Bool]]] = field(default_factory=dict)
     seconds: float = float("inf")
 
     def add(self, layout: Layout, counts: Mapping[int, Int64], seconds: float) -> None:
@@ -166,9 +156,9 @@ class Errors:
         runs = self.means[level, query]
         return float(np.std(runs, ddof=1) / len(runs) ** 0.5) if len(runs) > 1 else 0.0
 
-    def mean_bias(self, level: int) -> Floats:
+    def mean_bias(self, level: int) -> Float64:
         """By size of the true count: the mean error of a group, people; NaN where there is none."""
-        mean: Floats = np.mean(self.bias[level], axis=0)
+        mean: Float64 = np.mean(self.bias[level], axis=0)
         return mean
 
     def by_size(self, level: int) -> dict[int, tuple[int, float]]:
@@ -187,7 +177,7 @@ class Errors:
         return max(unsure, default=0)
 
 
-def mean_by_size(true: Int64, error: Int64) -> Floats:
+def mean_by_size(true: Int64, error: Int64) -> Float64:
     """The mean error of all counts whose true count is of each size; NaN where there is none."""
     size = np.searchsorted(SIZES, true.ravel(), side="right") - 1
     members = np.bincount(size, minlength=len(SIZES))
@@ -195,7 +185,7 @@ def mean_by_size(true: Int64, error: Int64) -> Floats:
     return np.where(members > 0, sums / np.maximum(members, 1), np.nan)
 
 
-def largest_within(true: Int64, error: Int64) -> tuple[Int64, NDArray[np.bool_]]:
+def largest_within(true: Int64, error: Int64) -> tuple[Int64, Bool]:
     """The true totals of areas, and whether the share of the largest group is within 5 points."""
     kept = true.sum(axis=1) > 0
     true, shown = true[kept], (true + error)[kept]

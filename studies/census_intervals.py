@@ -6,7 +6,6 @@ ten seeded releases each, every level × query, every cell that public facts lea
 not. The table is public and all noise is seeded.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from studies.page import DATA, ROOT, markdown
+from studies.page import data_folder, keep, markdown
 from studies.redistricting import LEVELS, RACES, group_of
 
 SEEDS = range(10)
@@ -46,6 +45,10 @@ FILES = {
     "cube": ("release.toml", [*QUERIES, ("group",)]),
     "production": ("production.toml", QUERIES),
 }
+
+
+Query = tuple[int, tuple[str, ...]]
+"""A level of the spine, and columns of attributes."""
 
 
 @dataclass
@@ -135,15 +138,13 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
     return CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
 
 
-def measure(
-    plan: Plan, counts: Counts, queries: list[tuple[str, ...]]
-) -> dict[tuple[int, tuple[str, ...]], Coverage]:
+def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
     joint, tree = spine_of(plan), plan.tree
     beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
     numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
-    found = defaultdict[tuple[int, tuple[str, ...]], Coverage](Coverage)
+    found = defaultdict[Query, Coverage](Coverage)
     for seed in SEEDS:
         run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
         for level in range(len(joint.shape.axes[0].sizes)):
@@ -201,7 +202,7 @@ def _parts(
         yield nodes, estimates, truth, of_cell, cell
 
 
-def page(found: dict[str, dict[tuple[int, tuple[str, ...]], Coverage]]) -> str:
+def page(found: dict[str, dict[Query, Coverage]]) -> str:
     """Return the page."""
     head = ["level", "query", "cells", "mean variance", "held", "before clipping",
             f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
@@ -233,17 +234,17 @@ another: a state or five counties say little over {len(SEEDS)} releases. Made by
 """
 
 
-def main(data: Path = DATA) -> None:
+def main() -> None:
     """Write the page."""
-    state, found = data / "pl94_ri_2010", {}
+    state, found = data_folder() / "pl94_ri_2010", {}
     with TemporaryDirectory() as folder:
         write_files(Path(folder), state)
         for name, (file, queries) in FILES.items():
             spec = ReleaseSpec(Path(folder) / file)
             plan = spec.plan(spec.tree())
             found[name] = measure(plan, spec.table.counts(plan.tree), queries)
-    (ROOT / "docs" / "census_intervals.md").write_text(page(found))
+    keep("census_intervals", page(found))
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]))
+    main()

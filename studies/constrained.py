@@ -11,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape
-
-Floats = NDArray[np.float64]
 
 MOST_STEPS = 2000
 CLOSE = 1e-3
@@ -35,8 +32,8 @@ class Constrained:
     """
 
     squares: Sequence[AxisSquares]
-    vectors: tuple[Floats, Floats]
-    values: Floats
+    vectors: tuple[Float64, Float64]
+    values: Float64
 
     @classmethod
     def of(cls, squares: Sequence[AxisSquares]) -> "Constrained":
@@ -44,7 +41,7 @@ class Constrained:
         first, second = (np.linalg.eigh(information(axis)) for axis in squares)
         return cls(squares, (first[1], second[1]), np.outer(first[0], second[0]))
 
-    def nearest(self, noisy: Mapping[Levels, Floats], shape: CubeShape) -> Floats:
+    def nearest(self, noisy: Mapping[Levels, Float64], shape: CubeShape) -> Float64:
         """Return the leaves: float64 (leaves of each axis).
 
         Args:
@@ -67,11 +64,11 @@ class Constrained:
                 break
         return inside
 
-    def _solve(self, given: Floats, inverse: Floats) -> Floats:
+    def _solve(self, given: Float64, inverse: Float64) -> Float64:
         first, second = self.vectors
         return np.asarray(first @ ((first.T @ given @ second) * inverse) @ second.T)
 
-    def _spread(self, table: Floats, cuboid: Levels, shape: CubeShape) -> Floats:
+    def _spread(self, table: Float64, cuboid: Levels, shape: CubeShape) -> Float64:
         """Return S'M/v: each noisy count at all its leaves."""
         for a, (axis, level, squares) in enumerate(
             zip(shape.axes, cuboid, self.squares, strict=True)
@@ -80,7 +77,7 @@ class Constrained:
         return table
 
 
-def information(squares: AxisSquares) -> Floats:
+def information(squares: AxisSquares) -> Float64:
     """Return Σ S'S/v of an axis: float64 (leaves, leaves)."""
     axis = squares.shape
     found = np.zeros((axis.sizes[-1],) * 2)

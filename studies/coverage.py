@@ -7,29 +7,22 @@ out the same every time.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import Layer, least_squares
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from studies.page import markdown
+from studies.page import keep, markdown
+from studies.releases import seeded
+from studies.tables import census_of, every_count
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
-ROOT = Path(__file__).parents[1]
 RUNS = 2000
 STANDARD_ERRORS = 4
 LEVELS = ["county", "tract", "block"]
@@ -65,8 +58,7 @@ def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
         tract = np.unique([path[1] for path in paths], return_inverse=True)[1]
         empty = (rng.random(len(paths)) < 0.4) | (tract % 4 == 1)
         values = np.where(empty, 0, rng.integers(1, 21, len(paths)))
-    tree = hr.Tree([hr.Axis.from_frame("geography", frame, LEVELS)])
-    return hr.Counts.from_frame(tree, frame.with_columns(count=values), count="count")
+    return census_of(frame.with_columns(count=values), LEVELS, "count")
 
 
 @dataclass(frozen=True)
@@ -80,10 +72,10 @@ class Simulated:
         stated: the estimates that it states of them.
     """
 
-    noisy: Floats
-    measured: Bools
-    listed: Bools
-    stated: Floats
+    noisy: Float64
+    measured: Bool
+    listed: Bool
+    stated: Float64
 
     @classmethod
     def none(cls, cells: int) -> "Simulated":
@@ -94,23 +86,22 @@ class Simulated:
 
 def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[int, Simulated]:
     """For each measured depth what `RUNS` releases drew and listed."""
-    tree, outline = plan.tree, Outline.of(plan)
+    tree, everything = plan.tree, isinstance(plan.measure, hr.All)
     sizes = [tree.nodes(t) for t in range(tree.depth + 1)]
     depths = [t for t, what in enumerate(plan.depths) if isinstance(what, hr.Measured)]
     found = {t: Simulated.none(sizes[t]) for t in depths}
     for run in range(RUNS):
-        source = Drawn(counts, plan, seeded_bits(run))
-        nodes, noisy = by_cuboid(Pass(outline, source, estimator).results())
+        release = seeded(counts, plan, estimator, run).content
         for t, here in found.items():
-            listed, levels = nodes[tree.cuboid(t)], tree.cuboid(t)
+            listed, levels = release.nodes[tree.cuboid(t)], tree.cuboid(t)
             below = np.ones(sizes[t], dtype=bool)
-            if t > 0 and not outline.everything:
+            if t > 0 and not everything:
                 start = tree.axes[0].child_start[t - 1]
                 lives = np.zeros(sizes[t - 1], dtype=bool)
-                lives[nodes[tree.cuboid(t - 1)].codes[0]] = True
+                lives[release.nodes[tree.cuboid(t - 1)].codes[0]] = True
                 below = np.repeat(lives, np.diff(start))
             here.measured[run] = below
-            here.noisy[run, below] = noisy[levels]
+            here.noisy[run, below] = release.noisy(levels)
             here.listed[run, listed.codes[0]] = True
             here.stated[run, listed.codes[0]] = listed.estimate
     return found
@@ -118,7 +109,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
 
 def combined(
     counts: hr.Counts, plan: hr.Plan, found: Mapping[int, Simulated]
-) -> dict[int, tuple[Floats, Floats]]:
+) -> dict[int, tuple[Float64, Float64]]:
     """Least squares of every release: estimates (releases, cells) and variances (cells).
 
     Releases are the cells of one more depth, of which nothing is known, or the public total.
@@ -166,7 +157,7 @@ class Coverage:
         return self.all, self.zero, self.listed, self.listed_zero, self.together
 
 
-def share(of: Bools, among: Bools) -> tuple[float, float]:
+def share(of: Bool, among: Bool) -> tuple[float, float]:
     """A share of cells, and its standard error with releases as the independent draws."""
     hits, cells = (of & among).sum(axis=1), among.sum(axis=1)
     if not cells.any():
@@ -183,9 +174,7 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
     best = combined(counts, plan, found) if everything else {}
     rows = []
     for t, here in found.items():
-        truth = np.zeros(plan.tree.nodes(t))
-        codes, values = counts.roll_up(t)
-        truth[codes[0]] = values
+        truth = every_count(counts, plan.tree.cuboid(t))
         errors = CuboidErrors.of(plan, plan.tree.cuboid(t), counts.total)
         estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
         assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
@@ -211,11 +200,11 @@ def coverages(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> list[Co
 
 def _held(
     errors: CuboidErrors,
-    estimate: Floats,
-    variance: Floats,
-    truth: Floats,
+    estimate: Float64,
+    variance: Float64,
+    truth: Int64,
     confidence: hr.Confidence,
-) -> tuple[Bools, Floats]:
+) -> tuple[Bool, Float64]:
     """Which intervals hold the truth, and how wide they are: (releases, cells)."""
     spread = np.tile(variance, len(estimate))
     low, high = errors.interval(estimate.ravel(), spread, confidence)
@@ -315,7 +304,7 @@ def main() -> None:
         verdict = "What falls short:\n\n" + "\n".join(missed)
     page = PAGE.format(runs=RUNS, verdict=verdict, parts="\n".join(parts))
     print(page)
-    (ROOT / "docs" / "coverage.md").write_text(page)
+    keep("coverage", page)
 
 
 SHARES = (

@@ -5,37 +5,31 @@ first argument), and writes ``docs/cube_errors.md`` and ``docs/cube_errors.json`
 public and all noise is seeded.
 """
 
-import json
-import sys
-import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.evaluate.method import Setting
+from hedgerow.evaluate.method import Setting, sum_to_cuboid
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.tables import as_tables
-from hedgerow.privacy.budget import rho_within
+from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
-from studies.page import DATA, ROOT, markdown
-from studies.real_tables import trips_between
+from studies.page import keep, markdown, timed, with_data
+from studies.releases import seeded, trips_plan, within
+from studies.tables import dense, every_count, trips_between
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Number = TypeVar("Number", np.int64, np.float64)
-
-EPSILONS, DELTA = ("0.1", "1", "10"), "1e-8"
+EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
 """The optimum is computed with dense matrices, of tables of so many cells at most, so often."""
 
@@ -90,23 +84,14 @@ CASES = (
 
 def settings(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Setting]:
     """The methods that are Hedgerow's, or are run by its pass."""
-    budget, tree = hr.EpsilonDelta(epsilon, DELTA), counts.tree
-    loose = hr.Rho(rho_within(budget.epsilon, budget.delta))
-    shares = hr.Shares(case.axis_shares())
-    replace = hr.Replace()
+    budget, tree = within(epsilon), counts.tree
+    shares, cube = hr.Shares(case.axis_shares()), hr.Cube()
     plans = {
-        INF_TDA: hr.make_plan(
-            tree, budget=loose, neighbours=replace, measure=hr.Survivors(), allocation=hr.Uniform()
-        ),
-        CHAIN: hr.make_plan(
-            tree, budget=budget, neighbours=replace, measure=hr.All(), allocation=hr.Uniform()
-        ),
+        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
+        CHAIN: trips_plan(tree, budget, hr.All()),
+        CUBE: trips_plan(tree, budget, hr.All(), shares, cube),
+        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), shares, cube),
     }
-    for name, measure in ((CUBE, hr.All()), (SURVIVORS, hr.Survivors())):
-        plans[name] = hr.make_plan(
-            tree, budget=budget, neighbours=replace, workload=hr.Cube(), allocation=shares,
-            measure=measure,
-        )  # fmt: skip
     return {
         name: Setting(name, plan, hr.Chebyshev() if name == INF_TDA else hr.Euclidean())
         for name, plan in plans.items()
@@ -131,10 +116,10 @@ class Errors:
     seconds: float = float("inf")
     runs: int = 0
 
-    def add(self, truth: "Truth", leaves: NDArray[Number], seconds: float) -> None:
+    def add(self, truth: "Truth", leaves: NDArray[Any], seconds: float) -> None:
         """Add a run."""
         for cuboid, true in truth.tables.items():
-            error = (truth.summed(leaves, cuboid) - true).astype(np.float64)
+            error = (sum_to_cuboid(truth.counts.tree, leaves, cuboid) - true).astype(np.float64)
             self.squares[cuboid] = self.squares.get(cuboid, 0.0) + float(np.mean(error**2))
         shown, there = np.rint(leaves) > 0, truth.tables[truth.shape.finest] > 0
         self.discovered += (shown & ~there).sum() / max(int(shown.sum()), 1)
@@ -158,29 +143,27 @@ class Truth:
         return shape_of_tree(self.counts.tree)
 
     @cached_property
-    def tables(self) -> dict[Levels, Counts]:
+    def tables(self) -> dict[Levels, Int64]:
         """For each combination of levels the counts of all cells."""
-        leaves = np.zeros(self.shape.shape(self.shape.finest), dtype=np.int64)
-        leaves[self.counts.codes] = self.counts.values
-        return {cuboid: self.summed(leaves, cuboid) for cuboid in self.shape.cuboids()}
+        leaves = every_count(self.counts, self.counts.tree.chain[-1])
+        return {c: sum_to_cuboid(self.counts.tree, leaves, c) for c in self.shape.cuboids()}
 
-    def summed(self, leaves: NDArray[Number], cuboid: Levels) -> NDArray[Number]:
-        """The sums of leaves to a cuboid."""
-        for a, (axis, level) in enumerate(zip(self.shape.axes, cuboid, strict=True)):
-            start = axis.descendant_start(level, axis.depth)[:-1]
-            leaves = np.add.reduceat(leaves, start, axis=a, dtype=leaves.dtype)
-        return leaves
+
+def leaves_of(release: hr.Release) -> Int64:
+    """The released leaves as a table."""
+    finest = release.plan.levels[-1]
+    nodes = release.content.nodes[finest]
+    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
 
 
 def simulated(truth: Truth, setting: Setting, runs: int) -> Errors:
     """Releases under the seeds 0, 1, … ."""
-    found, cells = Errors(), truth.shape.cells(truth.shape.finest)
+    found = Errors()
     for seed in range(runs):
-        begun = time.perf_counter()
-        *_, (_, leaves) = setting.released(truth.counts, seeded_bits(seed))
-        seconds = time.perf_counter() - begun
-        table = leaves.dense(cells).reshape(truth.shape.shape(truth.shape.finest))
-        found.add(truth, table, seconds)
+        seconds, release = timed(
+            partial(seeded, truth.counts, setting.plan, setting.estimator, seed)
+        )
+        found.add(truth, leaves_of(release), seconds)
     return found
 
 
@@ -201,9 +184,8 @@ def optimal(truth: Truth, setting: Setting, runs: int) -> Errors:
             if isinstance(what, Measured):
                 what.mechanism.draw(bits.stream(*levels), 0, drawn)
             noisy[cuboid] = (true + drawn.reshape(true.shape)).astype(np.float64)
-        begun = time.perf_counter()
-        leaves = problem.nearest(noisy, truth.shape)
-        found.add(truth, leaves, time.perf_counter() - begun)
+        seconds, leaves = timed(partial(problem.nearest, noisy, truth.shape))
+        found.add(truth, leaves, seconds)
     return found
 
 
@@ -211,7 +193,7 @@ def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
     """All methods."""
     every = settings(truth.counts, case, epsilon)
     found = {name: simulated(truth, setting, case.runs) for name, setting in every.items()}
-    if truth.shape.cells(truth.shape.finest) <= OPTIMUM_CELLS:
+    if truth.counts.tree.leaves <= OPTIMUM_CELLS:
         found[OPTIMUM] = optimal(truth, every[CUBE], min(case.runs, OPTIMUM_RUNS))
     return found
 
@@ -219,11 +201,14 @@ def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
 def section(truth: Truth, case: Case, found: Mapping[str, Mapping[str, Errors]]) -> str:
     """A table's part of the page: for each ε a row a combination of levels, a column a method."""
     shares = ", ".join(f"{share / 100:g}" for share in case.shares)
-    cells = truth.shape.cells(truth.shape.finest)
+    cells = truth.counts.tree.leaves
     about = f"{truth.counts.total:,} records, {cells:,} pairs, axis shares {shares}"
     parts = [f"## {case.name}", f"{about}, {case.runs} releases."]
     for epsilon, errors in found.items():
-        parts += [f"ε = {epsilon}:", errors_by_cuboid(truth.shape, case, errors)]
+        told = errors_by_cuboid(truth.shape, case, errors.values())
+        told["seconds"] = [f"{e.seconds:.2g}" for e in errors.values()]
+        rows = ((what, *shown) for what, shown in told.items())
+        parts += [f"ε = {epsilon}:", markdown(["origin × destination", *errors], rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -246,18 +231,19 @@ def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Errors]]]) -> str:
     )
 
 
-def errors_by_cuboid(shape: CubeShape, case: Case, errors: Mapping[str, Errors]) -> str:
-    """A table of errors in Markdown."""
-    names, every = ("total", *case.levels), errors.values()
-    rows = [
-        (f"{names[cuboid[0]]} × {names[cuboid[1]]}", *(f"{e.rmse(cuboid):.3g}" for e in every))
+def errors_by_cuboid(
+    shape: CubeShape, case: Case, every: Collection[Errors]
+) -> dict[str, list[str]]:
+    """Errors in words, a column a method: of each cuboid, then of which cells are released."""
+    names = ("total", *case.levels)
+    return {
+        f"{names[cuboid[0]]} × {names[cuboid[1]]}": [f"{e.rmse(cuboid):.3g}" for e in every]
         for cuboid in shape.cuboids()
         if any(cuboid)
-    ]
-    rows.append(("false discoveries", *(f"{e.discovered / e.runs:.3f}" for e in every)))
-    rows.append(("misses", *(f"{e.missed / e.runs:.3f}" for e in every)))
-    rows.append(("seconds", *(f"{e.seconds:.2g}" for e in every)))
-    return markdown(["origin × destination", *errors], rows)
+    } | {
+        "false discoveries": [f"{e.discovered / e.runs:.3f}" for e in every],
+        "misses": [f"{e.missed / e.runs:.3f}" for e in every],
+    }
 
 
 TEXT = """# Errors of a cube
@@ -285,12 +271,8 @@ first: its destinations. The shares of a cube decide what else gains.
 {sections}"""
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run every table and write the page."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     sections, kept, all_found = [], {}, {}
     for case in CASES:
         truth = Truth(trips_between(data / case.folder, case.levels))
@@ -306,8 +288,7 @@ def main() -> None:
     page = TEXT.format(
         cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=short, sections="\n".join(sections)
     )
-    (ROOT / "docs" / "cube_errors.md").write_text(page)
-    (ROOT / "docs" / "cube_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+    keep("cube_errors", page, kept)
 
 
 def figures(errors: Errors) -> dict[str, object]:
@@ -322,4 +303,4 @@ def figures(errors: Errors) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

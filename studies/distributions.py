@@ -5,52 +5,31 @@ a pinned seed on synthetic and public data: these are studies of error, not rele
 replace-one and N is public throughout, so a level under ε_i has noise of scale 2/ε_i.
 """
 
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import opendp.prelude as dp
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design, best_branching
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.least_squares import combine, distribute_down
+from hedgerow.estimate.tree.least_squares import distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.tables.axis import Axis
+from studies.opendp_tree import opendp_tree
+from studies.page import ROOT, data_folder, keep, markdown
 from studies.rameshwar.isotonic import isotonic_squared
-from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted, trimmed_error
+from studies.rameshwar.trees import TreeRelease, from_below, level_sums, tilted, trimmed_error
 
 mpl.use("Agg")
-ROOT = Path(__file__).parents[1]
 Row = Sequence[object]
 SEED = 20240521
-
-
-def table(heads: Sequence[str], rows: Sequence[Row]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
-
-
-def opendp_tree(bins: int, epsilon: float) -> tuple[int, Callable[[Counts], Array]]:
-    """OpenDP's b-ary tree with its branching factor and consistency: leaves in, CDF out."""
-    dp.enable_features("contrib")
-    factor = dp.t.choose_branching_factor(bins)
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    tree = dp.t.make_b_ary_tree(*space, leaf_count=bins, branching_factor=factor)
-    scale = dp.binary_search(
-        lambda s: (tree >> dp.m.then_laplace(scale=s)).map(2) <= epsilon, bounds=(1e-3, 1e7)
-    )
-    noisy = tree >> dp.m.then_laplace(scale=scale)
-    consistent = dp.t.make_consistent_b_ary_tree(branching_factor=factor)
-    return factor, lambda leaves: np.cumsum(consistent(noisy(leaves.tolist()))[:bins])
 
 
 def against_opendp(rng: np.random.Generator) -> str:
@@ -84,7 +63,7 @@ def against_opendp(rng: np.random.Generator) -> str:
             rows.append(
                 (
                     bins,
-                    epsilon,
+                    str(epsilon),
                     factor,
                     design.branching,
                     *(f"{e:,.2f}" for e in rms),
@@ -97,7 +76,7 @@ def against_opendp(rng: np.random.Generator) -> str:
         "## Against OpenDP's b-ary tree and an isotonic histogram\n\nRoot mean squared error of a "
         "cumulative count, records; 20,000 log-normal records. OpenDP: `make_b_ary_tree`, "
         "`choose_branching_factor`, `make_consistent_b_ary_tree`, priced by its own map at two "
-        "changed records (it also measures the root).\n\n" + table(heads, rows)
+        f"changed records (it also measures the root).\n\n{markdown(heads, rows)}\n"
     )
 
 
@@ -107,27 +86,31 @@ def lower_bound(bins: int) -> float:
     return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
 
 
-def priced(gram: Array) -> float:
+def price_and_leaves(gram: Float64) -> tuple[float, Float64]:
+    """The price of a strategy, and all leaves by all but the last, as the total is public."""
+    diagonal, others = np.diag(gram), len(gram) - 1
+    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
+    return price, np.vstack([np.eye(others), -np.ones(others)])
+
+
+def priced(gram: Float64) -> float:
     """Mean variance of the K cuts of a strategy A (gram = A'A) with a public total, price 2.
 
     The price is the largest squared distance between two columns; a tree whose shares sum to 1 has
     2. The error is that of the best estimate that knows the total.
     """
-    bins = len(gram)
-    diagonal = np.diag(gram)
-    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
-    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    bins, (price, free) = len(gram), price_and_leaves(gram)
     information = free.T @ gram @ free  # of the leaves 0 … K - 2
     cuts = np.tril(np.ones((bins - 1, bins - 1)))
     return float(price * np.trace(cuts @ np.linalg.solve(information, cuts.T)) / bins)
 
 
-def lags(bins: int) -> NDArray[np.int64]:
+def lags(bins: int) -> Int64:
     """How far row and column are apart."""
     return np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
 
 
-def strategies(bins: int) -> tuple[Array, Array]:
+def strategies(bins: int) -> tuple[Float64, Float64]:
     """The square-root Toeplitz matrix, and WP's symmetric root with columns of one length."""
     k = np.arange(1, bins)
     coefficients = np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))
@@ -166,17 +149,13 @@ def yardstick(rng: np.random.Generator) -> str:
         "sin(kπ/2K)). The symmetric root is WP's own, its columns scaled to one length; more bins"
         " are too many for dense matrices. *In integers* are the running sums that Hedgerow "
         "measures: the Toeplitz strategy times a power of two from 32 √K up, rounded, so that "
-        "discrete noise can be added.\n\n" + table(heads, rows)
+        "discrete noise can be added.\n\n" + markdown(heads, rows) + "\n"
     )
 
 
-def simulated(strategy: Array, rng: np.random.Generator) -> float:
+def simulated(strategy: Float64, rng: np.random.Generator) -> float:
     """`priced` again, by drawing real-valued Gaussian noise 400 times."""
-    bins = len(strategy)
-    gram = strategy.T @ strategy
-    diagonal = np.diag(gram)
-    price = (diagonal[:, None] + diagonal[None] - 2 * gram).max() / 2
-    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])
+    bins, (price, free) = len(strategy), price_and_leaves(strategy.T @ strategy)
     noise = rng.normal(0, np.sqrt(price), (bins, 400))
     leaves = np.linalg.lstsq(strategy @ free, noise, rcond=None)[0]
     return float((np.cumsum(leaves, axis=0) ** 2).sum() / bins / 400)
@@ -189,7 +168,7 @@ COLUMNS = [
 ]
 
 
-def numeric_column(path: Path, name: str) -> Array:
+def numeric_column(path: Path, name: str) -> Float64:
     """The column that the picture's title names."""
     frame = pl.read_parquet(path)
     word = {"b": "duration", "C": "salar", "f": "dist"}[name[0]]
@@ -206,32 +185,26 @@ class Forest:
         self.starts = [side_by_side(start, runs) for start in self.one]
         self.variances = [1 / (rho * float(share)) for share in design.shares]
 
-    def cut_variances(self) -> Array:
+    def cut_variances(self) -> Float64:
         """The variance of each cumulative count after least squares."""
         return np.maximum(CutError.of_tree(self.one, self.variances).cuts()[1:], 1e-3)
 
-    def estimates(self, leaves: Counts, rng: np.random.Generator) -> tuple[Array, Counts]:
+    def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
-        exact = [np.tile(leaves, self.runs)]
-        for start in self.starts[:0:-1]:
-            exact.append(np.add.reduceat(exact[-1], start[:-1]))
+        exact = level_sums(np.tile(leaves, self.runs), self.starts)
         noisy = [
             level + whole_gaussian(variance, len(level), rng)
-            for level, variance in zip(exact[::-1], self.variances, strict=True)
+            for level, variance in zip(exact, self.variances, strict=True)
         ]
-        found = [(noisy[-1].astype(np.float64), np.full(len(noisy[-1]), self.variances[-1]))]
-        for level in range(len(noisy) - 2, -1, -1):
-            above = noisy[level], self.variances[level]
-            found.append(combine(*above, *found[-1], self.starts[level + 1]))
         totals = np.full(self.runs, int(leaves.sum()))
         linear, whole = (totals.astype(np.float64), np.zeros(self.runs)), totals
-        for (estimate, variance), start in zip(found[::-1], self.starts, strict=True):
+        for estimate, variance, start in from_below(noisy, self.variances, self.starts):
             linear = distribute_down(*linear, estimate, variance, start)
             whole = Euclidean().project(estimate, start, whole, variance)
         shape = self.runs, len(leaves)
         return linear[0].reshape(shape).cumsum(axis=1), whole.reshape(shape).cumsum(axis=1)
 
-    def descended(self, cumulative: Array, decode: Array, total: int) -> Counts:
+    def descended(self, cumulative: Float64, decode: Float64, total: int) -> Int64:
         """Any linear estimate made whole along this tree: decode maps noise to its errors."""
         whole = np.full(self.runs, total)
         last = np.arange(self.one[-1][-1])  # of each node's leaves, for the level in hand
@@ -247,12 +220,12 @@ class Forest:
         return whole.reshape(self.runs, -1).cumsum(axis=1)
 
 
-def side_by_side(start: Counts, runs: int) -> Counts:
+def side_by_side(start: Int64, runs: int) -> Int64:
     """The family starts of `runs` copies of a level."""
     return np.append((start[:-1] + start[-1] * np.arange(runs)[:, None]).ravel(), start[-1] * runs)
 
 
-def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Counts:
+def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Int64:
     """Discrete Gaussian noise, by its cumulative distribution in doubles: for simulation alone."""
     reach = int(12 * np.sqrt(variance)) + 2
     support = np.arange(-reach, reach + 1)
@@ -260,7 +233,7 @@ def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Coun
     return support[np.searchsorted(heights / heights[-1], rng.random(size), side="right")]
 
 
-def whole_toeplitz(bins: int) -> tuple[int, Array]:
+def whole_toeplitz(bins: int) -> tuple[int, Float64]:
     """The price of the running sums that Hedgerow measures, and their decoding.
 
     The decoding, (K, K), maps the noise of the K sums to the errors of the K cumulative counts, the
@@ -274,9 +247,9 @@ def whole_toeplitz(bins: int) -> tuple[int, Array]:
 
 def consistent_columns(
     bins: int, data: Path, rng: np.random.Generator
-) -> list[tuple[str, int, Counts]]:
+) -> list[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
-    found: list[tuple[str, int, Counts]] = []
+    found: list[tuple[str, int, Int64]] = []
     name, file, low, high = COLUMNS[1]
     real = numeric_column(data / file, name) if data.is_dir() else np.empty(0)
     for total in (900, 20_000):
@@ -293,7 +266,7 @@ def consistent_columns(
     return found
 
 
-def root_mean(cdfs: Array | Counts, truth: Counts) -> tuple[float, float]:
+def root_mean(cdfs: Float64 | Int64, truth: Int64) -> tuple[float, float]:
     """The root mean squared error of (runs, K) cumulative counts, and its standard error."""
     squares = ((cdfs - truth) ** 2).mean(axis=1)
     root = float(np.sqrt(squares.mean()))
@@ -325,7 +298,7 @@ def consistent_errors(
             linear, descended = tree.estimates(leaves, rng)
             toeplitz = truth + errors
 
-            def monotone(cdfs: Array, variances: Array, total: int = total) -> Counts:
+            def monotone(cdfs: Float64, variances: Float64, total: int = total) -> Int64:
                 return np.array([isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs])
 
             found = (
@@ -355,7 +328,7 @@ def after_consistency(data: Path) -> str:
             cells = [f"{root:.1f}" for root, _ in found[-2:]]
             cells += [f"{root:.2f} ± {error:.2f}" for root, error in found[:-2]]
             cells += [f"{win:.2f} ± {error:.2f}" for win, error in wins]
-            rows.append((bins, name, f"{total:,}", rho, *cells))
+            rows.append((bins, name, f"{total:,}", str(rho), *cells))
         short.append((bins, *in_short(np.array(ratios))))
         medians[bins] = float(np.median([win for win, *_ in ratios]))
     heads = ["K", "column", "N", "ρ", "tree, linear", "Toeplitz, linear", "tree, descent"]
@@ -368,8 +341,9 @@ def after_consistency(data: Path) -> str:
     heads += ("tree descent / Toeplitz isotonic", "tree descent / Toeplitz descent")
     brief = ["K", "linear", "consistent: least … median … greatest", "surely above 1.1", "squared"]
     brief += ("squared surely above 1.1", "tree descent / Toeplitz descent")
-    tables = table(brief, short) + "\n" + verdict(medians) + "\n" + table(heads, rows)
-    return f"## The same after consistency\n\n{MEASURED}\n{tables}"
+    brief_table, whole = markdown(brief, short), markdown(heads, rows)
+    told = f"{MEASURED}\n{brief_table}\n\n{verdict(medians)}\n{whole}\n"
+    return f"## The same after consistency\n\n{told}"
 
 
 def ratio(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
@@ -378,7 +352,7 @@ def ratio(first: tuple[float, float], second: tuple[float, float]) -> tuple[floa
     return found, float(found * np.hypot(first[1] / first[0], second[1] / second[0]))
 
 
-def in_short(ratios: Array) -> list[str]:
+def in_short(ratios: Float64) -> list[str]:
     """One K: ratios (settings, 4) of the consistent errors, their errors, by descent, linear."""
     wins, errors, descents, linear = ratios.T
     cells = len(wins)
@@ -437,10 +411,12 @@ running sums have a proved bound within half a percent of the noise \
 """
 
 
-def real_columns(data: Path, rng: np.random.Generator) -> tuple[str, dict[str, tuple[Array, ...]]]:
+def real_columns(
+    data: Path, rng: np.random.Generator
+) -> tuple[str, dict[str, tuple[Float64, ...]]]:
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
     rows: list[Row] = []
-    curves: dict[str, tuple[Array, ...]] = {}
+    curves: dict[str, tuple[Float64, ...]] = {}
     for name, file, low, high in COLUMNS:
         values = numeric_column(data / file, name)
         ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
@@ -459,19 +435,24 @@ def real_columns(data: Path, rng: np.random.Generator) -> tuple[str, dict[str, t
                 found.append((off[4], off.mean(), np.sqrt(np.mean((cdf - truth) ** 2)) / total))
             median, deciles, rms = np.mean(found, axis=0)
             rows.append(
-                (name, f"{total:,}", epsilon, f"{median:,.1f}", f"{deciles:,.1f}", f"{rms:.2e}")
+                (
+                    name,
+                    f"{total:,}",
+                    str(epsilon),
+                    f"{median:,.1f}",
+                    f"{deciles:,.1f}",
+                    f"{rms:.2e}",
+                )
             )
             if epsilon == 0.01:
                 band = 1.96 * np.sqrt(CutError.of_tree(tree.starts, tree.variances).cuts()[1:])
                 curves[name] = (ranges.edges[1:], truth / total, cdf / total, band / total)
     heads = ("column", "N", "ε", "median off by", "deciles off by", "CDF, root mean squared")
-    intro = (
-        "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit.\n\n"
-    )
-    return intro + table(heads, rows), curves
+    intro = "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit."
+    return f"{intro}\n\n{markdown(heads, rows)}\n", curves
 
 
-def picture(curves: dict[str, tuple[Array, ...]], path: Path) -> None:
+def picture(curves: dict[str, tuple[Float64, ...]], path: Path) -> None:
     """The CDFs at the smallest ε with bands of 95 % before projection."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - after the backend is chosen
 
@@ -491,7 +472,7 @@ def picture(curves: dict[str, tuple[Array, ...]], path: Path) -> None:
 def main() -> None:
     """Run all sections and write the page and the picture."""
     begun = time.perf_counter()
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
+    data = data_folder()
     rng = np.random.default_rng(SEED)
     parts = [against_opendp(rng), yardstick(rng)]
     parts.append(after_consistency(data))
@@ -502,7 +483,7 @@ def main() -> None:
     else:
         print(f"skipped: the real columns are not at {data}")
     page = "# Distributions\n\nMade by `studies/distributions.py`.\n\n" + "\n".join(parts)
-    (ROOT / "docs" / "distributions_study.md").write_text(page)
+    keep("distributions_study", page)
     print(page)
     print(f"{time.perf_counter() - begun:.0f} s")
 

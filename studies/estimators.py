@@ -8,7 +8,6 @@ depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
 """
 
 import platform
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.error import (
     mean_variances,
@@ -34,20 +32,17 @@ from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
-from hedgerow.privacy.budget import rho_within
 from hedgerow.release.answers.measured_nodes import estimated, least_squares_of
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn, Stored
-from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.stored import noise_variances, public_nodes
-from studies.boninsegna.releases import DELTA, EPSILONS, Setting, nodes_of
+from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Stored
+from studies.boninsegna.releases import EPSILONS, Setting, loose_rho, nodes_of
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import markdown
-from studies.real_tables import CASES, ROOT
-
-Floats = NDArray[np.float64]
+from studies.page import ROOT, keep, markdown, with_data
+from studies.real_tables import CASES
+from studies.releases import seeded, within
+from studies.tables import every_count
 
 RUNS = 10
 MANY_LEAVES = 5_000_000
@@ -132,19 +127,17 @@ ESTIMATORS: dict[str, Estimator] = {
 
 def released(
     counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
-) -> tuple[Stored, dict[str, dict[Levels, Nodes]]]:
+) -> tuple[Stored, dict[str, Mapping[Levels, Nodes]]]:
     """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
-    outline, source = Outline.of(plan), Drawn(counts, plan, seeded_bits(seed))
-    found = {}
+    outline, found = Outline.of(plan), {}
     stored = None
     for name, estimator in estimators.items():
         if stored is not None and outline.everything:
             uncut = replace(outline, cut=outline.first)
             found[name] = estimated(stored, uncut, estimator)
             continue
-        found[name], noisy = by_cuboid(Pass(outline, source, estimator).results())
-        public = public_nodes(plan, found[name])
-        stored = Stored(plan.tree, noisy, noise_variances(plan), public)
+        content = seeded(counts, plan, estimator, seed).content
+        found[name], stored = content.nodes, content.stored
     if stored is None:
         raise ValueError("give an estimator")
     return stored, found
@@ -154,11 +147,7 @@ def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFram
     """The metrics of real estimates of all nodes."""
     tree, rows = counts.tree, []
     for depth, here in enumerate(nodes):
-        shape = [axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True)]
-        true = np.zeros(int(np.prod(shape)))
-        codes, values = counts.roll_up(depth)
-        true[np.ravel_multi_index(codes, shape)] = values
-        true = true[np.ravel_multi_index(here.codes, shape)]
+        true = every_count(counts, tree.cuboid(depth))[here.codes]
         error, shown, there = here.estimate - true, here.estimate > 0, true > 0
         rows.append(
             {
@@ -187,12 +176,10 @@ def errors_of_run(
     counts: hr.Counts, plans: Mapping[str, hr.Plan], epsilon: str, seed: int
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """The errors of all methods under one seed."""
-    budget, bits = hr.EpsilonDelta(epsilon, DELTA), seeded_bits(seed)
-    chebyshev = {"paper": hr.Chebyshev()}
-    for name, nodes in released(counts, plans["paper"], seed, chebyshev)[1].items():
-        yield name, error_of_nodes(counts, nodes)
-    for name, nodes in released(counts, plans["survivors"], seed, ESTIMATORS)[1].items():
-        yield name, error_of_nodes(counts, nodes)
+    budget, bits = within(epsilon), seeded_bits(seed)
+    for kind, estimators in (("paper", {"paper": hr.Chebyshev()}), ("survivors", ESTIMATORS)):
+        for name, nodes in released(counts, plans[kind], seed, estimators)[1].items():
+            yield name, error_of_nodes(counts, nodes)
     stored, found = released(counts, plans["all"], seed, ESTIMATORS)
     for name, nodes in found.items():
         yield f"{name}, all", error_of_nodes(counts, nodes)
@@ -224,26 +211,20 @@ def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
 
 def rmse_of(
     table: Table, setting: Setting, epsilon: str, runs: int, *, first: int = 0, rho: bool = False
-) -> Floats:
-    """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration."""
-    plan = setting.plan(table.counts, epsilon) if not rho else quick_plan(table, setting, epsilon)
-    frames = []
-    for seed in range(first, first + runs):
-        source = Drawn(table.counts, plan, seeded_bits(seed))
-        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())
-        frames.append(error_of_nodes(table.counts, nodes))
-    return pooled(frames)["rmse"].to_numpy()
+) -> Float64:
+    """RMSE at depths 1..T; ``rho``: with the ρ of uniform shares, to spare the calibration.
 
-
-def quick_plan(table: Table, setting: Setting, epsilon: str) -> hr.Plan:
-    """The plan at the ρ that uniform shares buy: shares change it by far less than runs do."""
-    return hr.make_plan(
-        table.counts.tree,
-        budget=hr.Rho(exact_rho(table, epsilon)),
-        neighbours=hr.Replace(),
-        allocation=setting.allocation,
-        measure=hr.All() if setting.everything else hr.Survivors(),
+    Other shares change it by far less than runs do.
+    """
+    budget = hr.Rho(exact_rho(table, epsilon)) if rho else None
+    plan = setting.plan(table.counts, epsilon, budget)
+    frames = (
+        error_of_nodes(
+            table.counts, seeded(table.counts, plan, setting.estimator, seed).content.nodes
+        )
+        for seed in range(first, first + runs)
     )
+    return pooled(frames)["rmse"].to_numpy()
 
 
 def exact_rho(table: Table, epsilon: str) -> Fraction:
@@ -254,12 +235,12 @@ def exact_rho(table: Table, epsilon: str) -> Fraction:
     return rho
 
 
-def fixed(shares: Floats) -> hr.Shares:
+def fixed(shares: Float64) -> hr.Shares:
     """An allocation by given shares, in multiples of 1/10,000."""
     return hr.Shares([share or Fraction(0) for share in rounded_shares(shares)])
 
 
-def equalised(table: Table, epsilon: str, paper: Floats, shares: Floats, runs: int) -> Floats:
+def equalised(table: Table, epsilon: str, paper: Float64, shares: Float64, runs: int) -> Float64:
     """Shares that make the ratio of RMSE to the paper's about alike at all depths.
 
     Each step multiplies a share by its depth's ratio; runs under seeds of their own. It looks at
@@ -284,19 +265,20 @@ class Linear:
 
     shapes: Shapes
     rho: float
-    paper: Floats
+    paper: Float64
 
-    def ratios(self, shares: Floats) -> Floats:
+    def own(self, shares: Float64) -> Float64:
+        """The noise variance of each depth, 0 of the root: float64 (T + 1)."""
+        with np.errstate(divide="ignore"):
+            return np.append(0.0, 1 / (self.rho * shares))
+
+    def ratios(self, shares: Float64) -> Float64:
         """V_t(s) over the paper's mean squared error: float64 (T)."""
-        with np.errstate(divide="ignore"):
-            own = np.append(0.0, 1 / (self.rho * shares))
-        return mean_variances(self.shapes, own, combine=True)[1:] / self.paper
+        return mean_variances(self.shapes, self.own(shares), combine=True)[1:] / self.paper
 
-    def slopes(self, shares: Floats) -> Floats:
+    def slopes(self, shares: Float64) -> Float64:
         """Their derivatives by the shares: float64 (T, T)."""
-        with np.errstate(divide="ignore"):
-            own = np.append(0.0, 1 / (self.rho * shares))
-        rows = []
+        own, rows = self.own(shares), []
         for t, cells in enumerate(self.shapes.sizes[1:]):
             weights = np.zeros(len(own))
             weights[t + 1] = 1 / (cells * self.paper[t])
@@ -304,7 +286,7 @@ class Linear:
             rows.append(slope[1:] * self.rho)
         return np.array(rows)
 
-    def least(self, out: int | None = None) -> tuple[Floats, Floats]:
+    def least(self, out: int | None = None) -> tuple[Float64, Float64]:
         """Shares with the least largest ratio, and the ratios; depth ``out`` unmeasured."""
         depths = len(self.paper)
         most = [(0.0, 0.0) if t + 1 == out else (1e-6, 1.0) for t in range(depths)]
@@ -332,7 +314,7 @@ class Linear:
         shares = found.x[:-1] / found.x[:-1].sum()
         return shares, self.ratios(shares)
 
-    def certified(self, shares: Floats) -> tuple[float, Floats]:
+    def certified(self, shares: Float64) -> tuple[float, Float64]:
         """A lower bound of the largest ratio of any shares, and the weights that prove it.
 
         For weights w ≥ 0 with Σw = 1, max_t V_t/P_t ≥ Σ w_t V_t/P_t, which is convex in the shares,
@@ -352,7 +334,7 @@ class Linear:
     def needed(self, deepest: int) -> float:
         """The share of ρ that brings depths 1..deepest to the goal, nothing measured below."""
 
-        def spare(z: Floats) -> Floats:
+        def spare(z: Float64) -> Float64:
             whole = np.append(np.exp(z), np.zeros(len(self.paper) - deepest))
             return 1 - self.ratios(whole)[:deepest] / GOAL**2
 
@@ -417,7 +399,7 @@ def half_filled() -> Table:
     frame = pl.DataFrame({name: names.str.slice(0, k) for k, name in enumerate(levels, start=1)})
     tree = hr.Tree([hr.Axis.from_frame("area", frame, levels)])
     chosen = rng.choice(16**4, 16**4 // 2, replace=False).astype(np.int32)
-    flows: NDArray[np.int64] = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
+    flows: Int64 = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
     return Table("16-ary, half filled", hr.Counts.from_leaves(tree, (chosen,), flows))
 
 
@@ -455,7 +437,7 @@ class Target:
     table: Table
     epsilon: str
     runs: int
-    paper: Floats
+    paper: Float64
     linear: Linear
     nominal: Linear
 
@@ -464,18 +446,17 @@ class Target:
         """Measured: against the paper's RMSE. Nominal: against its variance, from public facts."""
         shapes = Shapes.of(table.counts.tree)
         rho = float(exact_rho(table, epsilon))
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        own = table.depth / float(rho_within(budget.epsilon, budget.delta))
+        own = table.depth / float(loose_rho(epsilon).rho)
         variances = mean_variances(shapes, np.append(0.0, np.full(table.depth, own)), combine=False)
         paper = rmse_of(table, PAPER, epsilon, 2 * runs)
         linear = Linear(shapes, rho, paper**2)
         return cls(table, epsilon, runs, paper, linear, Linear(shapes, rho, variances[1:]))
 
-    def ratios(self, setting: Setting) -> Floats:
+    def ratios(self, setting: Setting) -> Float64:
         """RMSE over the paper's by depth, under the setting's own calibration."""
         return rmse_of(self.table, setting, self.epsilon, 2 * self.runs) / self.paper
 
-    def equalised(self) -> Floats:
+    def equalised(self) -> Float64:
         """See `equalised`, from the shares of the tree on."""
         start = self.nominal.least()[0]
         return equalised(self.table, self.epsilon, self.paper, start, self.runs)
@@ -568,12 +549,8 @@ def answers(found: Sequence[Table]) -> str:
     )
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run everything and write the page and the picture."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     begun = time.perf_counter()
     found = tables(data)
     told = answers(found)
@@ -600,7 +577,7 @@ def main() -> None:
         "false negative rate (%).\n\n"
     )
     page = f"{INTRO}\n{taken}{told}{legend}{''.join(pages)}"
-    (ROOT / "docs" / "estimators.md").write_text(page)
+    keep("estimators", page)
     picture_of_methods(
         shown,
         ROOT / "docs" / "estimators.png",
@@ -610,4 +587,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

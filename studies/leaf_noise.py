@@ -1,6 +1,5 @@
 """Noise on every possible leaf, the whole budget at once (VanillaGauss of Boninsegna et al.)."""
 
-import numpy as np
 import polars as pl
 
 import hedgerow as hr
@@ -12,6 +11,7 @@ from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
+from studies.tables import every_count
 
 MOST_CELLS = 1 << 31
 
@@ -27,9 +27,8 @@ def leaf_noise(counts: hr.Counts, bits: Bits, *, budget: Budget, neighbours: Nei
 
 def error_of_leaves(counts: hr.Counts, leaves: Int64) -> pl.DataFrame:
     """Return the frame of `error_by_cuboid` for counts of every possible leaf, summed to depths."""
-    tree, truth = counts.tree, np.zeros_like(leaves)
-    truth[counts.codes] = counts.values
-    rows = []
+    tree, rows = counts.tree, []
+    truth = every_count(counts, tree.chain[-1])
     for levels in tree.chain:
         given, true = (sum_to_cuboid(tree, table, levels).ravel() for table in (leaves, truth))
         rows.append(errors_of_cells(tree, levels, given, true))

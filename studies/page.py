@@ -2,13 +2,21 @@
 
 Every study below ``studies/`` is one figure or table of a paper. It makes a `Study` and calls
 `publish`, which writes ``docs/studies/SLUG.md`` for people and ``docs/studies/SLUG.json`` for the
-summary, ``docs/studies.md`` (see ``studies/summary.py``).
+summary, ``docs/studies.md`` (see ``studies/summary.py``). The wider studies beside them `keep` a
+page of their own.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+Made = TypeVar("Made")
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -72,8 +80,57 @@ class Study:
     pictures: tuple[str, ...] = ()
 
 
-def publish(study: Study, slug: str, *, seconds: float) -> None:
-    """Write the page and the rows of a study, and print the page."""
+def timed(task: Callable[[], Made]) -> tuple[float, Made]:
+    """The seconds of a task, and what it makes."""
+    begun = time.perf_counter()
+    made = task()
+    return time.perf_counter() - begun, made
+
+
+class Missing(Exception):  # noqa: N818 - no error, a study that is left out
+    """A table that a study cannot do without is not there."""
+
+
+def read(path: Path, what: str, columns: list[str] | None = None) -> pl.DataFrame:
+    """A Parquet file.
+
+    Raises:
+        Missing: it is not there; ``what`` says so.
+    """
+    if not path.exists():
+        raise Missing(what)
+    return pl.read_parquet(path, columns=columns)
+
+
+def data_folder() -> Path:
+    """The folder of real tables that the command line names, or the one beside the repository."""
+    return Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
+
+
+def with_data(study: Callable[[Path], None]) -> None:
+    """Run a wider study on the folder of real tables; say so where there is none."""
+    data = data_folder()
+    if data.is_dir():
+        study(data)
+    else:
+        print(f"skipped: the real tables are not at {data}")
+
+
+def keep(name: str, page: str, figures: object = None) -> None:
+    """Write the page of a wider study, and its figures where it has any."""
+    (ROOT / "docs" / f"{name}.md").write_text(page)
+    if figures is not None:
+        text = json.dumps(figures, indent=1) + "\n"
+        (ROOT / "docs" / f"{name}.json").write_text(text)
+
+
+def publish(slug: str, run: Callable[[], Study]) -> None:
+    """Make a study, write its page and its rows, and print the page; or say what is missing."""
+    try:
+        seconds, study = timed(run)
+    except Missing as missing:
+        print(f"skipped: {missing}")
+        return
     PAGES.mkdir(parents=True, exist_ok=True)
     shown = "\n\n".join(f"![{study.title}]({name})" for name in study.pictures)
     page = "\n\n".join(
@@ -91,10 +148,10 @@ def publish(study: Study, slug: str, *, seconds: float) -> None:
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table in Markdown; floats with four digits."""
-    cells = (
+    shown = (
         [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
     )
-    lines = [head, ["---"] * len(head), *cells]
+    lines = [head, ["---"] * len(head), *shown]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -103,13 +160,15 @@ def table(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     lines = ["| what | paper | ours | ours / paper | why they differ |", "|---|---|---|---|---|"]
-    for row in rows:
-        paper = "not printed" if row.paper is None else number(row.paper)
-        sure = f" ± {row.error:.2g}" if row.error else ""
-        lines.append(
-            f"| {row.what} | {paper} | {number(row.ours)}{sure} | {ratio(row)} | {row.reason} |"
-        )
+    lines += (f"| {' | '.join(cells(row))} |" for row in rows)
     return "\n".join(lines)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """What a row says, in words."""
+    paper = "not printed" if row.paper is None else number(row.paper)
+    sure = f" ± {row.error:.2g}" if row.error else ""
+    return row.what, paper, number(row.ours) + sure, ratio(row), row.reason
 
 
 def ratio(row: Row) -> str:

@@ -6,9 +6,7 @@ differ a little from run to run.
 """
 
 import resource
-import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,94 +21,64 @@ from hedgerow.evaluate.metrics import (
 )
 from hedgerow.noise.bits import ReleaseKey
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import markdown
+from studies.page import ROOT, keep, markdown, with_data
+from studies.releases import trips_plan, within
+from studies.tables import census_of, trips_between
 
-ROOT = Path(__file__).parents[1]
 CENSUS = hr.EpsilonDelta("1", "1e-10")
-TRIPS = hr.EpsilonDelta("1", "1e-8")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table: how to make its counts and plan from the data folder."""
+    """One table.
+
+    Attributes:
+        name: what it is called.
+        file: in the data folder: of a census, whose own rows are the public list of areas, or the
+            folder of trips.
+        levels: coarsest first.
+        count: the column of a census; none of trips.
+    """
 
     name: str
-    load: Callable[[Path], tuple[hr.Counts, hr.Plan]]
+    file: str
+    levels: list[str]
+    count: str = ""
 
-
-def census(file: str, levels: list[str], count: str) -> Callable[[Path], tuple[hr.Counts, hr.Plan]]:
-    """A census whose own file is the public list of areas."""
-
-    def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        frame = pl.read_parquet(data / file)
-        tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels)])
-        counts = hr.Counts.from_frame(tree, frame.select(*levels, count), count=count)
+    def load(self, data: Path) -> tuple[hr.Counts, hr.Plan]:
+        """Its counts and its plan."""
+        if not self.count:
+            trips = trips_between(data / self.file, self.levels)
+            return trips, trips_plan(trips.tree, within("1"), hr.Survivors())
+        counts = census_of(pl.read_parquet(data / self.file), self.levels, self.count)
         return counts, hr.make_plan(
-            tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
+            counts.tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
         )
-
-    return load
-
-
-def trips(folder: str, levels: list[str]) -> Callable[[Path], tuple[hr.Counts, hr.Plan]]:
-    """Trips between the areas of ``geo.parquet``."""
-
-    def load(data: Path) -> tuple[hr.Counts, hr.Plan]:
-        counts = trips_between(data / folder, levels)
-        return counts, hr.make_plan(
-            counts.tree,
-            budget=TRIPS,
-            neighbours=hr.Replace(),
-            allocation=hr.Uniform(),
-            measure=hr.Survivors(),
-        )
-
-    return load
-
-
-def trips_between(folder: Path, levels: Sequence[str]) -> hr.Counts:
-    """The trips of a folder between the areas of its ``geo.parquet``."""
-    areas = pl.read_parquet(folder / "geo.parquet")
-    axes = [
-        hr.Axis.from_frame(name, areas, levels, columns=[f"{name[0]}_{k}" for k in levels])
-        for name in ("origin", "destination")
-    ]
-    tree = hr.Tree(axes, refine=["destination", "origin"])
-    return hr.Counts.from_frame(tree, folder / "od.parquet", count="count")
 
 
 CASES = [
-    Case("UK commuting 2011", trips("od_uk_lad_2011", ["nuts1", "nuts2", "lad"])),
-    Case("Italy commuting 2011", trips("od_italy_province_2011", ["area", "region", "province"])),
-    Case("Sydney commuting 2001", trips("od_sydney_tz_2001", ["sd", "ssd", "sla", "tz"])),
-    Case(
-        "Sardinia commuting 2001",
-        trips("od_sardinia_municipality_2001", ["province", "municipality"]),
-    ),
-    Case("US county commuting", trips("od_us_county_acs_2011_2015", ["state", "county"])),
+    Case("UK commuting 2011", "od_uk_lad_2011", ["nuts1", "nuts2", "lad"]),
+    Case("Italy commuting 2011", "od_italy_province_2011", ["area", "region", "province"]),
+    Case("Sydney commuting 2001", "od_sydney_tz_2001", ["sd", "ssd", "sla", "tz"]),
+    Case("Sardinia commuting 2001", "od_sardinia_municipality_2001", ["province", "municipality"]),
+    Case("US county commuting", "od_us_county_acs_2011_2015", ["state", "county"]),
     Case(
         "Washington blocks 2010",
-        census(
-            "census_us_block/wa_2010.parquet",
-            ["state", "county", "tract", "block_group", "block"],
-            "pop",
-        ),
+        "census_us_block/wa_2010.parquet",
+        ["state", "county", "tract", "block_group", "block"],
+        "pop",
     ),
     Case(
         "US block groups 2010",
-        census(
-            "census_us_block_group/bg_2010.parquet",
-            ["state", "county", "tract", "block_group"],
-            "population",
-        ),
+        "census_us_block_group/bg_2010.parquet",
+        ["state", "county", "tract", "block_group"],
+        "population",
     ),
     Case(
         "Italian municipalities 2011",
-        census(
-            "census_italy_municipality/pop.parquet",
-            ["area", "region", "province", "municipality"],
-            "pop_2011",
-        ),
+        "census_italy_municipality/pop.parquet",
+        ["area", "region", "province", "municipality"],
+        "pop_2011",
     ),
 ]
 
@@ -140,12 +108,8 @@ def leaf_errors(case: Case, data: Path) -> pl.DataFrame:
     return error_of_leaves(counts, noisy)
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run every case and write the page and the picture."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     run(CASES[0], data)  # compiles the kernels
     pages, errors = [], {}
     for case in CASES:
@@ -156,7 +120,7 @@ def main() -> None:
         "# Real tables\n\nMade by `make studies`: one release each at ε = 1 (δ = 1e-10 for a "
         "census under add-remove, 1e-8 for trips under replace), uniform shares, Chebyshev.\n\n"
     )
-    (ROOT / "docs" / "real_tables.md").write_text(intro + "\n".join(pages))
+    keep("real_tables", intro + "\n".join(pages))
     shown = {"Hedgerow": errors[CASES[0].name], "noise on every pair": leaf_errors(CASES[0], data)}
     about = (
         "Errors of one release, and of its whole budget spent on noise for every pair, at ε = 1."
@@ -165,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -13,19 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Bounds, Support
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.production_shares import noise_parameters, rho_of
-
-Int64 = NDArray[np.int64]
-Int32 = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 KINDS = (
@@ -44,6 +39,8 @@ GROUPS = ("hispanic", *ALONE, "two or more")
 STATE_RHO = rho_of(several=False)
 """ρ of all levels but the nation's, whose share is unused (Bureau's production code)."""
 
+CELLS = list(product(range(8), range(2), range(2), range(63)))
+"""Kind, voting age, Hispanic origin and race of all 2,016 cells."""
 LEVELS_OF = {
     "inst": (0, 1),
     "hhgq": (0, 2),
@@ -98,28 +95,26 @@ class Attributes:
     age: Int32
     origin: Int32
     race: Int32
-    allowed: NDArray[np.bool_]
+    allowed: Bool
 
     @classmethod
     def crossed(cls) -> "Attributes":
         """Kinds in three classes, and in each kind age × origin × race: as production measured."""
         tree = AxisShape.of([np.array([0, 3]), np.array(CLASS_START)])
-        return cls.of(tree, list(product(range(8), range(2), range(2), range(63))))
+        return cls.of(tree, CELLS)
 
     @classmethod
     def nested(cls) -> "Attributes":
         """Kinds, in each voting age, in each eight groups, in each all cells; no nursing minors."""
-        cells = product(range(8), range(2), range(2), range(63))
-        kept = [c for c in cells if c[:2] != (KINDS.index("nursing"), 0)]
+        kept = [c for c in CELLS if c[:2] != (KINDS.index("nursing"), 0)]
         kept.sort(key=lambda c: (*c[:2], group_of(*c[2:]), *c[2:]))
         return cls.of(AxisShape.of([np.array([0, 8])]), kept)
 
     @staticmethod
-    def refined() -> tuple[AxisShape, NDArray[np.bool_]]:
+    def refined() -> tuple[AxisShape, Bool]:
         """The axis of `nested` with its cells that are 0 by rule, and which of its leaves are."""
         cells = sorted(
-            (kind, age, group_of(origin, race), origin, race)
-            for kind, age, origin, race in product(range(8), range(2), range(2), range(63))
+            (kind, age, group_of(origin, race), origin, race) for kind, age, origin, race in CELLS
         )
         starts, nodes = list[Int64](), list[tuple[int, ...]]([()])
         for k in (1, 2, 3, 5):
@@ -306,7 +301,7 @@ def noisy_tables(
     sigma2: Mapping[Levels, Fraction],
     truth: Mapping[int, Int64],
     seed: int,
-) -> dict[Levels, Floats]:
+) -> dict[Levels, Float64]:
     """The measurements of a run: exact discrete Gaussian noise from bits that all can draw."""
     bits, tables = seeded_bits(seed), {}
     for key, layout in cells.items():

@@ -5,7 +5,6 @@ writes ``docs/released.md`` and ``docs/released.png``. All tables are public and
 seeded, so the figures come out the same every time.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +16,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Codes, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import measurable
@@ -29,14 +27,11 @@ from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.measured_nodes import least_squares_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.directory.stored import noise_variances, public_nodes
-from studies.page import markdown
+from studies.page import ROOT, keep, markdown, with_data
+from studies.releases import ratio, rmse, seeded
+from studies.tables import census_of, dense, every_count, trips_between
 
-Floats = NDArray[np.float64]
-
-ROOT = Path(__file__).parents[1]
 SIMULATIONS = 20
 STATES = {"10": "Delaware", "35": "New Mexico", "56": "Wyoming"}
 BLOCK_GROUPS = ["state", "county", "tract", "block_group"]
@@ -70,21 +65,9 @@ class Table:
     checks: int
 
     @cached_property
-    def truth(self) -> list[Floats]:
-        """For each depth the counts of all possible cells, by `places`."""
-        dense = []
-        for t in range(self.counts.tree.depth + 1):
-            codes, values = self.counts.roll_up(t)
-            true = np.zeros(self.counts.tree.nodes(t))
-            true[self.places(t, codes)] = values
-            dense.append(true)
-        return dense
-
-    def places(self, depth: int, codes: Codes) -> NDArray[np.int64]:
-        """Where nodes stand among all cells of a depth."""
-        tree = self.counts.tree
-        shape = [axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True)]
-        return np.asarray(np.ravel_multi_index(codes, shape), dtype=np.int64)
+    def truth(self) -> list[Int64]:
+        """For each depth the counts of all possible cells."""
+        return [every_count(self.counts, levels) for levels in self.counts.tree.chain]
 
     @cached_property
     def depths(self) -> list[int]:
@@ -114,7 +97,7 @@ class Table:
         nodes = [self.counts.tree.nodes(t) for t in self.depths]
         return [1.0 if kind == CELLS else 1 / n for n in nodes]
 
-    def discounts(self, budget: Budget) -> Floats:
+    def discounts(self, budget: Budget) -> Float64:
         """For each depth that can be measured the squared error of a count over the forecast one.
 
         The error is that of `Chebyshev` on the prior under uniform shares; 1 where it is not
@@ -123,9 +106,9 @@ class Table:
         plan = self.plan(budget, hr.Uniform())
         told = hr.forecast(plan)["rmse"].to_numpy()
         found = simulated_releases(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)[0]
-        rmse, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
-        smaller = (rmse / np.where(told > 0, told, 1)) ** 2
-        return np.where(rmse + 2 * error < told, smaller, 1.0)[self.depths]
+        root, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
+        smaller = (root / np.where(told > 0, told, 1)) ** 2
+        return np.where(root + 2 * error < told, smaller, 1.0)[self.depths]
 
     def allocations(self, kind: str, budget: Budget) -> dict[str, Allocation]:
         """The allocations that are compared; ``released`` comes first."""
@@ -147,33 +130,19 @@ def block_groups(data: Path, year: int) -> hr.Counts:
     """Block groups of three states in a year."""
     frame = pl.read_parquet(data / f"census_us_block_group/bg_{year}.parquet")
     frame = frame.filter(pl.col("state").is_in(list(STATES)))
-    tree = hr.Tree([hr.Axis.from_frame("geography", frame, BLOCK_GROUPS)])
-    return hr.Counts.from_frame(tree, frame.select(*BLOCK_GROUPS, "population"), count="population")
+    return census_of(frame, BLOCK_GROUPS, "population")
 
 
 def blocks(data: Path) -> hr.Counts:
     """Blocks of Washington, of which 39 % are empty."""
     levels = [*BLOCK_GROUPS[1:], "block"]
-    frame = pl.read_parquet(data / "census_us_block/wa_2010.parquet").select(*levels, "pop")
-    tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels)])
-    return hr.Counts.from_frame(tree, frame, count="pop")
-
-
-def trips(folder: Path, levels: list[str]) -> hr.Counts:
-    """Trips between the areas of ``geo.parquet``."""
-    areas = pl.read_parquet(folder / "geo.parquet")
-    axes = [
-        hr.Axis.from_frame(name, areas, levels, columns=[f"{name[0]}_{k}" for k in levels])
-        for name in ("origin", "destination")
-    ]
-    tree = hr.Tree(axes, refine=["destination", "origin"])
-    return hr.Counts.from_frame(tree, folder / "od.parquet", count="count")
+    return census_of(pl.read_parquet(data / "census_us_block/wa_2010.parquet"), levels, "pop")
 
 
 def tables(data: Path) -> list[Table]:
     """A dense and a sparse census, and a fuller and a sparser table of trips."""
-    uk = trips(data / "od_uk_lad_2011", ["nuts1", "nuts2", "lad"])
-    italy = trips(data / "od_italy_province_2011", ["area", "region", "province"])
+    uk = trips_between(data / "od_uk_lad_2011", ["nuts1", "nuts2", "lad"])
+    italy = trips_between(data / "od_italy_province_2011", ["area", "region", "province"])
     earlier, truth = (block_groups(data, year) for year in (2010, 2020))
     states = ", ".join(STATES.values())
     return [
@@ -184,15 +153,13 @@ def tables(data: Path) -> list[Table]:
     ]  # fmt: skip
 
 
-def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Floats]:
+def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]:
     """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
-    outline = Outline.of(plan)
+    outline, chain = Outline.of(plan), plan.tree.chain
     found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
-    variance, chain = noise_variances(plan), plan.tree.chain
     for run in range(runs):
-        source = Drawn(table.counts, plan, seeded_bits(run))
-        nodes, noisy = by_cuboid(Pass(outline, source, PROJECTIONS["Euclidean"]).results())
-        stored = Stored(plan.tree, noisy, variance, public_nodes(plan, nodes))
+        content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
+        nodes, stored = content.nodes, content.stored
         best = dict(zip(chain, least_squares_of(stored, outline, nodes)[0], strict=True))
         other, _ = by_cuboid(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
@@ -205,12 +172,11 @@ def _errors(
     table: Table, nodes: Mapping[Levels, Nodes], values: Callable[[Nodes], NDArray[np.generic]]
 ) -> list[float]:
     """The mean squared error of each depth over all possible cells."""
-    errors = []
-    for t, (true, here) in enumerate(zip(table.truth, nodes.values(), strict=True)):
-        given = np.zeros(len(true))
-        given[table.places(t, here.codes)] = values(here)
-        errors.append(float(np.square(given - true).mean()))
-    return errors
+    tree = table.counts.tree
+    return [
+        float(np.square(dense(tree, levels, here.codes, values(here)) - true).mean())
+        for true, (levels, here) in zip(table.truth, nodes.items(), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -233,7 +199,11 @@ class Compared:
     ratio: dict[str, float]
     error: dict[str, float]
     formula: float
-    squared: dict[str, Floats]
+    squared: dict[str, Float64]
+
+
+Comparisons = Mapping[tuple[str, str, str], list[Compared]]
+"""By table, budget and importance."""
 
 
 def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
@@ -245,19 +215,19 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     ]
     costs /= costs.sum()
     found: list[Compared] = []
-    least: dict[str, Floats] = {}
+    least: dict[str, Float64] = {}
     for name, allocation in table.allocations(kind, budget).items():
         plan = table.plan(budget, allocation)
         own = {e: mse @ costs for e, mse in squared_errors(table, plan, table.runs).items()}
         least = least or own
         told = hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs
-        ratios = {e: _ratio(own[e], least[e]) for e in ESTIMATORS}
+        ratios = {e: ratio(own[e], least[e]) for e in ESTIMATORS}
         found.append(
             Compared(
                 name,
                 tuple(float(plan.shares[t] or 0) for t in table.depths),
-                {e: float(np.sqrt(own[e].mean())) for e in ESTIMATORS},
-                {e: ratio for e, (ratio, _) in ratios.items()},
+                {e: rmse(own[e]) for e in ESTIMATORS},
+                {e: found for e, (found, _) in ratios.items()},
                 {e: error for e, (_, error) in ratios.items()},
                 float(np.sqrt(told)),
                 own,
@@ -266,14 +236,7 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     return found
 
 
-def _ratio(own: Floats, least: Floats) -> tuple[float, float]:
-    """The ratio of two RMSEs and its standard error, run by run."""
-    ratio = float(np.sqrt(own.mean() / least.mean()))
-    gap = own / own.mean() - least / least.mean()
-    return ratio, float(ratio / 2 * gap.std(ddof=1) / np.sqrt(len(own)))
-
-
-def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
+def comparison(found: Comparisons) -> str:
     """The first part of the page."""
     parts = []
     for (name, budget, kind), rows in found.items():
@@ -292,7 +255,7 @@ def comparison(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
     return "\n".join(parts)
 
 
-def verdicts(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
+def verdicts(found: Comparisons) -> str:
     """How often ``released``, plain and discounted, does better and worse than the others."""
     rows = []
     for e in ESTIMATORS:
@@ -310,29 +273,29 @@ def verdicts(found: Mapping[tuple[str, str, str], list[Compared]]) -> str:
 
 def _against(rows: Sequence[Compared], place: int, other: int, e: str) -> tuple[float, float]:
     """The ratio of the RMSE of another allocation to that at a place, and its standard error."""
-    return _ratio(rows[other].squared[e], rows[place].squared[e])
+    return ratio(rows[other].squared[e], rows[place].squared[e])
 
 
 @dataclass(frozen=True)
 class Foretold:
     """For each depth the forecast RMSE and the measured ones over it."""
 
-    forecast: Floats
-    ratio: dict[str, Floats]
-    error: dict[str, Floats]
+    forecast: Float64
+    ratio: dict[str, Float64]
+    error: dict[str, Float64]
 
 
 def foretold(table: Table, budget: Budget) -> Foretold:
     """The forecast of a uniform plan against simulated releases of the truth."""
     plan = table.plan(budget, hr.Uniform())
     told = hr.forecast(plan)["rmse"].to_numpy()
-    ratio, error = {}, {}
+    over, error = {}, {}
     for e, mse in squared_errors(table, plan, table.checks).items():
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio[e] = np.sqrt(mse.mean(axis=0)) / told
-            error[e] = ratio[e] / 2 * mse.std(axis=0, ddof=1) / mse.mean(axis=0)
+            over[e] = np.sqrt(mse.mean(axis=0)) / told
+            error[e] = over[e] / 2 * mse.std(axis=0, ddof=1) / mse.mean(axis=0)
         error[e] /= np.sqrt(table.checks)
-    return Foretold(told, ratio, error)
+    return Foretold(told, over, error)
 
 
 def forecasts(table: Table, budgets: Mapping[str, Foretold]) -> str:
@@ -389,9 +352,7 @@ def by_prior(table: Table) -> str:
     return markdown(head, rows(table.prior)) + "\n"
 
 
-def picture(
-    found: Mapping[tuple[str, str, str], list[Compared]], told: Mapping[str, Mapping[str, Foretold]]
-) -> None:
+def picture(found: Comparisons, told: Mapping[str, Mapping[str, Foretold]]) -> None:
     """Left: least-squares and Chebyshev errors over ``released``. Right: measured over forecast."""
     figure = Figure(figsize=(13, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -421,12 +382,8 @@ def picture(
     figure.savefig(ROOT / "docs" / "released.png", dpi=150)
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Measure everything and write the page and the picture."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT.parent / "shared" / "data"
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     every = tables(data)
     found = {
         (table.name, name, kind): compared(table, budget, kind)
@@ -445,7 +402,7 @@ def main() -> None:
         prior=by_prior(every[0]),
     )
     print(page)
-    (ROOT / "docs" / "released.md").write_text(page)
+    keep("released", page)
     picture(found, told)
 
 
@@ -507,4 +464,4 @@ accurate.
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -28,6 +28,8 @@ ONE_THREAD = dict.fromkeys(
 )
 POLL_SECONDS = 0.1
 SKIPPED = "skipped:"
+BY_HAND = ("run", "summary", "census_intervals", "survivor_sums")
+"""What is no study, and what takes too long to be run with all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +88,14 @@ class Running:
 
 
 def all_studies() -> list[str]:
-    """Every file below ``studies/`` that has a ``main()``, but for this one and the tests."""
+    """Every file below ``studies/`` that can be run, but for those `BY_HAND` and the tests."""
     files = [*STUDIES.glob("[a-z]*.py"), *STUDIES.glob("*/[a-z]*.py")]
     return sorted(
         file.relative_to(STUDIES).with_suffix("").as_posix()
         for file in files
-        if file != Path(__file__)
-        and file.parent.name != "tests"
-        and "\ndef main() -> None:" in file.read_text()
+        if file.parent.name != "tests"
+        and file.stem not in BY_HAND
+        and '\nif __name__ == "__main__":' in file.read_text()
     )
 
 

@@ -1,6 +1,6 @@
-"""How the studies of Ko, of Zhu and of Su draw."""
+"""How studies draw."""
 
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 
@@ -21,6 +21,12 @@ PAPER: dict[str, Any] = {
     "markersize": 8,
     "zorder": 5,
 }
+
+
+def plain(axes: Axes, lines: Literal["both", "y"] = "both") -> None:
+    """A light grid, and no frame above and on the right."""
+    axes.grid(axis=lines, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def panels(columns: int, rows: int = 1) -> tuple[Figure, list[Axes]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.page import PAGES, ROOT, Row, number, ratio
+from studies.page import PAGES, ROOT, Row, cells
 
 DOCS = PAGES.parent
 TIMES = PAGES / "times.json"
@@ -127,9 +127,9 @@ def counted(found: Sequence[Found]) -> str:
         studies = sum(study.paper == paper for study in found)
         printed = [row for row in rows if row.paper is not None]
         differ = sum(row.differs for row in printed)
-        cells = (studies, len(printed), len(printed) - differ, differ, len(rows) - len(printed))
+        counts = (studies, len(printed), len(printed) - differ, differ, len(rows) - len(printed))
         if studies:
-            lines.append(f"| {paper.capitalize()} | " + " | ".join(map(str, cells)) + " |")
+            lines.append(f"| {paper.capitalize()} | " + " | ".join(map(str, counts)) + " |")
     return "\n".join(lines)
 
 
@@ -159,10 +159,8 @@ def compared(studies: Sequence[Found]) -> str:
     lines.append("|---|---|---|---|---|---|")
     for study in studies:
         for i, row in enumerate(study.rows):
-            cells = [study.link if i == 0 else "", row.what]
-            cells.append("not printed" if row.paper is None else number(row.paper))
-            cells.append(number(row.ours) + (f" ± {row.error:.2g}" if row.error else ""))
-            lines.append("| " + " | ".join((*cells, ratio(row), row.reason)) + " |")
+            first = study.link if i == 0 else ""
+            lines.append("| " + " | ".join((first, *cells(row))) + " |")
         if not study.rows:
             lines.append(f"| {study.link} | {study.title} | | | | |")
     return "\n".join(lines)

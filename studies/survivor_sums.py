@@ -4,29 +4,22 @@ Reads the tables in ``../shared/data`` beside the repository (or the folder name
 argument), and writes ``docs/survivor_sums.md``. The tables are public and all noise is seeded.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.release.cuboid import cuboid_errors
-from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import label_nodes
 from studies.coverage import percent, share
-from studies.page import DATA, ROOT, markdown
-from studies.real_tables import trips_between
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from studies.page import data_folder, keep, markdown
+from studies.releases import seeded, trips_plan, within
+from studies.tables import every_count, trips_between
 
 RUNS = 200
 LEVEL = 0.95
@@ -113,34 +106,26 @@ class Row:
 class Found:
     """What releases say of all sums of a cuboid: (releases, sums), NaN where they say nothing."""
 
-    count: Floats
-    estimate: Floats
-    low: Floats
-    high: Floats
+    count: Float64
+    estimate: Float64
+    low: Float64
+    high: Float64
 
 
-def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Floats, Found]]:
+def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Int64, Found]]:
     """For each cuboid off the chain its true sums, and what releases say of them."""
     tree = counts.tree
-    plan = hr.make_plan(
-        tree,
-        budget=hr.EpsilonDelta(case.epsilon, "1e-8"),
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = trips_plan(tree, within(case.epsilon), hr.Survivors())
     wanted = [levels for levels in off_the_chain(tree) if any(levels)]
-    said: dict[Levels, list[Floats]] = {levels: [] for levels in wanted}
+    said: dict[Levels, list[Float64]] = {levels: [] for levels in wanted}
     labels, truth = {}, {}
     for levels in wanted:
-        every = [axis.size(level) for axis, level in zip(tree.axes, levels, strict=True)]
-        cells = np.unravel_index(np.arange(np.prod(every)), every)
+        true = every_count(counts, levels)
+        cells = np.unravel_index(np.arange(true.size), true.shape)
         labels[levels] = label_nodes(tree, levels, tuple(code.astype(np.int32) for code in cells))
-        codes, values = counts.cuboid(levels)
-        truth[levels] = np.zeros(len(labels[levels]))
-        truth[levels][np.ravel_multi_index(codes, every)] = values
+        truth[levels] = true.ravel()
     for seed in range(runs):
-        release = in_memory(counts, plan, estimator=case.estimator, bits=seeded_bits(seed))
+        release = seeded(counts, plan, case.estimator, seed)
         for levels, rows in said.items():
             named = zip(tree.axes, levels, strict=True)
             by = {axis.name: axis.levels[level - 1] for axis, level in named if level}
@@ -154,7 +139,7 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Fl
     }
 
 
-def rows_of(name: str, truth: Floats, found: Found) -> Iterator[Row]:
+def rows_of(name: str, truth: Int64, found: Found) -> Iterator[Row]:
     """The intervals of a cuboid's sums, size by size."""
     for least, most in zip(SIZES, (*(size - 1 for size in SIZES[1:]), np.inf), strict=True):
         of = (least <= truth) & (truth <= most)
@@ -176,17 +161,12 @@ def rows_of(name: str, truth: Floats, found: Found) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def just_wide_enough(numbers: Floats, truth: Floats) -> float:
+def just_wide_enough(numbers: Float64, truth: Int64) -> float:
     """The mean width of the narrowest intervals x ± w, cut at 0, that hold 95 % of the truth."""
     if not len(numbers):
         return np.nan
     reach = np.quantile(abs(numbers - truth), LEVEL)
     return float((np.maximum(numbers + reach, 0) - np.maximum(numbers - reach, 0)).mean())
-
-
-def table(rows: Sequence[Row]) -> str:
-    """The rows of a case."""
-    return markdown(HEADINGS, (row.cells() for row in rows))
 
 
 HEADINGS = (
@@ -221,8 +201,9 @@ def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
     return "\n".join([first, "", second, "", *more])
 
 
-def main(folder: Path, runs: int = RUNS) -> None:
+def main() -> None:
     """Simulate all cases and write the page."""
+    folder = data_folder()
     if not folder.exists():
         print(f"skipped: there is no folder {folder}")
         return
@@ -231,15 +212,16 @@ def main(folder: Path, runs: int = RUNS) -> None:
         counts = trips_between(folder / case.folder, case.levels)
         rows = [
             row
-            for levels, (truth, found) in simulated(counts, case, runs).items()
+            for levels, (truth, found) in simulated(counts, case, RUNS).items()
             for row in rows_of(counts.tree.name_of(levels), truth, found)
         ]
         every += [(case, row) for row in rows]
-        parts.append(f"## {case.name}\n\n{table(rows)}\n")
+        table = markdown(HEADINGS, (row.cells() for row in rows))
+        parts.append(f"## {case.name}\n\n{table}\n")
         print(parts[-1], flush=True)
-    page = PAGE.format(runs=runs, verdict=verdict(every), parts="\n".join(parts))
+    page = PAGE.format(runs=RUNS, verdict=verdict(every), parts="\n".join(parts))
     print(verdict(every))
-    (ROOT / "docs" / "survivor_sums.md").write_text(page)
+    keep("survivor_sums", page)
 
 
 PAGE = """# Intervals of sums off a chain, below survivors
@@ -270,4 +252,4 @@ error 87, realised 101) and 81 % (UK, 8 releases; 211 and 311).
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA)
+    main()

@@ -5,33 +5,27 @@ the repository (or the folder named as the first argument), and writes ``docs/wo
 and ``docs/workload_errors.json``. The tables are public and all noise is seeded.
 """
 
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
-from hedgerow.evaluate.method import CuboidCounts, shape_of, sum_to_cuboid
-from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.evaluate.method import sum_to_cuboid
 from hedgerow.plan.tables import as_tables
 from hedgerow.plan.workload import Workload, tables_of
-from hedgerow.release.execution import in_memory
 from hedgerow.tables.tree import Tree
-from studies.cube import CASES, DELTA
-from studies.page import DATA, ROOT, markdown
-from studies.real_tables import trips_between
+from studies.cube import CASES
+from studies.page import keep, markdown, with_data
+from studies.releases import DELTA, ratio, rmse, seeded, trips_plan, within
+from studies.tables import dense, every_count, trips_between
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Squares = dict[tuple[Levels, Levels], Floats]
+Squares = dict[tuple[Levels, Levels], Float64]
 """By released table and one of its coarsenings, or itself: mean squared errors (releases)."""
 
 TRIPS_RUNS, BLOCKS_RUNS = 100, 30
@@ -43,18 +37,17 @@ AREAS = ("county", "tract", "block_group", "block")
 RHO = "1"
 
 
-def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Counts]:
+def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Int64]:
     """The tables of a release under a seed, whole; they agree on what they have in common.
 
     Raises:
         ValueError: they do not.
     """
-    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
-    tree, found = plan.tree, {}
-    for levels in tables_of(tree, plan.levels):
-        nodes = release.content.nodes[levels]
-        found[levels] = np.zeros(shape_of(tree, levels), dtype=np.int64)
-        found[levels][nodes.codes] = nodes.counts
+    nodes, tree = seeded(counts, plan, hr.Euclidean(), seed).content.nodes, plan.tree
+    found = {
+        levels: dense(tree, levels, nodes[levels].codes, nodes[levels].counts)
+        for levels in tables_of(tree, plan.levels)
+    }
     for (one, first), (other, second) in combinations(found.items(), 2):
         common = tuple(map(min, one, other))
         sums = sum_to_cuboid(tree, first, common, one), sum_to_cuboid(tree, second, common, other)
@@ -73,11 +66,7 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
     """The mean squared errors of every table and its coarsenings, under the seeds 0, 1, … ."""
     tree, found = plan.tree, Squares()
 
-    @cache
-    def true(levels: Levels) -> Counts:
-        every = CuboidCounts.true(counts, levels).dense(tree.cells(levels))
-        return every.reshape(shape_of(tree, levels))
-
+    true = cache(partial(every_count, counts))
     for seed in range(runs):
         for table, leaves in released_tables(counts, plan, seed).items():
             for levels in coarsenings(plan, table):
@@ -85,18 +74,6 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
                 squares = found.setdefault((table, levels), np.zeros(runs))
                 squares[seed] = np.mean(error.astype(np.float64) ** 2)
     return found
-
-
-def rmse(squares: Floats) -> float:
-    """Records."""
-    return float(np.sqrt(squares.mean()))
-
-
-def ratio(over: Floats, under: Floats) -> tuple[float, float]:
-    """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
-    found = rmse(over) / rmse(under)
-    parts = over / over.mean() - under / under.mean()
-    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))
 
 
 def standard_error(plan: hr.Plan, levels: Levels) -> float:
@@ -125,14 +102,7 @@ def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
     }
     shares = {CUBE: hr.Shares(CASES[0].axis_shares())}
     return {
-        name: hr.make_plan(
-            tree,
-            budget=hr.EpsilonDelta("1", DELTA),
-            neighbours=hr.Replace(),
-            measure=hr.All(),
-            workload=workload,
-            allocation=shares.get(name, hr.Uniform()),
-        )
+        name: trips_plan(tree, within("1"), hr.All(), shares.get(name), workload)
         for name, workload in workloads.items()
     }
 
@@ -287,12 +257,8 @@ def figures(squares: Squares) -> dict[str, float]:
     }
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run both and write the page."""
-    data = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
-    if not data.is_dir():
-        print(f"skipped: the real tables are not at {data}")
-        return
     trips = trips_between(data / CASES[0].folder, CASES[0].levels)
     plans = trips_plans(trips.tree)
     squares = {name: squared_errors(trips, plan, TRIPS_RUNS) for name, plan in plans.items()}
@@ -323,9 +289,8 @@ def main() -> None:
         "trips": {name: figures(each) for name, each in squares.items()},
         "blocks": {"together": figures(together), "alone": figures(alone)},
     }
-    (ROOT / "docs" / "workload_errors.md").write_text(page)
-    (ROOT / "docs" / "workload_errors.json").write_text(json.dumps(kept, indent=1) + "\n")
+    keep("workload_errors", page, kept)
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -1,7 +1,7 @@
 """Figure 3: commuting in Italy, errors, false discoveries and time."""
 
-import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,6 @@ from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
     AS_RUN,
     AS_SAID,
-    DELTA,
     EPSILONS,
     SETTINGS,
     SH_AS_RUN,
@@ -21,13 +20,16 @@ from studies.boninsegna.releases import (
     Found,
     Setting,
     compared,
+    compared_at,
     published,
     simulated,
     stability_as_run,
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
 from studies.leaf_noise import leaf_noise
-from studies.page import DATA, PAGES, Row, Study, markdown, publish
+from studies.page import DATA, PAGES, Row, Study, markdown, publish, timed
+from studies.releases import within
+from studies.showing import plain
 
 RUNS = 20
 COUNTRY_RUNS = 2
@@ -78,12 +80,8 @@ def upper_depths(setting: Setting, epsilon: str, country: Table) -> Setting:
     return Setting(setting.estimator, exact=False, spent=own / loose * Fraction(REAL, DEPTHS))
 
 
-def main() -> None:
+def main() -> Study:
     """Release the real and the synthetic table, and write the page and the picture."""
-    if not DATA.is_dir():
-        print(f"skipped: the real tables are not at {DATA}")
-        return
-    begun = time.perf_counter()
     paper = published()["Italy"]
     provinces, country = italian_provinces(DATA), synthetic_municipalities()
     real = {
@@ -95,7 +93,10 @@ def main() -> None:
     }
     wide = errors_of_country(country)
     rows = [*depth_rows(real, paper), *leaf_rows(real, wide, paper)]
-    noise_seconds = seconds_of_all_pairs(country)
+    everywhere = partial(
+        leaf_noise, country.counts, seeded_bits(0), budget=within("1"), neighbours=hr.Replace()
+    )
+    noise_seconds, _ = timed(everywhere)  # VanillaGauss on all pairs of municipalities
     what = "noise on all 65,480,464 pairs, called infeasible: seconds"
     rows.append(Row(what, None, float(f"{noise_seconds:.2g}"), reason="no number: not tried there"))
     errors = [paper[THEIRS[m]]["1"].max_error.mean[-1] for m in (AS_RUN, SH_AS_RUN)]
@@ -107,10 +108,8 @@ def main() -> None:
         real=own_table(real, REAL),
         table=own_table(wide, DEPTHS),
     )
-    name = "boninsegna-figure_3.png"
-    picture(real, wide, paper, name)
-    study = Study("Boninsegna, Figure 3", "commuting in Italy", text, tuple(rows), (name,))
-    publish(study, "boninsegna-figure_3", seconds=time.perf_counter() - begun)
+    pictures = (picture(real, wide, paper),)
+    return Study("Boninsegna, Figure 3", "commuting in Italy", text, tuple(rows), pictures)
 
 
 Errors = dict[tuple[str, str], Found]
@@ -127,14 +126,6 @@ def errors_of_country(country: Table) -> Errors:
     return found
 
 
-def seconds_of_all_pairs(country: Table) -> float:
-    """The time of VanillaGauss on all pairs of municipalities."""
-    begun = time.perf_counter()
-    budget = hr.EpsilonDelta("1", DELTA)
-    leaf_noise(country.counts, seeded_bits(0), budget=budget, neighbours=hr.Replace())
-    return time.perf_counter() - begun
-
-
 def depth_rows(real: Errors, paper: Published) -> list[Row]:
     """Maximum error and false discoveries of the real depths."""
     rows = []
@@ -148,11 +139,9 @@ def depth_rows(real: Errors, paper: Published) -> list[Row]:
                 continue
             one, other = getattr(theirs, metric), getattr(ours, metric)
             for depth in range(first, REAL + 1):
-                error = float(np.hypot(one.error[depth], other.error[depth]))
                 words = "maximum error" if metric == "max_error" else "false discovery rate"
                 what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
-                figures = float(one.mean[depth]), float(other.mean[depth])
-                rows.append(compared(what, *figures, error, REASONS[method]))
+                rows.append(compared_at(depth, what, one, other, REASONS[method]))
     return rows
 
 
@@ -167,9 +156,7 @@ def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
         for depth in (5, 6):
             one, other = paper["InfTDA"][epsilon].max_error, wide[AS_RUN, epsilon].max_error
             what = f"ε = {epsilon}, {AS_RUN}, depth {depth}: maximum error"
-            error = float(np.hypot(one.error[depth], other.error[depth]))
-            figures = float(one.mean[depth]), float(other.mean[depth])
-            rows.append(compared(what, *figures, error, SYNTHETIC, always=True))
+            rows.append(compared_at(depth, what, one, other, SYNTHETIC, always=True))
     gain = wide[AS_RUN, "1"].max_error.mean[-1] / wide[SH_AS_RUN, "1"].max_error.mean[-1]
     reason = "in words; 3.9 in their own runs, and with SH's noise too small; synthetic country"
     what = "ε = 1: error of InfTDA over that of SH at the leaves"
@@ -201,7 +188,7 @@ def own_table(errors: Errors, depths: int) -> str:
     return markdown(["ε", "method", *map(str, range(1, depths + 1))], rows)
 
 
-def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
+def picture(real: Errors, wide: Errors, paper: Published) -> str:
     """Error and false discoveries by depth: paper marks, ours on real lines, synthetic dashes."""
     figure = Figure(figsize=(11, 6), layout="constrained")
     grid = figure.subplots(2, len(EPSILONS), sharex=True)
@@ -226,8 +213,7 @@ def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
                 axes.plot(
                     range(1, 7), ours[1:], "--", color=colour, lw=1, label=f"synthetic: {method}"
                 )
-            axes.grid(alpha=0.3)
-            axes.spines[["top", "right"]].set_visible(False)
+            plain(axes)
         column[0].set_yscale("log")
         column[0].set_title(f"ε = {epsilon}", fontsize=9)
         column[1].set_xlabel("depth")
@@ -235,8 +221,8 @@ def picture(real: Errors, wide: Errors, paper: Published, name: str) -> None:
     grid[1][0].set_ylabel("false discovery rate")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    save(figure, PAGES / name, dpi=90)
+    return save(figure, PAGES / "boninsegna-figure_3.png", dpi=90)
 
 
 if __name__ == "__main__":
-    main()
+    publish("boninsegna-figure_3", main)

@@ -1,7 +1,5 @@
 """Figure 6: the time of a release of the synthetic tables."""
 
-import time
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -21,6 +19,7 @@ from studies.boninsegna.releases import (
 )
 from studies.boninsegna.tables import synthetic_tables
 from studies.page import PAGES, Row, Study, markdown, publish
+from studies.showing import plain
 
 RUNS = 5
 REASON = "compiled kernels over sparse slices on one core; theirs looks up data frames, 8-core Xeon"
@@ -40,9 +39,8 @@ Our milliseconds; *Hedgerow* measures every node, combines upward and then proje
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Time all tables, and write the page and the picture."""
-    begun = time.perf_counter()
     paper, rows, lines = published(), [], []
     bars: dict[str, dict[str, float]] = {}
     for table in synthetic_tables():
@@ -61,13 +59,11 @@ def main() -> None:
                 bars.setdefault(f"paper: {THEIRS[method]}", {})[table.name] = printed
                 bars.setdefault(f"ours: {THEIRS[method]}", {})[table.name] = timed[method]
     text = TEXT.format(runs=RUNS, table=markdown(["table", "ε", *timed], lines))
-    picture(bars)
-    name = "boninsegna-figure_6.png"
-    study = Study("Boninsegna, Figure 6", "time of a release", text, tuple(rows), (name,))
-    publish(study, "boninsegna-figure_6", seconds=time.perf_counter() - begun)
+    pictures = (picture(bars),)
+    return Study("Boninsegna, Figure 6", "time of a release", text, tuple(rows), pictures)
 
 
-def picture(bars: dict[str, dict[str, float]]) -> None:
+def picture(bars: dict[str, dict[str, float]]) -> str:
     """Seconds at ε = 1 on a logarithmic scale."""
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
@@ -79,11 +75,10 @@ def picture(bars: dict[str, dict[str, float]]) -> None:
     axes.set_yscale("log")
     axes.set_xticks(places, list(bars["paper: InfTDA"]), fontsize=8)
     axes.set_ylabel("seconds of a release, ε = 1")
-    axes.grid(axis="y", alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, "y")
     axes.legend(ncols=2, fontsize=8, loc="upper left", bbox_to_anchor=(0, 1.22), frameon=False)
-    save(figure, PAGES / "boninsegna-figure_6.png", dpi=100)
+    return save(figure, PAGES / "boninsegna-figure_6.png", dpi=100)
 
 
 if __name__ == "__main__":
-    main()
+    publish("boninsegna-figure_6", main)

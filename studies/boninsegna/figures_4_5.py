@@ -1,6 +1,5 @@
 """Figures 4 and 5: maximum error and false discoveries by depth on the six synthetic tables."""
 
-import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +12,6 @@ from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
     AS_RUN,
     AS_SAID,
-    DELTA,
     EPSILONS,
     GAUSS,
     SH_AS_RUN,
@@ -25,6 +23,7 @@ from studies.boninsegna.releases import (
     Found,
     Setting,
     compared,
+    compared_at,
     every_method,
     gap,
     published,
@@ -32,6 +31,8 @@ from studies.boninsegna.releases import (
 )
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import PAGES, Row, Study, markdown, publish
+from studies.releases import DELTA
+from studies.showing import plain
 
 RUNS = 10
 OURS = "Hedgerow"
@@ -118,10 +119,9 @@ def discovery_rows(found: All, paper: Published) -> list[Row]:
         for method in (AS_RUN, TDA_L2, GAUSS, OURS):
             theirs = paper[table][THEIRS.get(method, "InfTDA")][epsilon].false_discovery
             ours = methods[method].false_discovery
-            error = float(np.hypot(ours.error[-1], theirs.error[-1]))
             what = f"{table}, ε = {epsilon}, {method}: false discovery rate of leaves"
-            figures = float(theirs.mean[-1]), float(ours.mean[-1])
-            rows.append(compared(what, *figures, error, REASONS[method], always=method == OURS))
+            reason, always = REASONS[method], method == OURS
+            rows.append(compared_at(-1, what, theirs, ours, reason, always=always))
     return rows
 
 
@@ -169,11 +169,10 @@ def draw(
         axes.plot(depths, paper.mean[1:], mark, color=colour, ms=4, mfc="none", label=label)
     best: Curve = getattr(methods[OURS], metric)
     axes.plot(np.arange(1, len(best.mean)), best.mean[1:], "k--", lw=1.2, label="Hedgerow")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
 
 
-def picture(found: All, paper: Published, metric: str, names: list[str], path: str) -> None:
+def picture(found: All, paper: Published, metric: str, names: list[str], path: str) -> str:
     """A column a table and a row an ε."""
     size = (2.6 * len(names) + 1.2, 6.6)
     figure = Figure(figsize=size, layout="constrained")
@@ -194,12 +193,11 @@ def picture(found: All, paper: Published, metric: str, names: list[str], path: s
         axes.set_xlabel("depth", fontsize=8)
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-    save(figure, PAGES / path, dpi=90)
+    return save(figure, PAGES / path, dpi=90)
 
 
-def main() -> None:
+def main() -> Study:
     """Run all methods, and write the page and the pictures."""
-    begun = time.perf_counter()
     paper, tables = published(), synthetic_tables()
     found = errors_of(tables)
     plan = Setting(hr.Chebyshev(), exact=False, spent=SPENT).plan(tables[0].counts, "1")
@@ -211,16 +209,16 @@ def main() -> None:
         really=plan.guarantee.epsilon(DELTA),
         table=comparison(found),
     )
-    names = ("boninsegna-figures_4_5.png", "boninsegna-figures_4_5_discoveries.png")
-    every = [table.name for table in tables]
-    picture(found, paper, "max_error", every, names[0])
+    name, every = "boninsegna-figures_4_5", [table.name for table in tables]
     sparse = [name for name in every if "complete" not in name]
-    picture(found, paper, "false_discovery", sparse, names[1])
+    names = (
+        picture(found, paper, "max_error", every, f"{name}.png"),
+        picture(found, paper, "false_discovery", sparse, f"{name}_discoveries.png"),
+    )
     rows = (*max_error_rows(found, paper), *discovery_rows(found, paper))
     title = "maximum error and false discoveries on synthetic tables"
-    study = Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
-    publish(study, "boninsegna-figures_4_5", seconds=time.perf_counter() - begun)
+    return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
 
 
 if __name__ == "__main__":
-    main()
+    publish("boninsegna-figures_4_5", main)

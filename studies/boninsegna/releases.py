@@ -10,37 +10,29 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 
 import json
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.baselines import stability_histogram
 from hedgerow.evaluate.metrics import error_of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
-from hedgerow.privacy.budget import rho_within
+from hedgerow.privacy.budget import Budget, rho_within
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import Row
-
-Floats = NDArray[np.float64]
-Made = TypeVar("Made")
+from studies.page import Made, Row, timed
+from studies.releases import DELTA, seeded, trips_plan, within
 
 EPSILONS = ("0.1", "1", "10")
-DELTA = "1e-8"
 SPENT = Fraction(1, 2)
 """The part of ρ that the authors' program uses."""
 
@@ -63,17 +55,19 @@ class Setting:
     allocation: Allocation = field(default_factory=hr.Uniform)
     spent: Fraction = Fraction(1)
 
-    def plan(self, counts: hr.Counts, epsilon: str) -> hr.Plan:
-        """The plan of a table under replace-one neighbours."""
-        budget = hr.EpsilonDelta(epsilon, DELTA)
-        loose = hr.Rho(rho_within(budget.epsilon, budget.delta) * self.spent)
-        return hr.make_plan(
-            counts.tree,
-            budget=budget if self.exact else loose,
-            neighbours=hr.Replace(),
-            allocation=self.allocation,
-            measure=hr.All() if self.everything else hr.Survivors(),
-        )
+    def plan(
+        self, counts: hr.Counts, epsilon: str | Fraction, budget: Budget | None = None
+    ) -> hr.Plan:
+        """The plan of a table under replace-one neighbours; its budget that of ε unless given."""
+        budget = budget or (within(epsilon) if self.exact else loose_rho(epsilon, self.spent))
+        measure = hr.All() if self.everything else hr.Survivors()
+        return trips_plan(counts.tree, budget, measure, self.allocation)
+
+
+def loose_rho(epsilon: str | Fraction, spent: Fraction = Fraction(1)) -> hr.Rho:
+    """What the paper's conversion makes of ε, or a part of it."""
+    budget = within(epsilon)
+    return hr.Rho(rho_within(budget.epsilon, budget.delta) * spent)
 
 
 AS_RUN = "InfTDA, σ² = 2T/ρ as run"
@@ -108,12 +102,12 @@ class Curve:
         spread: relative standard error of the geometric mean over the depths below the root.
     """
 
-    mean: Floats
-    error: Floats
+    mean: Float64
+    error: Float64
     spread: float
 
     @classmethod
-    def of(cls, runs: Floats) -> "Curve":
+    def of(cls, runs: Float64) -> "Curve":
         """From float64 (runs, T + 1)."""
         mean, many = runs.mean(axis=0), len(runs)
         inside = mean > 0
@@ -167,19 +161,17 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
     """The errors of releases under the seeds 0, 1, … ."""
     plan = setting.plan(counts, epsilon)
 
-    def release(seed: int) -> dict[Levels, Nodes]:
-        source = Drawn(counts, plan, seeded_bits(seed))
-        return by_cuboid(Pass(Outline.of(plan), source, setting.estimator).results())[0]
+    def release(seed: int) -> Mapping[Levels, Nodes]:
+        return seeded(counts, plan, setting.estimator, seed).content.nodes
 
     return _found(release, lambda nodes: error_of_nodes(counts, nodes), runs)
 
 
 def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """VanillaGauss: noise on every leaf, all of ρ there by the paper's conversion."""
-    budget = hr.EpsilonDelta(epsilon, DELTA)
-    rho = hr.Rho(rho_within(budget.epsilon, budget.delta))
+    rho = loose_rho(epsilon)
 
-    def release(seed: int) -> NDArray[np.int64]:
+    def release(seed: int) -> Int64:
         return leaf_noise(counts, seeded_bits(seed), budget=rho, neighbours=hr.Replace())
 
     return _found(release, lambda leaves: error_of_leaves(counts, leaves), runs)
@@ -187,10 +179,9 @@ def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
 
 def stability(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-    budget = hr.EpsilonDelta(epsilon, DELTA)
 
     def release(seed: int) -> hr.Counts:
-        return stability_histogram(counts, seeded_bits(seed), budget=budget)
+        return stability_histogram(counts, seeded_bits(seed), budget=within(epsilon))
 
     return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)
 
@@ -203,7 +194,7 @@ def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     def release(seed: int) -> hr.Counts:
         noise = np.random.default_rng(seed).laplace(0, scale, len(counts.values))
         kept = counts.values + noise >= cut
-        values: NDArray[np.int64] = np.rint((counts.values + noise)[kept]).astype(np.int64)
+        values: Int64 = np.rint((counts.values + noise)[kept]).astype(np.int64)
         return hr.Counts(counts.tree, tuple(code[kept] for code in counts.codes), values)
 
     return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)
@@ -214,9 +205,8 @@ def _found(
 ) -> Found:
     seconds, frames = [], []
     for seed in range(runs):
-        begun = time.perf_counter()
-        made = release(seed)
-        seconds.append(time.perf_counter() - begun)
+        spent, made = timed(partial(release, seed))
+        seconds.append(spent)
         frames.append(errors(made))
     metrics = [
         np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64)
@@ -243,6 +233,15 @@ def nodes_of(counts: hr.Counts) -> dict[Levels, Nodes]:
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
     """Ours less theirs in standard errors."""
     return (ours - theirs) / max(math.hypot(error, their_error), 1e-12)
+
+
+def compared_at(
+    depth: int, what: str, paper: Curve, ours: Curve, reason: str, *, always: bool = False
+) -> Row:
+    """`compared` of two curves at a depth."""
+    error = float(np.hypot(ours.error[depth], paper.error[depth]))
+    figures = float(paper.mean[depth]), float(ours.mean[depth])
+    return compared(what, *figures, error, reason, always=always)
 
 
 def compared(

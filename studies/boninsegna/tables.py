@@ -14,10 +14,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Int64
 from hedgerow.examples.commuting import write_commuting
+from studies.tables import ENDS, pairs_of, trips_between
 
 SEED = 42
 PARETO = 3
@@ -83,12 +84,7 @@ def _areas(paths: list[tuple[int, ...]]) -> pl.DataFrame:
 
 def destination_tree(areas: pl.DataFrame) -> hr.Tree:
     """Pairs of areas; destinations are refined first at each level."""
-    names = areas.columns
-    axes = [
-        hr.Axis.from_frame(end, areas, names, columns=[f"{end}_{name}" for name in names])
-        for end in ("origin", "destination")
-    ]
-    return hr.Tree(axes, refine=["destination", "origin"])
+    return pairs_of(areas, areas.columns, ENDS)
 
 
 def flows(tree: hr.Tree, share: float) -> hr.Counts:
@@ -96,7 +92,7 @@ def flows(tree: hr.Tree, share: float) -> hr.Counts:
     filled = int(tree.leaves * share)
     pairs = np.array(random.Random(SEED).sample(range(tree.leaves), filled))  # noqa: S311
     drawn = np.random.RandomState(SEED).pareto(PARETO, filled)
-    values: NDArray[np.int64] = (1 + drawn / drawn.max() * (LARGEST_FLOW - 1)).astype(np.int64)
+    values: Int64 = (1 + drawn / drawn.max() * (LARGEST_FLOW - 1)).astype(np.int64)
     origin, destination = np.divmod(pairs, tree.axes[0].size(tree.axes[0].depth))
     return hr.Counts.from_leaves(
         tree, (origin.astype(np.int32), destination.astype(np.int32)), values
@@ -105,14 +101,7 @@ def flows(tree: hr.Tree, share: float) -> hr.Counts:
 
 def italian_provinces(data: Path) -> Table:
     """The ISTAT matrix of 2011 between provinces: the paper's table at depths 1 to 4 of its 6."""
-    folder, levels = data / "od_italy_province_2011", ["region", "province"]
-    areas = pl.read_parquet(folder / "geo.parquet")
-    axes = [
-        hr.Axis.from_frame(end, areas, levels, columns=[f"{end[0]}_{name}" for name in levels])
-        for end in ("origin", "destination")
-    ]
-    tree = hr.Tree(axes, refine=["destination", "origin"])
-    return Table("Italy", hr.Counts.from_frame(tree, folder / "od.parquet", count="count"))
+    return Table("Italy", trips_between(data / "od_italy_province_2011", ["region", "province"]))
 
 
 def synthetic_municipalities() -> Table:
@@ -121,12 +110,6 @@ def synthetic_municipalities() -> Table:
         directory = Path(folder)
         write_commuting(directory, "national")
         areas = pl.read_parquet(directory / "municipalities.parquet")
-        axes = [
-            hr.Axis.from_frame(
-                end, areas, areas.columns, columns=[f"{end[0]}_{name}" for name in areas.columns]
-            )
-            for end in ("origin", "destination")
-        ]
-        tree = hr.Tree(axes, refine=["destination", "origin"])
+        tree = pairs_of(areas, areas.columns)
         trips = hr.Counts.from_frame(tree, directory / "trips.parquet", count="trips")
     return Table("synthetic country", trips)

@@ -1,7 +1,5 @@
 """Ko, Appendix D, Figures 8 to 11: the same for New Mexico and Delaware."""
 
-import time
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -9,7 +7,7 @@ from studies.ko.downstream import misallocated
 from studies.ko.figure_6 import picture_of, rows_of, table_of
 from studies.ko.own import own_moments
 from studies.ko.releasing import simulated
-from studies.ko.tables import Case, block_groups, exists, uniform, washington
+from studies.ko.tables import Case, block_groups, uniform, washington
 from studies.page import Row, Study, markdown, publish
 from studies.showing import LEVEL_COLOURS, OPTIMUM, OWN, UNIFORM, panels, save
 
@@ -43,12 +41,8 @@ to integers, which the paper's release does not do.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figures and write the page."""
-    if not exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
     rng = np.random.default_rng(2026)
     cases = [block_groups(state) for state in STATES]
     figure, axes = panels(3, 2)
@@ -73,8 +67,7 @@ def main() -> None:
         text += "\n\n" + table_of(shared)
         rows += rows_of(shared, f"{state}, ")
         pictures.append(picture_of(shared, f"ko-appendix_d_{state.lower().replace(' ', '_')}"))
-    study = Study("Ko, Appendix D", "New Mexico and Delaware", text, tuple(rows), tuple(pictures))
-    publish(study, "ko-appendix_d", seconds=time.perf_counter() - begun)
+    return Study("Ko, Appendix D", "New Mexico and Delaware", text, tuple(rows), tuple(pictures))
 
 
 def _state(
@@ -83,7 +76,7 @@ def _state(
     """Lines, rows and three panels: bias², variance, program (7)."""
     lines, hier = _closed(case), []
     for epsilon in BUDGETS:
-        pair = [simulated(case, b, rng, runs=RUNS, hier=True).total
+        pair = [simulated(case, b, rng, RUNS).total
                 for b in (uniform(epsilon), case.optimum(epsilon))]  # fmt: skip
         own = own_moments(case, epsilon, OWN_RUNS).total
         hier.append((*pair, own))
@@ -95,8 +88,8 @@ def _state(
     for i, (name, colour) in enumerate((("uniform", UNIFORM), ("optimum", OPTIMUM))):
         budgets = [uniform(e) if i == 0 else case.optimum(e) for e in BUDGETS]
         closed = [case.expected(b) for b in budgets]
-        axes[0].plot(x, [c[0] for c in closed], "o-", color=colour, label=f"{name}, No Hier.")
-        axes[1].plot(x, [c[1] for c in closed], "o-", color=colour, label=f"{name}, No Hier.")
+        for panel, values in zip(axes, zip(*closed, strict=True), strict=False):
+            panel.plot(x, values, "o-", color=colour, label=f"{name}, No Hier.")
         axes[1].plot(x, [h[i][2] for h in hier], "s--", markersize=4, color=colour,
                      label=f"{name}, w/ Hier.")  # fmt: skip
     axes[1].plot(x, [h[2][2] for h in hier], "^:", color=OWN, label="Hedgerow's own")
@@ -131,10 +124,10 @@ def _closed(case: Case) -> list[list[object]]:
     lines: list[list[object]] = []
     for epsilon in BUDGETS:
         u, b = case.expected(uniform(epsilon)), case.expected(case.optimum(epsilon))
-        lines.append([case.name, f"{epsilon:g}", "No Hier.", float(u[0]), float(u[1]), float(b[0]),
-                      float(b[1]), float(u[0] / b[0]), float(u[1] / b[1]), ""])  # fmt: skip
+        figures = map(float, (*u, *b, *(u / b)))
+        lines.append([case.name, f"{epsilon:g}", "No Hier.", *figures, ""])
     return lines
 
 
 if __name__ == "__main__":
-    main()
+    publish("ko-appendix_d", main)

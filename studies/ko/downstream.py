@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.evaluate.funds import Logarithmic, Proportional, Quadratic, WeightedRule
 from studies.ko.misallocation import misallocation
 from studies.ko.own import own_releases
 from studies.ko.releasing import released
 from studies.ko.tables import Case, uniform
-
-Floats = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 RULES: tuple[WeightedRule, ...] = (Logarithmic(), Proportional(), Quadratic())
 KINDS = ("uniform", "optimum", "Hedgerow")
@@ -48,7 +45,7 @@ def misallocated(
     truth = (FINE * case.truth[2][leaves]).astype(np.int64)
     shares = {"uniform": uniform(epsilon), "optimum": case.optimum(epsilon)}
     tables = {
-        kind: np.array([released(case, b, rng, hier=True)[2][leaves] for _ in range(runs)])
+        kind: np.array([released(case, b, rng)[2][leaves] for _ in range(runs)])
         for kind, b in shares.items()
     }
     own = own_releases(case, epsilon, own_runs)

@@ -1,20 +1,14 @@
 """Ko, Figure 2: the least budget for a target error, program (7), and how it is spread."""
 
-import time
-
 import numpy as np
 
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, least_budgets, total_error
 from studies.ko.tables import (
     LARGEST,
-    STATES,
     WYOMING_BLOCKS,
     WYOMING_TRACTS,
     Case,
-    block_groups,
-    exists,
-    washington,
-    wyoming_shaped,
+    every_case,
 )
 from studies.page import Row, Study, markdown, publish
 from studies.showing import LEVEL_COLOURS, PAPER, panels, save
@@ -37,14 +31,10 @@ as empty.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
-    shaped = wyoming_shaped()
-    every = [shaped, *(block_groups(state) for state in STATES), washington()]
+    every = every_case()
+    shaped = every[0]
     found = shaped.cheapest(TARGET)
     large: list[LevelCost] = [
         LargeCounts(2.0 * n, 2, 1.0) for n in (1, WYOMING_TRACTS, WYOMING_BLOCKS)
@@ -60,8 +50,7 @@ def main() -> None:
         ["table", "τ", "ε", "to the leaves", "error of the truth / τ", "program (6) at that ε / τ"],
         [_line(case, target) for case in every for target in TARGETS],
     )
-    study = Study("Ko, Figure 2", "what an error costs", text, rows, (_picture(shaped),))
-    publish(study, "ko-figure_2", seconds=time.perf_counter() - begun)
+    return Study("Ko, Figure 2", "what an error costs", text, rows, (_picture(shaped),))
 
 
 def _line(case: Case, target: float) -> list[object]:
@@ -84,4 +73,4 @@ def _picture(case: Case) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("ko-figure_2", main)

@@ -1,10 +1,8 @@
 """Ko, Figure 4: the optimal shares of program (6)."""
 
-import time
-
 import numpy as np
 
-from studies.ko.tables import STATES, Case, block_groups, exists, washington, wyoming_shaped
+from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, markdown, publish
 from studies.showing import LEVEL_COLOURS, panels, save
 
@@ -21,13 +19,9 @@ they are n^(1/3) / Σ n^(1/3), the last column.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
-    every = [wyoming_shaped(), *(block_groups(state) for state in STATES), washington()]
+    every = every_case()
     rising = all(
         (np.diff(case.optimum(float(e))) >= 0).all() for case in every for e in (*BUDGETS, 20.0)
     )
@@ -42,8 +36,7 @@ def main() -> None:
     )
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
     text = TEXT + markdown(heads, [line for case in every for line in _lines(case)])
-    study = Study("Ko, Figure 4", "optimal shares", text, rows, (_picture(every[0]),))
-    publish(study, "ko-figure_4", seconds=time.perf_counter() - begun)
+    return Study("Ko, Figure 4", "optimal shares", text, rows, (_picture(every[0]),))
 
 
 def _lines(case: Case) -> list[list[object]]:
@@ -73,4 +66,4 @@ def _picture(case: Case) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("ko-figure_4", main)

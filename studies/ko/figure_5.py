@@ -1,12 +1,11 @@
 """Ko, Figure 5: the error of each level as the importance of the blocks is swept, at ε = 2."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from studies.ko.tables import STATES, Case, block_groups, exists, washington, wyoming_shaped
+from hedgerow.arrays import Float64
+from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, markdown, publish
 from studies.showing import LEVEL_COLOURS, panels, save
 
@@ -26,15 +25,13 @@ if all nodes are measured, is optimal for any importance.
 
 """
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Sweep:
     """Errors and budgets along `GRID`, each (grid, levels)."""
 
-    errors: Floats
-    budgets: Floats
+    errors: Float64
+    budgets: Float64
 
     @classmethod
     def of(cls, case: Case) -> "Sweep":
@@ -49,13 +46,9 @@ class Sweep:
         return float(GRID[self.errors.sum(axis=1).argmin()])
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
-    every = [wyoming_shaped(), *(block_groups(state) for state in STATES), washington()]
+    every = every_case()
     sweeps = [Sweep.of(case) for case in every]
     errors = sweeps[0].errors
     falls = float((np.diff(errors[:, 2]) <= 0).all())
@@ -70,11 +63,10 @@ def main() -> None:
     heads = ["table", "least at", *(f"total at {w:g} / least" for w in (0.1, 0.5, 0.7, 0.9))]
     text = TEXT + markdown(heads, [_line(c, s) for c, s in zip(every, sweeps, strict=True)])
     picture = _picture(every[0], sweeps[0])
-    study = Study("Ko, Figure 5", "the importance of the blocks", text, rows, (picture,))
-    publish(study, "ko-figure_5", seconds=time.perf_counter() - begun)
+    return Study("Ko, Figure 5", "the importance of the blocks", text, rows, (picture,))
 
 
-def _crossing(errors: Floats) -> float:
+def _crossing(errors: Float64) -> float:
     above = errors[:, :2].max(axis=1) > errors[:, 2]
     return float(GRID[above.argmax()]) if above.any() else 1.0
 
@@ -100,4 +92,4 @@ def _picture(case: Case, sweep: Sweep) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("ko-figure_5", main)

@@ -1,12 +1,11 @@
 """Ko, Figure 6: an amount shared among the blocks of one tract by log(p + 1), p and p²."""
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from studies.ko.downstream import KINDS, RULES, Misallocated, misallocated
-from studies.ko.tables import exists, wyoming_shaped
+from studies.ko.tables import wyoming_shaped
 from studies.page import Row, Study, markdown, publish
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
@@ -35,12 +34,8 @@ the error after least squares, integer counts).
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
     case, rng = wyoming_shaped(), np.random.default_rng(SEED)
     tract = int(rng.integers(case.nodes[1]))
     leaves = case.truth[2][case.tract_start[tract] : case.tract_start[tract + 1]]
@@ -53,9 +48,8 @@ def main() -> None:
         blocks=len(leaves), people=int(leaves.sum()), runs=RUNS, largest=leaves.max() / leaves.sum()
     )
     text += table_of(found)
-    study = Study("Ko, Figure 6", "an amount shared within a tract", text, rows_of(found, ""),
+    return Study("Ko, Figure 6", "an amount shared within a tract", text, rows_of(found, ""),
                   (picture_of(found, "ko-figure_6"),))  # fmt: skip
-    publish(study, "ko-figure_6", seconds=time.perf_counter() - begun)
 
 
 def rows_of(found: Sequence[Misallocated], where: str) -> tuple[Row, ...]:
@@ -133,4 +127,4 @@ def picture_of(found: Sequence[Misallocated], slug: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("ko-figure_6", main)

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.evaluate.funds import Rule
-
-Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 
 SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 EVERY = "all"

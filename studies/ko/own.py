@@ -4,15 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.execution import in_memory
+from hedgerow.arrays import Int64
 from studies.ko.releasing import Moments, moments
 from studies.ko.tables import Case
-
-Int64 = NDArray[np.int64]
+from studies.releases import seeded
+from studies.tables import census_of
 
 
 def own_moments(case: Case, epsilon: float, runs: int) -> Moments:
@@ -21,13 +19,7 @@ def own_moments(case: Case, epsilon: float, runs: int) -> Moments:
     Discrete Laplace noise on all nodes, shares that make the error after least squares least, and
     the nearest whole counts that are not negative and add up.
     """
-    sums = [np.zeros((2, len(truth))) for truth in case.truth]
-    for made in own_releases(case, epsilon, runs):
-        for total, level, truth in zip(sums, made, case.truth, strict=True):
-            error = level - truth
-            total[0] += error
-            total[1] += error * error
-    return moments(sums, runs)
+    return moments(case, own_releases(case, epsilon, runs), runs)
 
 
 def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
@@ -39,19 +31,17 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
         "leaf": pl.Series(leaves).cast(pl.String).str.zfill(9),
         "count": case.truth[2].astype(np.int64),
     })  # fmt: skip
-    tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels=["tract", "leaf"])])
-    counts = hr.Counts.from_frame(tree, frame, count="count")
+    counts = census_of(frame, ["tract", "leaf"], "count")
     plan = hr.make_plan(
-        tree,
+        counts.tree,
         budget=hr.Epsilon(Fraction(str(epsilon))),
-        neighbours=hr.AddRemove(),
         mechanism=hr.DiscreteLaplace,
         allocation=hr.Optimal(objective="released"),
         measure=hr.All(),
     )
     found = []
     for seed in range(runs):
-        made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+        made = seeded(counts, plan, hr.Euclidean(), seed)
         shown = np.zeros(case.nodes[2], dtype=np.int64)
         listed = made.level("leaf")
         shown[listed["leaf"].cast(pl.Int64).to_numpy()] = listed["count"].to_numpy()

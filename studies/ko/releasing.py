@@ -1,15 +1,13 @@
-"""Ko's release model, simulated: Laplace noise, clipped at 0, with and without consistency."""
+"""Ko's release model, simulated: Laplace noise, clipped at 0, with consistency."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import kernel, over_families
 from studies.ko.tables import Case
-
-Floats = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -22,9 +20,9 @@ class Moments:
         variance: float64 (levels), records².
     """
 
-    bias2: Floats
-    bias2_error: Floats
-    variance: Floats
+    bias2: Float64
+    bias2_error: Float64
+    variance: Float64
 
     @property
     def total(self) -> tuple[float, float, float]:
@@ -33,39 +31,34 @@ class Moments:
         return float(self.bias2.sum()), error, float(self.variance.sum())
 
 
-def released(case: Case, budgets: Floats, rng: np.random.Generator, *, hier: bool) -> list[Floats]:
+def released(case: Case, budgets: Float64, rng: np.random.Generator) -> list[Float64]:
     """One release: the counts of each level.
 
-    Each is max(0, N + Lap(1/ε)); with ``hier``, then projected from the top down onto the
-    non-negative vectors that sum to the parent's (Ko et al., program (8)).
+    Each is max(0, N + Lap(1/ε)), then projected from the top down onto the non-negative vectors
+    that sum to the parent's (Ko et al., program (8)).
     """
     noisy = [
         np.maximum(0.0, truth + rng.laplace(scale=1 / budget, size=len(truth)))
         for budget, truth in zip(budgets, case.truth, strict=True)
     ]
-    if hier:
-        noisy[1] = projected(noisy[1], np.array([0, len(noisy[1])]), noisy[0])
-        noisy[2] = projected(noisy[2], case.tract_start, noisy[1])
+    noisy[1] = projected(noisy[1], np.array([0, len(noisy[1])]), noisy[0])
+    noisy[2] = projected(noisy[2], case.tract_start, noisy[1])
     return noisy
 
 
-def simulated(
-    case: Case, budgets: Floats, rng: np.random.Generator, *, runs: int, hier: bool
-) -> Moments:
+def simulated(case: Case, budgets: Float64, rng: np.random.Generator, runs: int) -> Moments:
     """Bias² and variance by level over so many releases."""
+    return moments(case, (released(case, budgets, rng) for _ in range(runs)), runs)
+
+
+def moments(case: Case, releases: Iterable[Sequence[Float64 | Int64]], runs: int) -> Moments:
+    """Bias² and variance by level of releases, so many."""
     sums = [np.zeros((2, len(truth))) for truth in case.truth]
-    for _ in range(runs):
-        for total, made, truth in zip(
-            sums, released(case, budgets, rng, hier=hier), case.truth, strict=True
-        ):
+    for release in releases:
+        for total, made, truth in zip(sums, release, case.truth, strict=True):
             error = made - truth
             total[0] += error
             total[1] += error * error
-    return moments(sums, runs)
-
-
-def moments(sums: list[Floats], runs: int) -> Moments:
-    """From sums of errors and of their squares: float64 (2, cells) a level."""
     rows = []
     for mean, square in (total / runs for total in sums):
         variance = (square - mean**2) * (runs / (runs - 1))
@@ -76,7 +69,7 @@ def moments(sums: list[Floats], runs: int) -> Moments:
     return Moments(bias2, error, variances)
 
 
-def projected(noisy: Floats, family_start: Int64, totals: Floats) -> Floats:
+def projected(noisy: Float64, family_start: Int64, totals: Float64) -> Float64:
     """The nearest non-negative real vectors, one a family, that sum to the totals."""
     result = np.empty_like(noisy)
     over_families(
@@ -88,7 +81,7 @@ def projected(noisy: Floats, family_start: Int64, totals: Floats) -> Floats:
 
 @kernel
 def _project(
-    noisy: Floats, family_start: Int64, totals: Floats, first: int, last: int, result: Floats
+    noisy: Float64, family_start: Int64, totals: Float64, first: int, last: int, result: Float64
 ) -> None:
     """max(0, x - s), with s from the sorted x at which the sum is right."""
     for family in range(first, last):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError
 from hedgerow.evaluate.funds import Rule
 from hedgerow.evaluate.method import CuboidCounts, Method
@@ -14,8 +14,6 @@ from hedgerow.kernels import core_count
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 from studies.ko.misallocation import SIZES, misallocation
-
-Int64 = NDArray[np.int64]
 
 MOST_NUMBERS = 1 << 27
 

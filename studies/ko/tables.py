@@ -5,14 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.cell_error import LaplaceError
 from hedgerow.plan.allocation.programs import LevelCost, PriorCells, least_budgets, least_error
-from studies.page import DATA
-
-Floats = NDArray[np.float64]
-Int64 = NDArray[np.int64]
+from studies.page import DATA, read
 
 LEVELS = ("state", "tract", "leaf")
 WYOMING_TRACTS, WYOMING_BLOCKS = 128, 20_975
@@ -21,6 +18,7 @@ LARGEST = 1e6
 STATES = {"Wyoming": "56", "New Mexico": "35", "Delaware": "10"}
 BLOCKS = "census_us_block/wa_2010.parquet"
 BLOCK_GROUPS = "census_us_block_group"
+GONE = "the census tables are not there"
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,8 @@ class Case:
 
     name: str
     leaf: str
-    prior: tuple[Floats, ...]
-    truth: tuple[Floats, ...]
+    prior: tuple[Float64, ...]
+    truth: tuple[Float64, ...]
     tract_start: Int64
 
     @property
@@ -55,15 +53,15 @@ class Case:
         """The error of each level by the prior."""
         return [_cells(counts, w) for counts, w in zip(self.prior, importance, strict=True)]
 
-    def optimum(self, budget: float, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> Floats:
+    def optimum(self, budget: float, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> Float64:
         """Program (6)."""
         return least_error(self.planned(importance), budget).budgets
 
-    def cheapest(self, target: float) -> Floats:
+    def cheapest(self, target: float) -> Float64:
         """Program (7)."""
         return least_budgets(self.planned(), target, LARGEST)
 
-    def by_level(self, budgets: Floats) -> Floats:
+    def by_level(self, budgets: Float64) -> Float64:
         """Bias² and variance of each level, each count clipped at 0 and no more: (2, levels).
 
         Closed forms (Ko et al., Propositions 1 and 2), summed over the true counts.
@@ -72,20 +70,15 @@ class Case:
         bias2 = [float((LAPLACE.bias(float(b), n) ** 2).sum()) for b, n in each]
         return np.array([bias2, [float(LAPLACE.variance(float(b), n).sum()) for b, n in each]])
 
-    def expected(self, budgets: Floats) -> Floats:
+    def expected(self, budgets: Float64) -> Float64:
         """Bias² and variance over all levels."""
-        total: Floats = self.by_level(budgets).sum(axis=1)
+        total: Float64 = self.by_level(budgets).sum(axis=1)
         return total
 
 
-def uniform(budget: float) -> Floats:
+def uniform(budget: float) -> Float64:
     """Equal parts."""
     return np.full(3, budget / 3)
-
-
-def exists() -> bool:
-    """Whether the census tables are there."""
-    return (DATA / BLOCKS).exists() and (DATA / BLOCK_GROUPS / "bg_2020.parquet").exists()
 
 
 def wyoming_shaped() -> Case:
@@ -127,20 +120,25 @@ def block_groups(state: str) -> Case:
     return Case(f"{state}, block groups", "block group", prior, truth, start)
 
 
+def every_case() -> list[Case]:
+    """All of these, Wyoming's stand-in first."""
+    return [wyoming_shaped(), *(block_groups(state) for state in STATES), washington()]
+
+
 def _blocks() -> pl.DataFrame:
-    table = pl.read_parquet(DATA / BLOCKS)
+    table = read(DATA / BLOCKS, GONE)
     return table.select("tract", leaf="block", count=pl.col("pop").cast(pl.Int64))
 
 
 def _groups(state: str, year: int) -> pl.DataFrame:
-    table = pl.read_parquet(DATA / BLOCK_GROUPS / f"bg_{year}.parquet")
+    table = read(DATA / BLOCK_GROUPS / f"bg_{year}.parquet", GONE)
     table = table.filter(pl.col("state") == STATES[state])
     tract = pl.concat_str("county", "tract")
     leaf = pl.concat_str("county", "tract", "block_group")
     return table.select(tract.alias("tract"), leaf=leaf, count=pl.col("population").cast(pl.Int64))
 
 
-def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Floats, ...], Int64]:
+def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Float64, ...], Int64]:
     """The counts of each level in tree order, and where each tract's leaves begin."""
     leaves = leaves.sort("tract", "leaf")
     sizes = leaves.group_by("tract", maintain_order=True).agg(pl.len())["len"].to_numpy()
@@ -150,7 +148,7 @@ def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Floats, ...], Int64]:
     return (np.array([counts.sum()]), tracts, counts), start
 
 
-def _cells(counts: Floats, weight: float) -> PriorCells:
+def _cells(counts: Float64, weight: float) -> PriorCells:
     """A level whose counts are known."""
     values, times = np.unique(counts, return_counts=True)
     return PriorCells(LAPLACE, values, np.asarray(times * weight, dtype=np.float64), 1.0)

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from math import log, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 
-Counts = NDArray[np.int64] | NDArray[np.float64]
+Counts = Int64 | Float64
 
 
 def covering_sums(
     levels: Sequence[Counts], branching: Sequence[int], bins: int, total: int
-) -> NDArray[np.float64]:
+) -> Float64:
     """Cumulative counts up to and with each bin: the sum over the left covering; float64 (K).
 
     The covering of the bins before a cut holds, at each level, the nodes that lie wholly before the
@@ -47,9 +47,7 @@ def covering_sums(
     return result
 
 
-def right_covering_sums(
-    levels: Sequence[Counts], branching: Sequence[int], bins: int
-) -> NDArray[np.float64]:
+def right_covering_sums(levels: Sequence[Counts], branching: Sequence[int], bins: int) -> Float64:
     """Counts behind each bin: the sum over the right covering (Lemma B.1); float64 (K), last 0."""
     widths = _widths(levels, branching, bins)
     cuts = np.arange(1, bins + 1)
@@ -67,7 +65,7 @@ def refined_from_below(
     branching: Sequence[int],
     bins: int,
     variances: Sequence[float],
-) -> list[NDArray[np.float64]]:
+) -> list[Float64]:
     """Each node's count combined with the sum of its children's, from below; float64 a level.
 
     Step 1 of Rameshwar, Appendix B, (11): weights are inverse variances, ``α = v_i⁻¹ / (v_i⁻¹ +
@@ -105,7 +103,7 @@ def refined_covering_sums(
     bins: int,
     total: int,
     variances: Sequence[float],
-) -> NDArray[np.float64]:
+) -> Float64:
     """Cumulative counts by the paper's two-step refinement (Appendix B, (11)–(14)); float64 (K).
 
     The mean of the left covering and of the total less the right covering, both of counts that were

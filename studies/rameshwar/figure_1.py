@@ -1,16 +1,15 @@
 """Figure 1 and Lemmas III.1, III.2, IV.3, IV.4: errors of CDFs of 256 bins."""
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from hedgerow.arrays import Float64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import PAGES, Row, Study, publish
+from studies.page import Row, Study, publish
 from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
@@ -21,12 +20,12 @@ from studies.rameshwar.covering import (
     refined_error,
 )
 from studies.rameshwar.trees import TreeRelease, trimmed_error
+from studies.showing import plain, save
 
 BINS = 256
 TOTAL = 100_000
 RUNS = 10_000
 SEED = 20240521
-Array = NDArray[np.float64]
 
 TEXT = """K = 256 bins, replace-one neighbours, N public; N² E₂, the expected squared ℓ2 error of
 the cumulative counts (records²). The paper draws the curves over ε and prints no number; all are
@@ -43,7 +42,7 @@ the figure, {refined:.2f} times less than the two-step refinement of Appendix B.
 """
 
 
-def simulated(release: Callable[[np.random.Generator], Array]) -> tuple[float, float]:
+def simulated(release: Callable[[np.random.Generator], Float64]) -> tuple[float, float]:
     """The mean squared error of cumulative counts over releases of an empty table, and its error.
 
     All these estimates are linear, so the table does not matter; the last count is known.
@@ -53,11 +52,11 @@ def simulated(release: Callable[[np.random.Generator], Array]) -> tuple[float, f
     return float(squares.mean()), float(squares.std() / np.sqrt(RUNS))
 
 
-def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Array]:
+def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Float64]:
     """Covering sums, or the refined ones, of a tree with equal budgets at ε = 1."""
     sizes, scale = np.cumprod(branching), 2.0 * len(branching)
 
-    def release(rng: np.random.Generator) -> Array:
+    def release(rng: np.random.Generator) -> Float64:
         levels = [rng.laplace(0, scale, size) for size in sizes]
         if refined:
             variances = [2 * scale**2] * len(sizes)
@@ -67,13 +66,12 @@ def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., 
     return release
 
 
-def main() -> None:
+def main() -> Study:
     """Compare formulas and simulations, and write the page and the picture."""
-    begun = time.perf_counter()
     design = best_branching(BINS, mechanism=DiscreteLaplace)
     own = TreeRelease(design, 1.0)
     empty = np.zeros(BINS, dtype=np.int64)
-    methods: dict[str, tuple[float, Callable[..., Array]]] = {
+    methods: dict[str, tuple[float, Callable[..., Float64]]] = {
         "noise on every cumulative count (Lemma III.1)": (
             range_queries_error(BINS, 1),
             lambda rng: rng.laplace(0, BINS - 1, BINS),
@@ -114,10 +112,8 @@ def main() -> None:
         gain=best / ours,
         refined=refined / ours,
     )
-    picture(curves, ours)
-    name = "rameshwar-figure_1.png"
-    study = Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, tuple(rows), (name,))
-    publish(study, "rameshwar-figure_1", seconds=time.perf_counter() - begun)
+    pictures = (picture(curves, ours),)
+    return Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, tuple(rows), pictures)
 
 
 def optima() -> list[Row]:
@@ -130,7 +126,7 @@ def optima() -> list[Row]:
     ]
 
 
-def picture(curves: dict[str, tuple[float, float]], ours: float) -> None:
+def picture(curves: dict[str, tuple[float, float]], ours: float) -> str:
     """The error over ε on a logarithmic scale: the paper's formulas as lines, ours as marks."""
     figure = Figure(figsize=(8, 4.4), layout="constrained")
     axes = figure.subplots()
@@ -142,14 +138,11 @@ def picture(curves: dict[str, tuple[float, float]], ours: float) -> None:
         label = "ours, simulated" if colour == colours[-1] else None
         axes.plot(marks, mean / marks**2, "o", color=colour, ms=5, mfc="none", label=label)
     axes.plot(epsilons, ours / epsilons**2, "k--", lw=1.5, label="ours: Hedgerow")
-    axes.set_yscale("log")
-    axes.set_xlabel("ε")
-    axes.set_ylabel("N² E₂ (records²)")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(yscale="log", xlabel="ε", ylabel="N² E₂ (records²)")
+    plain(axes)
     axes.legend(fontsize=7, loc="upper right")
-    figure.savefig(PAGES / "rameshwar-figure_1.png", dpi=90)
+    return save(figure, "rameshwar-figure_1", dpi=90)
 
 
 if __name__ == "__main__":
-    main()
+    publish("rameshwar-figure_1", main)

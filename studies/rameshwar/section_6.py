@@ -5,11 +5,13 @@ import time
 import numpy as np
 from matplotlib.figure import Figure
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import PAGES, Row, Study, publish
+from studies.page import Row, Study, publish
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
-from studies.rameshwar.trees import Array, Counts, TreeRelease, tilted
+from studies.rameshwar.trees import TreeRelease, tilted
+from studies.showing import plain, save
 
 BINS, TOTAL, EPSILON = 997, 900, 0.1
 RUNS, PAPERS_RUNS = 1000, 100
@@ -49,26 +51,26 @@ class Errors:
     def __init__(self) -> None:
         self.found: dict[str, list[tuple[float, float]]] = {}
 
-    def note(self, name: str, cumulative: Array | Counts, truth: Counts) -> None:
+    def note(self, name: str, cumulative: Float64 | Int64, truth: Int64) -> None:
         """Add the errors of one run."""
         gap = (cumulative - truth) / TOTAL
         errors = float(np.sqrt(gap @ gap)), float(np.abs(gap).sum())
         self.found.setdefault(name, []).append(errors)
 
-    def mean(self, name: str) -> tuple[Array, Array]:
+    def mean(self, name: str) -> tuple[Float64, Float64]:
         """Means over runs and their standard deviations; ℓ2 and ℓ1."""
         runs = np.array(self.found[name])
         return runs.mean(axis=0), runs.std(axis=0, ddof=1)
 
 
-def histogram(leaves: Counts, rng: np.random.Generator) -> Array:
+def histogram(leaves: Int64, rng: np.random.Generator) -> Float64:
     """Cumulative sums of a noisy histogram, the last one public."""
     noisy = np.cumsum(leaves + rng.laplace(0, 2 / EPSILON, BINS))
     noisy[-1] = TOTAL
     return noisy
 
 
-def trellis(noisy: Array, power: int) -> float:
+def trellis(noisy: Float64, power: int) -> float:
     """The least sum of ``|h_i - ĥ_i|^power`` over paths 0 ≤ h_1 ≤ … ≤ h_K = N, by the trellis."""
     heights = np.arange(TOTAL + 1)
     best = np.zeros(TOTAL + 1)
@@ -78,16 +80,15 @@ def trellis(noisy: Array, power: int) -> float:
     return float(best[0])
 
 
-def main() -> None:
+def main() -> Study:
     """Run the experiment, and write the page and the picture."""
-    begun = time.perf_counter()
     rng = np.random.default_rng(SEED)
     design = best_branching(BINS, mechanism=DiscreteLaplace)
     trees = {
         "Hedgerow": TreeRelease(design, EPSILON),
         "top-heavy": TreeRelease(tilted(design, TILT), EPSILON),
     }
-    errors, shown = Errors(), dict[str, Array | Counts]()
+    errors, shown = Errors(), dict[str, Float64 | Int64]()
     same, seconds = 0, np.zeros(2)
     for run in range(RUNS):
         leaves = np.bincount(rng.integers(0, BINS, TOTAL), minlength=BINS)
@@ -129,11 +130,8 @@ def main() -> None:
         tilt=TILT,
         table=every_error(errors),
     )
-    picture(shown)
-    name = "rameshwar-section_6.png"
     title = "consistent CDFs of 997 bins"
-    study = Study("Rameshwar, Section VI", title, text, rows_of(errors, same), (name,))
-    publish(study, "rameshwar-section_6", seconds=time.perf_counter() - begun)
+    return Study("Rameshwar, Section VI", title, text, rows_of(errors, same), (picture(shown),))
 
 
 def rows_of(errors: Errors, same: int) -> tuple[Row, ...]:
@@ -173,7 +171,7 @@ def every_error(errors: Errors) -> str:
     return "\n".join(lines)
 
 
-def picture(shown: dict[str, Array | Counts]) -> None:
+def picture(shown: dict[str, Float64 | Int64]) -> str:
     """The CDFs of the first run."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
@@ -186,13 +184,11 @@ def picture(shown: dict[str, Array | Counts]) -> None:
     for name, (colour, label) in styles.items():
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
-    axes.set_xlabel("bin")
-    axes.set_ylabel("CDF, ε = 0.1, N = 900")
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
+    plain(axes)
     axes.legend(fontsize=8)
-    figure.savefig(PAGES / "rameshwar-section_6.png", dpi=90)
+    return save(figure, "rameshwar-section_6", dpi=90)
 
 
 if __name__ == "__main__":
-    main()
+    publish("rameshwar-section_6", main)

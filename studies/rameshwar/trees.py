@@ -1,11 +1,12 @@
 """Noisy counts of a tree over bins under pure ε, and the CDFs that can be made of them."""
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
@@ -13,9 +14,6 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.tables.axis import Axis
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 class TreeRelease:
@@ -33,41 +31,29 @@ class TreeRelease:
         decay = [np.exp(-1 / scale) for scale in self.scales]
         self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
 
-    def measure(self, leaves: Counts, rng: np.random.Generator) -> list[Counts]:
+    def measure(self, leaves: Int64, rng: np.random.Generator) -> list[Int64]:
         """Noisy counts of each level, coarsest first."""
-        levels = [leaves]
-        for start in self.starts[:0:-1]:
-            levels.append(np.add.reduceat(levels[-1], start[:-1]))
         decays = [-np.expm1(-1 / scale) for scale in self.scales]
         return [
             level + rng.geometric(p, len(level)) - rng.geometric(p, len(level))
-            for level, p in zip(levels[::-1], decays, strict=True)
+            for level, p in zip(level_sums(leaves, self.starts), decays, strict=True)
         ]
 
-    def from_below(self, noisy: list[Counts]) -> list[tuple[Array, Array]]:
-        """Each level combined with all below it: estimates and variances."""
-        last = np.full(len(noisy[-1]), self.variances[-1])
-        found = [(noisy[-1].astype(np.float64), last)]
-        for level in range(len(noisy) - 2, -1, -1):
-            counts, variance = noisy[level], self.variances[level]
-            found.append(combine(counts, variance, *found[-1], self.starts[level + 1]))
-        return found[::-1]
-
-    def least_squares(self, noisy: list[Counts], total: int) -> Array:
+    def least_squares(self, noisy: list[Int64], total: int) -> Float64:
         """Cumulative counts by least squares with the public total."""
         final = np.array([float(total)]), np.array([0.0])
-        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+        for estimate, variance, start in from_below(noisy, self.variances, self.starts):
             final = distribute_down(*final, estimate, variance, start)
         return np.cumsum(final[0])
 
-    def descended(self, noisy: list[Counts], total: int) -> Counts:
+    def descended(self, noisy: list[Int64], total: int) -> Int64:
         """Cumulative counts of non-negative integers, projected family by family downwards."""
         totals = np.array([total])
-        for (estimate, variance), start in zip(self.from_below(noisy), self.starts, strict=True):
+        for estimate, variance, start in from_below(noisy, self.variances, self.starts):
             totals = Euclidean().project(estimate, start, totals, variance)
         return np.cumsum(totals)
 
-    def non_negative(self, noisy: list[Counts], total: int) -> Array:
+    def non_negative(self, noisy: list[Int64], total: int) -> Float64:
         """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
         bins = self.design.bins
         matrix, target, first = [], [], np.arange(bins + 1)
@@ -83,6 +69,24 @@ class TreeRelease:
         target.append(np.array([exact * total]))
         leaves, _ = nnls(np.vstack(matrix), np.concatenate(target), maxiter=50 * bins)
         return np.asarray(np.cumsum(leaves) * total / max(leaves.sum(), 1e-9))
+
+
+def level_sums(leaves: Int64, starts: Sequence[Int64]) -> list[Int64]:
+    """The counts of each level, coarsest first, from the families of each."""
+    levels = [leaves]
+    for start in starts[:0:-1]:
+        levels.append(np.add.reduceat(levels[-1], start[:-1]))
+    return levels[::-1]
+
+
+def from_below(
+    noisy: Sequence[Int64], variances: Sequence[float], starts: Sequence[Int64]
+) -> Iterator[tuple[Float64, Float64, Int64]]:
+    """Each level combined with all below it, coarsest first: estimates, variances, families."""
+    found = [(noisy[-1].astype(np.float64), np.full(len(noisy[-1]), variances[-1]))]
+    for level in range(len(noisy) - 2, -1, -1):
+        found.append(combine(noisy[level], variances[level], *found[-1], starts[level + 1]))
+    return ((*each, start) for each, start in zip(found[::-1], starts, strict=True))
 
 
 def tilted(design: Design, tilt: float) -> Design:

@@ -5,24 +5,16 @@ discrete Gaussian noise of σ_i² = 10 / (2 a_i ρ); one person is in one count 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from dp_accounting.pld.privacy_loss_distribution import (
-    PrivacyLossDistribution,
-    from_discrete_gaussian_mechanism,
-)
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from hedgerow.privacy.accountant.lattice import atoms
 from hedgerow.privacy.calibrate import matching_factor
-
-Floats = NDArray[np.float64]
-Uses = Sequence[tuple[Fraction, int]]
 
 RHO = Fraction(365, 100)
 QUERIES = 10
@@ -59,6 +51,11 @@ class Level:
         """The factor on σ² at which the exact ε at δ = 1e-11 is the Bureau's of the whole noise."""
         return matching_factor(self.profile(), "1e-11")
 
+    @property
+    def noises(self) -> tuple[hr.DiscreteGaussian, hr.DiscreteGaussian]:
+        """The Bureau's and the reduced noise."""
+        return hr.DiscreteGaussian(self.sigma2), hr.DiscreteGaussian(self.sigma2 * self.factor)
+
     def profile(self, factor: Fraction = Fraction(1)) -> hr.Profile:
         """The exact promise of the ten queries with ``factor`` of the noise variance."""
         return hr.compose([(hr.DiscreteGaussian(self.sigma2 * factor), QUERIES)])
@@ -87,17 +84,23 @@ def whole(factor: Fraction = Fraction(1)) -> hr.Profile:
     return hr.compose([(hr.DiscreteGaussian(sigma2), n) for sigma2, n in uses(factor)])
 
 
-def bureau_delta(rho: float, epsilon: Floats) -> Floats:
+def deltas(profile: hr.Profile, epsilon: Float64) -> Float64:
+    """The exact δ(ε) at each ε."""
+    return np.array([profile.delta(float(e)) for e in epsilon])
+
+
+def bureau_delta(rho: float | Fraction, epsilon: Float64) -> Float64:
     """δ(ε) as the Bureau states it, the inverse of ε = ρ + 2√(ρ ln(1/δ)); 1 for ε ≤ ρ."""
+    rho = float(rho)
     return np.asarray(np.exp(-(np.maximum(epsilon - rho, 0) ** 2) / (4 * rho)), dtype=float)
 
 
-def bureau_tradeoff(rho: float, alphas: Floats) -> Floats:
+def bureau_tradeoff(rho: Fraction, alphas: Float64) -> Float64:
     """T(α) that the Bureau's δ(ε) promises: the highest of its lines (Dong, Roth & Su 2022).
 
     Each (ε, δ) promises T(α) ≥ max(0, 1 - δ - e^ε α, e^(-ε)(1 - δ - α)) (their Equation 5).
     """
-    epsilon = rho + np.geomspace(1e-6, 1, 4000) * (2 * math.sqrt(rho * 80))
+    epsilon = float(rho) + np.geomspace(1e-6, 1, 4000) * (2 * math.sqrt(float(rho) * 80))
     delta, steep = bureau_delta(rho, epsilon), np.exp(epsilon)
     best = [
         max(0.0, float((1 - delta - steep * a).max()), float(((1 - delta - a) / steep).max()))
@@ -106,7 +109,7 @@ def bureau_tradeoff(rho: float, alphas: Floats) -> Floats:
     return np.array(best)
 
 
-def exact_tradeoff(profile: hr.Profile) -> tuple[Floats, Floats]:
+def exact_tradeoff(profile: hr.Profile) -> tuple[Float64, Float64]:
     """The knots (α, T(α)) of the exact trade-off curve, α rising: Theorem A.7 and (A.5), (A.6)."""
     law = atoms(profile.losses[0])
     alphas = np.concatenate(([0.0], np.cumsum(law.other_masses[::-1])))
@@ -114,39 +117,23 @@ def exact_tradeoff(profile: hr.Profile) -> tuple[Floats, Floats]:
     return np.minimum(alphas, 1), np.minimum(missed, 1)
 
 
-def crossing(rho: float, profile: hr.Profile, depth: float = 60.0) -> tuple[float, float]:
+def crossing(exact_rho: Fraction, profile: hr.Profile, depth: float = 60.0) -> tuple[float, float]:
     """The largest δ, and the largest α, at which the exact curve promises less than the Bureau's.
 
     A test of type I error α finds at most min over ε of δ(ε) + e^ε α; where that is larger than
     with the Bureau's δ(ε), the exact promise is the weaker. The curve is symmetric: it is also the
     weaker where T is that small. δ is looked at down to e^-depth.
     """
+    rho = float(exact_rho)
 
     def excess(epsilon: float) -> float:
         return math.log(profile.delta(epsilon)) + max(epsilon - rho, 0) ** 2 / (4 * rho)
 
     epsilon = np.linspace(0, rho + 2 * math.sqrt(rho * depth), 600)
-    exact = np.array([profile.delta(float(e)) for e in epsilon])
+    exact = deltas(profile, epsilon)
     bureau = bureau_delta(rho, epsilon)
     first = int(np.flatnonzero(exact > bureau)[0])
     root = brentq(excess, float(epsilon[first - 1]), float(epsilon[first]))
     alphas, steep = np.geomspace(math.exp(-depth), 0.3, 2000), np.exp(epsilon)
     weaker = [(exact + steep * a).min() > (bureau + steep * a).min() for a in alphas]
     return profile.delta(root), float(alphas[np.flatnonzero(weaker)[-1]])
-
-
-def peer(folds: Uses, interval: float = 1e-4) -> PrivacyLossDistribution:
-    """The composition from above by dp-accounting (Google), by its closest method.
-
-    "Connect the dots" (Doroshenko et al. 2022); its older method is 60 times further away.
-    """
-    parts = [
-        from_discrete_gaussian_mechanism(
-            math.sqrt(sigma2), value_discretization_interval=interval, use_connect_dots=True
-        ).self_compose(times)
-        for sigma2, times in folds
-    ]
-    together = parts[0]
-    for part in parts[1:]:
-        together = together.compose(part)
-    return together

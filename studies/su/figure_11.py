@@ -1,15 +1,15 @@
 """Su et al., Figure 11: 1,890 folds, as in the American Community Survey."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
 from matplotlib import pyplot as plt
 
 import hedgerow as hr
-from studies.page import Row, Study, markdown, publish
+from studies.dp_accounting_peer import peer
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
-from studies.su.census import QUERIES, bureau_delta, peer
+from studies.su.census import QUERIES, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
@@ -36,9 +36,8 @@ def composed(sigma2: Fraction, folds: int) -> hr.Profile:
     return hr.compose([(hr.DiscreteGaussian(sigma2), folds)])
 
 
-def main() -> None:
+def main() -> Study:
     """Two panels of curves, and the advantage over the number of folds."""
-    begun = time.perf_counter()
     found, lines = {}, []
     cases = [(sigma2, n) for sigma2 in NOISE for n in FOLDS]
     cases += [(NOISE[0] * n / FOLDS[-1], n) for n in FOLDS[:-1]]
@@ -50,12 +49,8 @@ def main() -> None:
         lines.append([f"{float(sigma2):,.5g}", n, rho, stated, exact, *found[sigma2, n]])
     wide = composed(NOISE[0], FOLDS[-1])
     wide.delta(1.0)
-    began = time.perf_counter()
-    wide.delta(1.1)
-    ours = time.perf_counter() - began
-    began = time.perf_counter()
-    theirs = peer([(NOISE[0], FOLDS[-1])])
-    spent = time.perf_counter() - began
+    ours, _ = timed(lambda: wide.delta(1.1))
+    spent, theirs = timed(lambda: peer([(NOISE[0], FOLDS[-1])]))
     gap = float(theirs.get_epsilon_for_delta(float(DELTA))) - wide.epsilon(DELTA)
     figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     for axes, sigma2 in zip(panels, NOISE, strict=True):
@@ -63,7 +58,7 @@ def main() -> None:
         epsilon = np.linspace(0, profile.bureau_epsilon("1e-20"), 100)
         rho = FOLDS[-1] / (2 * float(sigma2))
         axes.semilogy(epsilon, bureau_delta(rho, epsilon), label="zCDP (Bureau)", **BUREAU)
-        axes.semilogy(epsilon, [profile.delta(float(e)) for e in epsilon], label="exact", **EXACT)
+        axes.semilogy(epsilon, deltas(profile, epsilon), label="exact", **EXACT)
         if sigma2 == NOISE[0]:
             shown = np.maximum(theirs.get_delta_for_epsilon(epsilon), 1e-20)
             axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)
@@ -86,9 +81,8 @@ def main() -> None:
     head = ["σ²", "n", "ρ", "ε, Bureau", "ε, exact", "difference", "%"]
     text = TEXT.format(table=markdown(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
     picture = save(figure, "su-figure_11")
-    study = Study("Su, Figure 11", "Many folds", text, tuple(rows), (picture,))
-    publish(study, "su-figure_11", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 11", "Many folds", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_11", main)

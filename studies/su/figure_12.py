@@ -1,6 +1,5 @@
 """Su et al., Figure 12: the trade-off function of all 80 queries together."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -24,21 +23,20 @@ curve being symmetric).
 """
 
 
-def main() -> None:
+def main() -> Study:
     """T(α) of the four curves."""
-    begun = time.perf_counter()
     factor = matching_factor(whole(), "1e-10")
     cuts = {
         "exact, same noise": (Fraction(0), EXACT),
         "exact, 8.59 % less (paper's)": (Fraction(859, 10_000), PEER),
         f"exact, {100 * float(1 - factor):.2f} % less (ours)": (1 - factor, REDUCED),
     }
-    stated = bureau_tradeoff(float(RHO), np.array(ALPHAS))
+    stated = bureau_tradeoff(RHO, np.array(ALPHAS))
     rows, lines = [], [["Bureau", *(f"{value:.4g}" for value in stated)]]
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     alphas = np.concatenate(([0.0], np.geomspace(1e-8, 1e-3, 100), np.linspace(2e-3, 1, 400)))
     for axes in panels:
-        axes.plot(alphas, bureau_tradeoff(float(RHO), alphas), label="Bureau", **BUREAU)
+        axes.plot(alphas, bureau_tradeoff(RHO, alphas), label="Bureau", **BUREAU)
     for name, (cut, style) in cuts.items():
         profile = whole(1 - cut)
         curve = np.interp(alphas, *exact_tradeoff(profile))
@@ -61,13 +59,12 @@ def main() -> None:
     panels[0].legend(fontsize=8, frameon=False)
     text = TEXT.format(
         both=100 * float(1 - factor),
-        near=crossing(float(RHO), whole(factor))[1],
+        near=crossing(RHO, whole(factor))[1],
         table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
     )
     picture = save(figure, "su-figure_12")
-    study = Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
-    publish(study, "su-figure_12", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_12", main)

@@ -1,20 +1,17 @@
 """Su et al., Figure 13: the county level's trade-off functions, near the end."""
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
 from matplotlib import pyplot as plt
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, publish
 from studies.showing import save
-from studies.su.census import LEVEL, bureau_delta, crossing
+from studies.su.census import LEVEL, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
-
-Floats = NDArray[np.float64]
 
 DEPTH = 150.0
 TEXT = """The trade-off functions of the county level where they cross: drawn is 1 - T(α), how
@@ -29,18 +26,17 @@ figure of all levels together, while the text speaks of Table 1). With that, the
 """
 
 
-def power(profile: hr.Profile, alphas: Floats) -> Floats:
+def power(profile: hr.Profile, alphas: Float64) -> Float64:
     """1 - T(α) = min over ε of δ(ε) + e^ε α, exact, small α included."""
     epsilon = np.linspace(-2, 14, 1500)
-    delta = np.array([profile.delta(float(e)) for e in epsilon])
+    delta = deltas(profile, epsilon)
     return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
 
 
-def main() -> None:
+def main() -> Study:
     """Where the curves cross, and a picture of it."""
-    begun = time.perf_counter()
     county, small = LEVEL["County"], Fraction(859, 10_000)
-    rho, factor = float(county.rho), county.factor
+    rho, factor = county.rho, county.factor
     _, near = crossing(rho, county.profile(factor))
     _, far = crossing(rho, county.profile(1 - small), DEPTH)
     alphas = np.geomspace(1e-16, 1e-1, 150)
@@ -82,9 +78,8 @@ def main() -> None:
         far=far,
     )
     picture = save(figure, "su-figure_13")
-    study = Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
-    publish(study, "su-figure_13", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_13", main)

@@ -1,17 +1,14 @@
 """Su et al., Figure 2: the (ε, δ) curves of the eight levels, the Bureau's and the exact ones."""
 
-import time
-
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
-from studies.page import Row, Study, markdown, publish
+from hedgerow.arrays import Float64
+from studies.dp_accounting_peer import peer
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
-from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, peer
+from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
-
-Floats = NDArray[np.float64]
 
 SMALLEST = 1e-30
 POINTS = 120
@@ -29,24 +26,23 @@ where it cuts off tails.
 """
 
 
-def curve(level: Level) -> tuple[Floats, Floats]:
+def curve(level: Level) -> tuple[Float64, Float64]:
     """ε from 0 to the Bureau's at δ = 1e-30, and the exact δ(ε)."""
     profile = level.profile()
     epsilon = np.linspace(0, profile.bureau_epsilon(str(SMALLEST)), POINTS)
-    return epsilon, np.array([profile.delta(float(e)) for e in epsilon])
+    return epsilon, deltas(profile, epsilon)
 
 
-def main() -> None:
+def main() -> Study:
     """All curves, the smallest gap, and δ at ε = 0."""
-    begun = time.perf_counter()
-    curves = {level.name: curve(level) for level in LEVELS}
-    ours = time.perf_counter() - begun
-    peers = {level.name: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
-    theirs = time.perf_counter() - begun - ours
+    ours, curves = timed(lambda: {level: curve(level) for level in LEVELS})
+    theirs, peers = timed(
+        lambda: {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
+    )
     rows, lines, gaps = [], [], []
     for level in LEVELS:
-        epsilon, delta = curves[level.name]
-        ratio = delta / bureau_delta(float(level.rho), epsilon)
+        epsilon, delta = curves[level]
+        ratio = delta / bureau_delta(level.rho, epsilon)
         assert (ratio < 1).all(), level
         rows.append(
             Row(
@@ -57,7 +53,7 @@ def main() -> None:
             )
         )
         exact = level.profile().epsilon("1e-11")
-        above = peers[level.name].get_epsilon_for_delta(1e-11)
+        above = peers[level].get_epsilon_for_delta(1e-11)
         gaps.append(above - exact)
         lines.append([level.name, level.profile().bureau_epsilon("1e-11"), above, exact])
     rows += [
@@ -65,19 +61,19 @@ def main() -> None:
             "largest ratio of the exact δ to the Bureau's, all levels and ε",
             None,
             max(
-                float((delta / bureau_delta(float(level.rho), epsilon)).max())
+                float((delta / bureau_delta(level.rho, epsilon)).max())
                 for level in LEVELS
-                for epsilon, delta in [curves[level.name]]
+                for epsilon, delta in [curves[level]]
             ),
             reason="curve, no number printed: the paper claims that it is below 1",
         )
     ]
 
     def draw(axes: Axes, level: Level) -> None:
-        epsilon, delta = curves[level.name]
-        axes.semilogy(epsilon, bureau_delta(float(level.rho), epsilon), label="Bureau", **BUREAU)
+        epsilon, delta = curves[level]
+        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
         axes.semilogy(epsilon, delta, label="exact (paper's blue; ours)", **EXACT)
-        shown = np.maximum(peers[level.name].get_delta_for_epsilon(epsilon), SMALLEST)
+        shown = np.maximum(peers[level].get_delta_for_epsilon(epsilon), SMALLEST)
         axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)
         axes.set_ylim(SMALLEST, 3)
 
@@ -91,9 +87,8 @@ def main() -> None:
         worst=max(gaps),
         table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
-    study = Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
-    publish(study, "su-figure_2", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_2", main)

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVEL, LEVELS
+from studies.su.census import LEVEL, LEVELS, Level
 from studies.su.showing import BUREAU, EXACT, PAPER
 
 DELTAS = ("1e-11", "1e-5")
@@ -23,23 +23,23 @@ give after rounding to two decimals, 1 - 10.13/11.07 = 8.49 % and 1 - 0.92/1.06 
 """
 
 
-def main() -> None:
+def main() -> Study:
     """ε at both δ, all levels."""
     begun = time.perf_counter()
     found = {
-        (level.name, delta): (profile.bureau_epsilon(delta), profile.epsilon(delta))
+        (level, delta): (profile.bureau_epsilon(delta), profile.epsilon(delta))
         for level in LEVELS
         for profile in [level.profile()]
         for delta in DELTAS
     }
     ours = time.perf_counter() - begun
     lowered = {key: 100 * (1 - exact / bureau) for key, (bureau, exact) in found.items()}
-    state, block = LEVEL["State"].name, LEVEL["Block"].name
+    state, block = LEVEL["State"], LEVEL["Block"]
     high, low = found[state, "1e-11"], found[state, "1e-5"]
     reason = "the paper computed it from two decimals of ε; unrounded as in its Section 3.1"
     rounded = {
-        name: 100 * (1 - round(found[name, "1e-11"][1], 2) / round(found[name, "1e-11"][0], 2))
-        for name in (state, block)
+        level: 100 * (1 - round(found[level, "1e-11"][1], 2) / round(found[level, "1e-11"][0], 2))
+        for level in (state, block)
     }
     rows = (
         Row("State: the Bureau's ε at δ = 1e-11", 11.07, high[0]),
@@ -60,28 +60,24 @@ def main() -> None:
     )
     table = markdown(
         ["level", *(f"{who}, δ = {d}" for d in DELTAS for who in ("Bureau", "exact", "% lower"))],
-        [
-            [v.name, *(x for d in DELTAS for x in (*found[v.name, d], lowered[v.name, d]))]
-            for v in LEVELS
-        ],
+        [[v.name, *(x for d in DELTAS for x in (*found[v, d], lowered[v, d]))] for v in LEVELS],
     )
-    study = Study(
+    return Study(
         "Su, Figure 3",
         "ε of each level at two δ",
         TEXT.format(table=table),
         rows,
         (picture(found),),
     )
-    publish(study, "su-figure_3", seconds=time.perf_counter() - begun)
 
 
-def picture(found: Mapping[tuple[str, str], tuple[float, float]]) -> str:
+def picture(found: Mapping[tuple[Level, str], tuple[float, float]]) -> str:
     """Bars of both ε at both δ."""
     figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     places = np.arange(len(LEVELS))
     for axes, delta in zip(panels, DELTAS, strict=True):
         for k, (name, style) in enumerate((("Bureau", BUREAU), ("exact (ours)", EXACT))):
-            heights = [found[level.name, delta][k] for level in LEVELS]
+            heights = [found[level, delta][k] for level in LEVELS]
             axes.bar(places + 0.4 * k - 0.2, heights, 0.38, color=style["color"], label=name)
         axes.set_xticks(places, [level.name for level in LEVELS], rotation=35, ha="right")
         axes.tick_params(labelsize=8)
@@ -95,4 +91,4 @@ def picture(found: Mapping[tuple[str, str], tuple[float, float]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_3", main)

@@ -28,25 +28,24 @@ bound.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """The curves, T(0.05), and where reduced noise goes below the Bureau's curve."""
-    begun = time.perf_counter()
-    factors = {level.name: level.factor for level in LEVELS}
+    reduced = {level: level.profile(level.factor) for level in LEVELS}
     drawn = time.perf_counter()
-    same = {level.name: exact_tradeoff(level.profile()) for level in LEVELS}
-    less = {level.name: exact_tradeoff(level.profile(factors[level.name])) for level in LEVELS}
+    same = {level: exact_tradeoff(level.profile()) for level in LEVELS}
+    less = {level: exact_tradeoff(profile) for level, profile in reduced.items()}
     drawn = time.perf_counter() - drawn
     alphas = np.linspace(0, 1, 301)
-    stated = {level.name: bureau_tradeoff(float(level.rho), alphas) for level in LEVELS}
+    stated = {level: bureau_tradeoff(level.rho, alphas) for level in LEVELS}
     rows, lines = [], []
     for level in LEVELS:
-        name, reduced = level.name, level.profile(factors[level.name])
-        bureau = float(bureau_tradeoff(float(level.rho), np.array([ALPHA]))[0])
-        exact, lower = level.profile().tradeoff(ALPHA), reduced.tradeoff(ALPHA)
-        gap = (np.interp(alphas, *same[name]) - stated[name])[1:-1].min()
-        near = crossing(float(level.rho), reduced)[1]
-        inside = (alphas > near) & (stated[name] > near)
-        kept = (np.interp(alphas, *less[name]) - stated[name])[inside].min()
+        name = level.name
+        bureau = float(bureau_tradeoff(level.rho, np.array([ALPHA]))[0])
+        exact, lower = level.profile().tradeoff(ALPHA), reduced[level].tradeoff(ALPHA)
+        gap = (np.interp(alphas, *same[level]) - stated[level])[1:-1].min()
+        near = crossing(level.rho, reduced[level])[1]
+        inside = (alphas > near) & (stated[level] > near)
+        kept = (np.interp(alphas, *less[level]) - stated[level])[inside].min()
         rows += [
             Row(
                 f"{name}: T(0.05), same noise, above the Bureau's",
@@ -64,11 +63,10 @@ def main() -> None:
         lines.append([name, bureau, lower, exact, f"{gap:.1e}", f"{kept:.1e}", f"{near:.1e}"])
 
     def draw(axes: Axes, level: Level) -> None:
-        axes.plot(alphas, stated[level.name], label="Bureau", **BUREAU)
-        axes.plot(*same[level.name], label="exact, same noise", **EXACT)
-        axes.plot(*less[level.name], label="exact, reduced noise (Table 1)", **REDUCED)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
+        axes.plot(alphas, stated[level], label="Bureau", **BUREAU)
+        axes.plot(*same[level], label="exact, same noise", **EXACT)
+        axes.plot(*less[level], label="exact, reduced noise (Table 1)", **REDUCED)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
 
     table = markdown(
         [
@@ -84,11 +82,8 @@ def main() -> None:
     )
     picture = save(eight_panels(draw, "type I error α", "type II error T(α)"), "su-figure_4")
     text = TEXT.format(table=table, seconds=drawn)
-    study = Study(
-        "Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,)
-    )
-    publish(study, "su-figure_4", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_4", main)

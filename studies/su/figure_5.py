@@ -1,13 +1,11 @@
 """Su et al., Figure 5: (ε, δ) with reduced noise beside the Bureau's with all of it."""
 
-import time
-
 import numpy as np
 from matplotlib.axes import Axes
 
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, Level, bureau_delta, crossing
+from studies.su.census import LEVELS, Level, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, REDUCED, eight_panels
 
 MATCHED, SMALLEST = 1e-11, 1e-20
@@ -25,14 +23,13 @@ Bureau states, as the paper says: at δ = 1e-20 by the figure in the last column
 """
 
 
-def main() -> None:
+def main() -> Study:
     """The curves, and where they cross."""
-    begun = time.perf_counter()
-    profiles = {level.name: level.profile(level.factor) for level in LEVELS}
+    profiles = {level: level.profile(level.factor) for level in LEVELS}
     rows, lines, crossed, excess = [], [], [], []
     for level in LEVELS:
-        reduced, full = profiles[level.name], level.profile()
-        delta, _ = crossing(float(level.rho), reduced)
+        reduced, full = profiles[level], level.profile()
+        delta, _ = crossing(level.rho, reduced)
         lines.append(
             [
                 level.name,
@@ -53,8 +50,8 @@ def main() -> None:
 
     def draw(axes: Axes, level: Level) -> None:
         epsilon = np.linspace(0, level.profile().bureau_epsilon(str(SMALLEST)), 120)
-        delta = [profiles[level.name].delta(float(e)) for e in epsilon]
-        axes.semilogy(epsilon, bureau_delta(float(level.rho), epsilon), label="Bureau", **BUREAU)
+        delta = deltas(profiles[level], epsilon)
+        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
         axes.semilogy(epsilon, delta, label="exact, reduced noise (paper's; ours)", **REDUCED)
         axes.axhline(MATCHED, color="grey", linewidth=0.6, label="δ = 1e-11")
         axes.set_ylim(SMALLEST, 3)
@@ -66,9 +63,8 @@ def main() -> None:
         highest=max(crossed),
         excess=max(excess),
     )
-    study = Study("Su, Figure 5", "(ε, δ) with reduced noise", text, tuple(rows), (picture,))
-    publish(study, "su-figure_5", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 5", "(ε, δ) with reduced noise", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_5", main)

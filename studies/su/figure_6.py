@@ -1,6 +1,5 @@
 """Su et al., Figure 6: what less noise does to counts of four levels, clipped at 0 and not."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,10 +13,9 @@ from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import Level, whole
+from studies.su.census import whole
 from studies.su.showing import BUREAU, EXACT
 from studies.su.washington import (
-    FILE,
     LEVELS,
     NOISE,
     absolute,
@@ -80,19 +78,13 @@ class Errors:
         return [100 * (1 - b / a) for a, b in zip(self.full, self.reduced, strict=True)]
 
 
-def noises(level: Level) -> tuple[hr.DiscreteGaussian, hr.DiscreteGaussian]:
-    """The Bureau's and the reduced noise."""
-    sigma2 = level.sigma2
-    return hr.DiscreteGaussian(sigma2), hr.DiscreteGaussian(sigma2 * level.factor)
-
-
 def exact(name: str) -> Errors:
     """Expected errors on Washington's counts."""
     counts = queries(name)
     return Errors(
         *(
             (noise.noise_variance, absolute(noise), *expected(noise, counts))
-            for noise in noises(NOISE[name])
+            for noise in NOISE[name].noises
         )
     )
 
@@ -100,7 +92,7 @@ def exact(name: str) -> Errors:
 def simulated(name: str) -> Errors:
     """The errors of one run."""
     counts, found = queries(name), []
-    for k, noise in enumerate(noises(NOISE[name])):
+    for k, noise in enumerate(NOISE[name].noises):
         plain, clipped = drawn(noise, counts, SEED + k)
         found.append(tuple(f(e) for e in (plain, clipped) for f in (mean_square, mean_size)))
     return Errors(*found)
@@ -130,7 +122,7 @@ def release_table() -> str:
     }
     lines = []
     for depth, name in enumerate(LEVELS):
-        noise, _ = noises(NOISE[name])
+        noise, _ = NOISE[name].noises
         totals = queries(name)[:, :1]
         clipped = expected(noise, totals)[0] ** 0.5
         lines.append(
@@ -168,12 +160,8 @@ def picture_of(found: Mapping[str, Errors]) -> str:
     return save(figure, "su-figure_6")
 
 
-def main() -> None:
+def main() -> Study:
     """The reductions, a simulated check, and whole releases."""
-    if not FILE.exists():
-        print(f"skipped: the blocks of Washington are not at {FILE}")
-        return
-    begun = time.perf_counter()
     found = {name: exact(name) for name in PRINTED}
     checks = {name: simulated(name) for name in PRINTED}
     cells = {name: queries(name).size for name in PRINTED}
@@ -207,9 +195,8 @@ def main() -> None:
         release=release_table(),
     )
     picture = picture_of(found)
-    study = Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
-    publish(study, "su-figure_6", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_6", main)

@@ -1,8 +1,8 @@
 """Su et al., Figure 7: all 80 queries together, both terms of δ(ε) exact, and what that takes."""
 
 import math
-import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -11,9 +11,10 @@ from scipy.optimize import brentq
 import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
-from studies.page import Row, Study, markdown, publish
+from studies.dp_accounting_peer import peer_epsilon
+from studies.page import Row, Study, markdown, publish, timed
 from studies.showing import save
-from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, peer, uses, whole
+from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DELTA = "1e-10"
@@ -63,75 +64,50 @@ def lowered(stated: float) -> float:
     return 100 * (1 - float(brentq(excess, 0.85, 0.95, xtol=1e-6)))
 
 
-def by_peer(grid: float) -> tuple[float, float]:
-    """ε at δ = 1e-10 by dp-accounting, and its seconds."""
-    begun = time.perf_counter()
-    epsilon = float(peer(uses(), grid).get_epsilon_for_delta(float(DELTA)))
-    return epsilon, time.perf_counter() - begun
-
-
 def lowered_by_peer(stated: float, grid: float) -> float:
     """Percent of the noise that can go by dp-accounting."""
 
     def excess(factor: float) -> float:
-        found = peer(uses(Fraction(factor)), grid).get_epsilon_for_delta(float(DELTA))
-        return float(found) - stated
+        return peer_epsilon(uses(Fraction(factor)), DELTA, grid) - stated
 
     return 100 * (1 - float(brentq(excess, 0.8, 1.0, xtol=1e-5)))
-
-
-def timed(profile: hr.Profile, epsilon: float) -> float:
-    """The least seconds of ten computations of δ(ε)."""
-    best = math.inf
-    for _ in range(10):
-        begun = time.perf_counter()
-        profile.delta(epsilon)
-        best = min(best, time.perf_counter() - begun)
-    return best
 
 
 def picture_of(factor: Fraction) -> str:
     """The curves, with ``factor`` of the noise as the reduced one."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     epsilon = np.linspace(0, 27, 150)
-    axes.semilogy(epsilon, bureau_delta(float(RHO), epsilon), label="Bureau", **BUREAU)
-    axes.semilogy(
-        epsilon, [whole().delta(float(e)) for e in epsilon], label="exact (ours)", **EXACT
-    )
+    axes.semilogy(epsilon, bureau_delta(RHO, epsilon), label="Bureau", **BUREAU)
+    axes.semilogy(epsilon, deltas(whole(), epsilon), label="exact (ours)", **EXACT)
     for cut, style in ((Fraction(859, 10_000), PEER), (1 - factor, REDUCED)):
-        reduced = whole(1 - cut)
-        deltas = [reduced.delta(float(e)) for e in epsilon]
         name = f"exact, noise reduced by {100 * float(cut):.2f} %"
         name += " (paper's reduction)" if style is PEER else " (ours)"
-        axes.semilogy(epsilon, deltas, label=name, **style)
+        axes.semilogy(epsilon, deltas(whole(1 - cut), epsilon), label=name, **style)
     axes.axhline(float(DELTA), color="grey", linewidth=0.6)
     axes.set(xlabel="ε", ylabel="δ", ylim=(1e-16, 3))
     axes.legend(fontsize=8, frameon=False)
     return save(figure, "su-figure_7")
 
 
-def main() -> None:
+def main() -> Study:
     """The curves, the two reductions, and the time."""
-    begun = time.perf_counter()
     same = whole()
     exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
     factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
-    seconds = timed(same, exact)
+    seconds = min(timed(lambda: same.delta(exact))[0] for _ in range(10))
     low, high = same.delta_bounds(exact)
     printed, unrounded = lowered(STATED), lowered(bureau)
     replaced = hr.compose(
         (hr.DiscreteGaussian(level.sigma2), 2 * QUERIES) for level in LEVELS
     ).epsilon(DELTA)
     loose = float(2 * RHO) + 2 * math.sqrt(float(2 * RHO) * 10 * math.log(10))
-    peers = {grid: by_peer(grid) for grid in (1e-3, 1e-4)}
+    peers = {g: timed(partial(peer_epsilon, uses(), DELTA, g)) for g in (1e-3, 1e-4)}
     their_percent = lowered_by_peer(bureau, 1e-3)
-    began = time.perf_counter()
-    same.epsilon(DELTA)
-    ours = time.perf_counter() - began
+    ours, _ = timed(lambda: same.epsilon(DELTA))
     lines = [
         [f"dp-accounting, grid {grid:g}", f"{epsilon:.5f}", f"{epsilon - exact:.1e}", f"{took:.2f}"]
-        for grid, (epsilon, took) in peers.items()
+        for grid, (took, epsilon) in peers.items()
     ]
     lines.append(["exact, ours (a search over δ(ε))", f"{exact:.5f}", "0", f"{ours:.2f}"])
     rows = (
@@ -197,9 +173,8 @@ def main() -> None:
         peers=markdown(["accountant", "ε at δ = 1e-10", "above the exact", "seconds"], lines),
     )
     picture = picture_of(factor)
-    study = Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, (picture,))
-    publish(study, "su-figure_7", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_7", main)

@@ -1,6 +1,5 @@
 """Su et al., Figure 8: block counts by racial group, clipped at 0."""
 
-import time
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -12,7 +11,7 @@ from studies.page import Row, Study, markdown, publish
 from studies.showing import save
 from studies.su.census import LEVEL
 from studies.su.showing import BUREAU, EXACT, PEER
-from studies.su.washington import FILE, QUERIES, drawn, expected, queries, released
+from studies.su.washington import QUERIES, drawn, expected, queries, released
 
 CLASSES = {"0": (0, 0), "1-9": (1, 9), "10-29": (10, 29), "30-59": (30, 59), "60 up": (60, 10**9)}
 SEED = 8
@@ -55,15 +54,9 @@ def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:
     return save(figure, "su-figure_8")
 
 
-def main() -> None:
+def main() -> Study:
     """MSE by group and by size of the count."""
-    if not FILE.exists():
-        print(f"skipped: the blocks of Washington are not at {FILE}")
-        return
-    begun = time.perf_counter()
-    level, counts = LEVEL["Block"], queries("block")
-    full = hr.DiscreteGaussian(level.sigma2)
-    less = hr.DiscreteGaussian(level.sigma2 * level.factor)
+    (full, less), counts = LEVEL["Block"].noises, queries("block")
     found, lines, rows = {}, [], []
     for k, (column, name) in enumerate(QUERIES.items()):
         before, after = (expected(noise, counts[:, k])[0] for noise in (full, less))
@@ -129,9 +122,8 @@ def main() -> None:
         percent=100 * (1 - by_class[-1][1] / by_class[-1][0]),
     )
     picture = picture_of(found)
-    study = Study("Su, Figure 8", "Block counts by racial group", text, tuple(rows), (picture,))
-    publish(study, "su-figure_8", seconds=time.perf_counter() - begun)
+    return Study("Su, Figure 8", "Block counts by racial group", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figure_8", main)

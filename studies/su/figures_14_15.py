@@ -1,13 +1,12 @@
 """Su et al., Figures 14 and 15: by how much the exact ε is smaller, over δ."""
 
-import time
-
 import numpy as np
 from matplotlib import pyplot as plt
 
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
 from studies.showing import save
-from studies.su.census import LEVELS, Floats
+from studies.su.census import LEVELS, deltas
 from studies.su.showing import PAPER
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
@@ -28,20 +27,19 @@ Difference of ε:
 """
 
 
-def setback(figures: Floats) -> float:
+def setback(figures: Float64) -> float:
     """By how much figures, listed from the largest δ down, are ever below what they once were."""
     rising = figures[::-1]
     return float((np.maximum.accumulate(rising) - rising).max())
 
 
-def main() -> None:
+def main() -> Study:
     """Differences and percentages over a grid of δ."""
-    begun = time.perf_counter()
     shown, at, drops, falls = {}, {}, {}, {}
     for level in LEVELS:
         profile, rho = level.profile(), float(level.rho)
         exact = np.linspace(profile.epsilon("1e-2"), profile.epsilon("1e-16"), 300)
-        delta = np.array([profile.delta(float(e)) for e in exact])
+        delta = deltas(profile, exact)
         stated = rho + 2 * np.sqrt(-rho * np.log(delta))
         shown[level.name] = delta, stated - exact, 100 * (1 - exact / stated)
         drops[level.name], falls[level.name] = (setback(f) for f in shown[level.name][1:])
@@ -85,9 +83,8 @@ def main() -> None:
         differences=listings[1],
     )
     picture = save(figure, "su-figures_14_15")
-    study = Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
-    publish(study, "su-figures_14_15", seconds=time.perf_counter() - begun)
+    return Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-figures_14_15", main)

@@ -1,14 +1,14 @@
 """Su et al., Table 1: how much less noise keeps what the Bureau states, level by level."""
 
 import math
-import time
 from fractions import Fraction
 
 from scipy.optimize import brentq
 
 import hedgerow as hr
-from studies.page import Row, Study, markdown, publish
-from studies.su.census import LEVELS, QUERIES, Level, peer, whole
+from studies.dp_accounting_peer import peer_epsilon
+from studies.page import Row, Study, markdown, publish, timed
+from studies.su.census import LEVELS, QUERIES, Level, whole
 
 DELTA = "1e-11"
 TEXT = """Ten queries a level, each with discrete Gaussian noise of the allocation of 2022-08-25.
@@ -35,22 +35,19 @@ def by_peer(level: Level) -> float:
 
     def excess(log_factor: float) -> float:
         sigma2 = level.sigma2 * Fraction(math.exp(log_factor))
-        return float(peer([(sigma2, QUERIES)]).get_epsilon_for_delta(float(DELTA))) - stated
+        return peer_epsilon([(sigma2, QUERIES)], DELTA) - stated
 
     return float(level.sigma2) * math.exp(brentq(excess, math.log(0.6), 0.0, xtol=1e-5))
 
 
-def main() -> None:
+def main() -> Study:
     """Reproduce the table, and find the same noise with dp-accounting."""
-    begun = time.perf_counter()
-    factors = {level.name: level.factor for level in LEVELS}
-    ours = time.perf_counter() - begun
-    peers = {level.name: by_peer(level) for level in LEVELS}
-    theirs = time.perf_counter() - begun - ours
+    ours, factors = timed(lambda: {level: level.factor for level in LEVELS})
+    theirs, peers = timed(lambda: {level: by_peer(level) for level in LEVELS})
     rows = []
     for level in LEVELS:
         bureau, reduced, percent = level.printed
-        factor = factors[level.name]
+        factor = factors[level]
         rows += [
             Row(f"{level.name}: the Bureau's σ²", bureau, float(level.sigma2)),
             Row(f"{level.name}: reduced σ²", reduced, float(level.sigma2 * factor)),
@@ -64,7 +61,7 @@ def main() -> None:
         Row("largest reduction of a level, %", 24.82, max(lowered)),
     ]
     together = hr.compose(
-        (hr.DiscreteGaussian(level.sigma2 * factors[level.name]), QUERIES) for level in LEVELS
+        (hr.DiscreteGaussian(level.sigma2 * factors[level]), QUERIES) for level in LEVELS
     )
     text = TEXT.format(
         times=f"All eight levels take {ours:.1f} s here and {theirs:.1f} s with dp-accounting.",
@@ -74,8 +71,8 @@ def main() -> None:
                 [
                     level.name,
                     level.printed[1],
-                    f"{peers[level.name]:.4f}",
-                    f"{float(level.sigma2 * factors[level.name]):.4f}",
+                    f"{peers[level]:.4f}",
+                    f"{float(level.sigma2 * factors[level]):.4f}",
                 ]
                 for level in LEVELS
             ],
@@ -83,10 +80,8 @@ def main() -> None:
         together=together.epsilon("1e-10"),
         stated=whole().bureau_epsilon("1e-10"),
     )
-    seconds = time.perf_counter() - begun
-    study = Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
-    publish(study, "su-table_1", seconds=seconds)
+    return Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-table_1", main)

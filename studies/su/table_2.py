@@ -1,15 +1,12 @@
 """Su et al., Table 2: how far the sum of n discrete Gaussians is from a Gaussian density."""
 
 import math
-import time
 
 import numpy as np
 from mpmath import mp
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from studies.page import Row, Study, markdown, publish
-
-Floats = NDArray[np.float64]
 
 FOLDS = (5, 9, 10, 18, 20, 27, 50, 100)
 PRINTED = {
@@ -55,7 +52,7 @@ def bound(sigma2: int, n: int) -> float:
     return float(mp.fsum(terms) / width)
 
 
-def residuals(sigma2: int, n: int) -> Floats:
+def residuals(sigma2: int, n: int) -> Float64:
     """r(y) at y = 0, 1, … of the unscaled sum, up to eight standard deviations."""
     y = np.arange(8 * math.isqrt(n * sigma2) + 8)
     exponent = 2 * math.pi**2 * sigma2
@@ -68,7 +65,7 @@ def residuals(sigma2: int, n: int) -> Floats:
     return np.asarray(density * np.expm1(np.log1p(crossed) - n * math.log1p(2 * q + 2 * q**4)))
 
 
-def convolved(n: int) -> Floats:
+def convolved(n: int) -> Float64:
     """r(y) for σ² = 1 by convolving n laws: good to 1e-16 absolutely."""
     x = np.arange(-12, 13)
     one = np.exp(-(x**2) / 2)
@@ -87,9 +84,8 @@ def rounded_up(value: float) -> float:
     return float(f"{math.ceil(value / unit) * unit:.0e}")
 
 
-def main() -> None:
+def main() -> Study:
     """The bound of the paper, and the residual itself."""
-    begun = time.perf_counter()
     rows, lines, ratios = [], [], []
     for sigma2, printed in PRINTED.items():
         for n, shown in zip(FOLDS, printed, strict=True):
@@ -119,9 +115,8 @@ def main() -> None:
         least=min(ratios),
         most=max(ratios),
     )
-    study = Study("Su, Table 2", "The residual of the lattice approximation", text, tuple(rows))
-    publish(study, "su-table_2", seconds=time.perf_counter() - begun)
+    return Study("Su, Table 2", "The residual of the lattice approximation", text, tuple(rows))
 
 
 if __name__ == "__main__":
-    main()
+    publish("su-table_2", main)

@@ -8,17 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.cell_error import DiscreteGaussianError
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import Measure
-from studies.page import DATA
-from studies.su.census import LEVEL, Floats
+from studies.page import DATA, read
+from studies.su.census import LEVEL
+from studies.tables import census_of
 
 FILE = DATA / "census_us_block" / "wa_2010.parquet"
 LEVELS = ("state", "county", "tract", "block_group", "block")
@@ -44,14 +45,19 @@ NOISE = {
 """Which level of the paper's Table 1 each level's noise is of."""
 
 
-def queries(level: str) -> NDArray[np.int64]:
+def counts_of(*columns: str) -> pl.DataFrame:
+    """These counts of all blocks."""
+    return read(FILE, f"the blocks of Washington are not at {FILE}", [*LEVELS, *columns])
+
+
+def queries(level: str) -> Int64:
     """The counts of the nine queries at all areas of a level: (areas, 9)."""
-    table = pl.read_parquet(FILE, columns=[*LEVELS, *QUERIES])
+    table = counts_of(*QUERIES)
     summed = table.group_by(level, maintain_order=True).agg(pl.col(list(QUERIES)).sum())
     return np.asarray(summed.select(list(QUERIES)).cast(pl.Int64).to_numpy())
 
 
-def expected(noise: hr.DiscreteGaussian, counts: NDArray[np.int64]) -> tuple[float, float]:
+def expected(noise: hr.DiscreteGaussian, counts: Int64) -> tuple[float, float]:
     """The mean over counts of E|e|² and E|e|, e = max(0, N + X) - N; exact.
 
     With X⁺ and X⁻ the parts of the symmetric noise, |e| = X⁺ + min(X⁻, N), e = X⁺ - min(X⁻, N):
@@ -72,7 +78,7 @@ def absolute(noise: hr.DiscreteGaussian) -> float:
     return float(2 * (x * weights).sum() / (1 + 2 * weights.sum()))
 
 
-def drawn(noise: hr.DiscreteGaussian, counts: NDArray[np.int64], seed: int) -> Floats:
+def drawn(noise: hr.DiscreteGaussian, counts: Int64, seed: int) -> Float64:
     """The errors of one simulated run: X and max(0, N + X) - N of each count: (2, cells)."""
     found = np.empty(counts.size, dtype=np.int64)
     noise.draw(seeded_bits(seed).stream(), 0, found)
@@ -92,15 +98,12 @@ def released(
 
     Each level is measured once, with ``factor`` of the variance of `NOISE`.
     """
-    table = pl.read_parquet(FILE, columns=[*LEVELS, column])
-    tree = hr.Tree([hr.Axis.from_frame("geography", table, list(LEVELS[1:]))])
+    counts = census_of(counts_of(column), LEVELS[1:], column)
     costs = [1 / (2 * NOISE[name].sigma2 * factor) for name in LEVELS]
     plan = hr.make_plan(
-        tree,
+        counts.tree,
         budget=hr.Rho(sum(costs)),
-        neighbours=hr.AddRemove(),
         allocation=hr.Shares([cost / sum(costs) for cost in costs]),
         measure=measure,
     )
-    counts = hr.Counts.from_frame(tree, table, count=column)
     return simulated_releases(plan, hr.Prior(counts, public=True), estimator, runs=runs, seed=6)[0]

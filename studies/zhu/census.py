@@ -1,14 +1,12 @@
 """Zhu, the census figures in the text: Arizona and Texas, New Mexico, and all states."""
 
-import time
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish
+from studies.page import DATA, Row, Study, markdown, publish, read
 from studies.showing import panels, save
 from studies.zhu.projection_error import (
     GeometricNorm,
@@ -57,15 +55,9 @@ clipping each county at 0, which needs one large error and not a large sum, is 2
 
 """
 
-Floats = NDArray[np.float64]
 
-
-def main() -> None:
+def main() -> Study:
     """Draw the picture and write the page."""
-    if not TABLE.exists():
-        print("skipped: the census tables are not there")
-        return
-    begun = time.perf_counter()
     total = NM_HOUSEHOLDS * float(np.mean(PART))
     norm = LaplaceNorm(NM_COUNTIES, NM_SCALE)
     printed, bound = (bias_bound(norm, NM_LEAST, t) for t in (PRINTED_TOTAL, total))
@@ -78,8 +70,7 @@ def main() -> None:
     text += markdown(heads, _worst(families))
     rows = (*_variances(rng), *_new_mexico(rng, families["35"], printed, bound))
     picture = _picture(families)
-    study = Study("Zhu, census figures", "states and their counties", text, rows, (picture,))
-    publish(study, "zhu-census", seconds=time.perf_counter() - begun)
+    return Study("Zhu, census figures", "states and their counties", text, rows, (picture,))
 
 
 def _variances(rng: np.random.Generator) -> list[Row]:
@@ -114,7 +105,7 @@ def _seen(counties: int, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def _new_mexico(
-    rng: np.random.Generator, counts: Floats, printed: float, bound: float
+    rng: np.random.Generator, counts: Float64, printed: float, bound: float
 ) -> list[Row]:
     """Bound and empirical bias; the projection is that of real counties, none of which is cut."""
     start = np.array([0, NM_COUNTIES])
@@ -139,9 +130,9 @@ def _new_mexico(
     ]  # fmt: skip
 
 
-def _families() -> dict[str, Floats]:
+def _families() -> dict[str, Float64]:
     """The counties of each state."""
-    counts = pl.read_parquet(TABLE)
+    counts = read(TABLE, "the census tables are not there")
     counties = counts.group_by("state", "county").agg(pl.col("population").sum())
     counties = counties.sort("state", "county")
     return {
@@ -150,7 +141,7 @@ def _families() -> dict[str, Floats]:
     }
 
 
-def _worst(families: dict[str, Floats]) -> list[list[object]]:
+def _worst(families: dict[str, Float64]) -> list[list[object]]:
     """The states with the greatest bounds."""
     found = []
     for state, people in families.items():
@@ -165,7 +156,7 @@ def _worst(families: dict[str, Floats]) -> list[list[object]]:
     return [list(line) for _, line in found[:10]]
 
 
-def _picture(families: dict[str, Floats]) -> str:
+def _picture(families: dict[str, Float64]) -> str:
     """The variance of a county by the number of counties of its state."""
     figure, (axes,) = panels(1)
     sizes = np.array([len(people) for people in families.values() if len(people) > 1])
@@ -180,4 +171,4 @@ def _picture(families: dict[str, Floats]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("zhu-census", main)

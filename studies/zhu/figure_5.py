@@ -1,7 +1,5 @@
 """Zhu, Figure 5: how far the error after projection is from the noise, by number of cells."""
 
-import time
-
 import numpy as np
 from scipy.stats import wasserstein_distance
 
@@ -30,9 +28,8 @@ flattens out there.
 """
 
 
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    begun = time.perf_counter()
     exact = {n: LaplaceProjection(n, 1.0).distance() for n in SIZES}
     masses = np.exp(-np.abs(np.arange(-LAST, LAST + 1)) / GEOMETRIC_SCALE)
     masses /= masses.sum()
@@ -52,8 +49,7 @@ def main() -> None:
         [[n, exact[n], n * exact[n], geometric[n]] for n in SIZES],
     )
     picture = _picture(exact, geometric)
-    study = Study("Zhu, Figure 5", "distance to the noise", text, tuple(rows), (picture,))
-    publish(study, "zhu-figure_5", seconds=time.perf_counter() - begun)
+    return Study("Zhu, Figure 5", "distance to the noise", text, tuple(rows), (picture,))
 
 
 def _floor(runs: int, times: int, rng: np.random.Generator) -> float:
@@ -86,4 +82,4 @@ def _picture(exact: dict[int, float], geometric: dict[int, float]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("zhu-figure_5", main)

@@ -1,9 +1,6 @@
 """Zhu, Figure 6: the error after projection converges to the noise."""
 
-import time
-
 import numpy as np
-from numpy.typing import NDArray
 
 from studies.page import Row, Study, markdown, publish
 from studies.showing import panels, save
@@ -23,12 +20,9 @@ two distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the
 
 """
 
-Floats = NDArray[np.float64]
 
-
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    begun = time.perf_counter()
     rng = np.random.default_rng(6)
     gaps = {n: _gap(n) for n in SIZES}
     curve = "curve, no number printed: it falls to 0, and so does ours"
@@ -52,8 +46,7 @@ def main() -> None:
           float(LaplaceProjection(n, 1.0).tail(np.array([1.0]))[0]), float(np.exp(-1) / 2)]
          for n in SIZES],
     )  # fmt: skip
-    study = Study("Zhu, Figure 6", "convergence to the noise", text, tuple(rows), (_picture(),))
-    publish(study, "zhu-figure_6", seconds=time.perf_counter() - begun)
+    return Study("Zhu, Figure 6", "convergence to the noise", text, tuple(rows), (_picture(),))
 
 
 def _gap(n: int) -> float:
@@ -80,4 +73,4 @@ def _picture() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("zhu-figure_6", main)

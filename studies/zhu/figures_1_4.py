@@ -1,14 +1,12 @@
 """Zhu, Figures 1 and 4: the bias of projecting with non-negativity, and how it goes with size."""
 
-import time
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish
+from studies.page import DATA, Row, Study, markdown, publish, read
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
@@ -33,16 +31,15 @@ total to its noise.
 
 """
 
-Floats = NDArray[np.float64]
 
-
-def main() -> None:
+def main() -> Study:
     """Draw the figure and write the page."""
-    if not TABLE.exists():
-        print("skipped: the census table is not there")
-        return
-    begun = time.perf_counter()
-    table = pl.read_parquet(TABLE).group_by("county").agg(pl.col(GROUP).sum()).sort(GROUP, "county")
+    table = (
+        read(TABLE, "the census table is not there")
+        .group_by("county")
+        .agg(pl.col(GROUP).sum())
+        .sort(GROUP, "county")
+    )
     counts = table[GROUP].to_numpy().astype(np.float64)
     rng = np.random.default_rng(14)
     found = {shift: _residuals(counts + shift, rng) for shift in SHIFTS}
@@ -65,14 +62,13 @@ def main() -> None:
     heads = ["added", "least", "noise alone, least county", "(P₊), least county",
              "(P₊), next county", "(P₊), greatest county", "Theorem 11", "without C'"]  # fmt: skip
     text += markdown(heads, lines)
-    study = Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
+    return Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
                   _rows(counts, found, means), (_picture(found),))  # fmt: skip
-    publish(study, "zhu-figures_1_4", seconds=time.perf_counter() - begun)
 
 
 def _rows(
-    counts: Floats,
-    found: dict[int, tuple[Floats, Floats]],
+    counts: Float64,
+    found: dict[int, tuple[Float64, Float64]],
     means: dict[int, tuple[float, float]],
 ) -> tuple[Row, ...]:
     before, after = found[0]
@@ -93,7 +89,7 @@ def _rows(
     )  # fmt: skip
 
 
-def _residuals(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _residuals(counts: Float64, rng: np.random.Generator) -> tuple[Float64, Float64]:
     """Errors of the noise and after (P₊): two float64 (runs, cells)."""
     noise = _geometric(rng, (RUNS, len(counts)))
     start = np.arange(RUNS + 1, dtype=np.int64) * len(counts)
@@ -102,7 +98,7 @@ def _residuals(counts: Floats, rng: np.random.Generator) -> tuple[Floats, Floats
     return noise, shown - counts
 
 
-def _of_sparse(counts: Floats) -> float:
+def _of_sparse(counts: Float64) -> float:
     """The mean error of the least county under Hedgerow's sparse estimator."""
     rng = np.random.default_rng(15)
     noisy = (counts + _geometric(rng, (RUNS, len(counts)))).astype(np.int64)
@@ -113,14 +109,14 @@ def _of_sparse(counts: Floats) -> float:
     return float((made.reshape(noisy.shape)[:, 0] - counts[0]).mean())
 
 
-def _geometric(rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+def _geometric(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
     """Double-sided geometric noise: a difference of two geometric draws."""
     chance = -np.expm1(-1 / SCALE)
-    draws: Floats = (rng.geometric(chance, shape) - rng.geometric(chance, shape)).astype(float)
+    draws: Float64 = (rng.geometric(chance, shape) - rng.geometric(chance, shape)).astype(float)
     return draws
 
 
-def _picture(found: dict[int, tuple[Floats, Floats]]) -> str:
+def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
     figure, axes = panels(3, 2)
     bins = np.arange(-10.5, 11.5).tolist()
     shown = [(0, 0), (0, 1), (2, 0), (5, 0), (10, 0), (20, 0)]
@@ -141,4 +137,4 @@ def _picture(found: dict[int, tuple[Floats, Floats]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    publish("zhu-figures_1_4", main)

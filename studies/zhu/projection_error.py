@@ -9,14 +9,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.special import gammainc, gammaincc, gammaln
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class GeometricNorm:
         tail = self._tail(self.cells - 1, int(radius) - 1)
         return float(mean * self._plus_geometric(self._plus_geometric(tail))[-1])
 
-    def _tail(self, cells: int, radius: int) -> Floats:
+    def _tail(self, cells: int, radius: int) -> Float64:
         """P(sum of so many |η| > s) for s = 0..radius."""
         a = np.exp(-1 / self.scale)
         tail = np.zeros(radius + 1)
@@ -89,9 +87,9 @@ class GeometricNorm:
             tail = tail * ((1 - a) / (1 + a)) + further * (2 * a / (1 + a))
         return tail
 
-    def _plus_geometric(self, tail: Floats) -> Floats:
+    def _plus_geometric(self, tail: Float64) -> Float64:
         a = np.exp(-1 / self.scale)
-        found: Floats = lfilter([1 - a], [1, -a], tail, zi=[a])[0]
+        found: Float64 = lfilter([1 - a], [1, -a], tail, zi=[a])[0]
         return found
 
 
@@ -151,14 +149,14 @@ class LaplaceProjection:
             raise EstimateError("a single cell is its parent's count: it has no error to describe")
 
     @cached_property
-    def _race(self) -> tuple[Floats, Floats]:
+    def _race(self) -> tuple[Float64, Float64]:
         """The k = 1..m and their weights."""
         m = self.siblings - 1
         k = np.arange(1.0, m + 1)
         binomial = gammaln(2 * m - k) - gammaln(m) - gammaln(m - k + 1)
         return k, np.exp(binomial + (k + 1 - 2 * m) * np.log(2))
 
-    def tail(self, distances: Floats) -> Floats:
+    def tail(self, distances: Float64) -> Float64:
         """P(error > x) for x >= 0 (float64, one dimension, records); by symmetry P(error < -x)."""
         k, weights = self._race
         m, beta = self.siblings - 1, self.scale / self.siblings
@@ -170,7 +168,7 @@ class LaplaceProjection:
         # exp(x/s) Q(k, x (1 + 1/m)) falls like exp(-x/β); beyond 600 it is below 1e-250.
         reach = np.exp(np.minimum(x[:, 0], 600.0) / m)
         above = reach * (gammaincc(k, x * (1 + 1 / m)) @ down) / 4
-        found: Floats = beyond + below - above
+        found: Float64 = beyond + below - above
         return found
 
     def distance(self) -> float:
@@ -180,7 +178,7 @@ class LaplaceProjection:
         positive near 0 and negative beyond one crossing, found first; for n = 2 it is of one sign.
         """
 
-        def difference(u: Floats) -> Floats:
+        def difference(u: Float64) -> Float64:
             return self.tail(self.scale * u) - np.exp(-u) / 2
 
         crossing = 1e-3
@@ -195,7 +193,7 @@ class LaplaceProjection:
         return 2 * self.scale * float(abs(parts[:4].sum()) + abs(parts[4:].sum()))
 
 
-def projection_masses(noise: Floats, siblings: int) -> Floats:
+def projection_masses(noise: Float64, siblings: int) -> Float64:
     """The distribution of n times the error after (P_S), for any symmetric integer noise.
 
     Args:
@@ -218,7 +216,7 @@ def projection_masses(noise: Floats, siblings: int) -> Floats:
     return np.maximum(np.roll(masses, widest), 0.0)
 
 
-def projection_distance(noise: Floats, siblings: int) -> float:
+def projection_distance(noise: Float64, siblings: int) -> float:
     """The Wasserstein-1 distance (records) between integer noise and the error after (P_S)."""
     masses = projection_masses(noise, siblings)
     half, widest = len(noise) // 2, len(masses) // 2

@@ -1,15 +1,13 @@
 """How the skewness of counts drives the bias of clipping (Ko et al., Appendix B)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import EstimateError
 from hedgerow.noise.cell_error import CellError
 
-Floats = NDArray[np.float64]
 
-
-def majorises(skewed: Floats, even: Floats) -> bool:
+def majorises(skewed: Float64, even: Float64) -> bool:
     """Whether one vector of counts majorises another: as long, as large in sum, less even.
 
     Sorted from the largest down, every partial sum of ``skewed`` is at least that of ``even``.
@@ -24,7 +22,7 @@ def majorises(skewed: Floats, even: Floats) -> bool:
     return bool((upper >= lower).all())
 
 
-def bias_of_clipping(error: CellError, parameter: float, counts: Floats) -> float:
+def bias_of_clipping(error: CellError, parameter: float, counts: Float64) -> float:
     """The sum (records) of the biases of max(0, N + noise) over the cells of a family.
 
     A cell's bias E(-N - noise)₊ is convex in N whatever the noise, so the sum is Schur-convex: if

@@ -7,7 +7,8 @@ import hedgerow as hr
 from studies import workloads
 from studies.cube import CASES
 from studies.page import DATA
-from studies.real_tables import trips_between
+from studies.releases import ratio, rmse
+from studies.tables import trips_between
 from studies.workloads import (
     BLOCKS,
     CHAIN,
@@ -15,9 +16,7 @@ from studies.workloads import (
     TRACTS,
     TwoTables,
     coarsenings,
-    ratio,
     released_tables,
-    rmse,
     squared_errors,
     standard_error,
 )

@@ -1,0 +1,57 @@
+"""What studies release again and again: trips, one of a person's replaced, under a seed."""
+
+from fractions import Fraction
+
+import numpy as np
+
+import hedgerow as hr
+from hedgerow.arrays import Float64
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.plan.allocation.allocation import Allocation
+from hedgerow.plan.cuboids import Measure
+from hedgerow.plan.workload import Workload
+from hedgerow.privacy.budget import Budget
+from hedgerow.release.execution import in_memory
+
+DELTA = "1e-8"
+
+
+def within(epsilon: str | Fraction) -> hr.EpsilonDelta:
+    """The budget of trips: ε, and δ = 1e-8."""
+    return hr.EpsilonDelta(epsilon, DELTA)
+
+
+def trips_plan(
+    tree: hr.Tree,
+    budget: Budget,
+    measure: Measure,
+    allocation: Allocation | None = None,
+    workload: Workload | None = None,
+) -> hr.Plan:
+    """The plan of a table under replace-one neighbours; equal shares unless others are given."""
+    return hr.make_plan(
+        tree,
+        budget=budget,
+        neighbours=hr.Replace(),
+        measure=measure,
+        allocation=allocation or hr.Uniform(),
+        workload=workload,
+    )
+
+
+def seeded(counts: hr.Counts, plan: hr.Plan, estimator: Estimator, seed: int) -> hr.Release:
+    """A release of a public table that anyone can make again."""
+    return in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
+
+
+def rmse(squares: Float64) -> float:
+    """The root of the mean squared error of releases, records."""
+    return float(np.sqrt(squares.mean()))
+
+
+def ratio(over: Float64, under: Float64) -> tuple[float, float]:
+    """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
+    found = rmse(over) / rmse(under)
+    parts = over / over.mean() - under / under.mean()
+    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))
