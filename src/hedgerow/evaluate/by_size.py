@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.metrics import true_cells
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
@@ -108,7 +107,7 @@ def _bands(
 
 
 def _held(true: Int64, low: Float64, high: Float64) -> dict[str, int]:
-    inside: NDArray[np.bool_] = (low <= true) & (true <= high)  # never where there is no interval
+    inside: Bool = (low <= true) & (true <= high)  # never where there is no interval
     return {"intervals": int((~np.isnan(low)).sum()), "held": int(inside.sum())}
 
 

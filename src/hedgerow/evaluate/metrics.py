@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Bool, Codes, Int64, Levels
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
@@ -147,5 +146,5 @@ def _aligned(truth: pl.DataFrame, released: pl.DataFrame) -> tuple[Int64, Int64]
     return given, true
 
 
-def _share(part: NDArray[np.bool_], whole: NDArray[np.bool_]) -> float:
+def _share(part: Bool, whole: Bool) -> float:
     return float(part.sum() / max(int(whole.sum()), 1))

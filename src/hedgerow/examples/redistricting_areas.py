@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.examples.census import STATE_CODES
 from hedgerow.examples.files import SEED, codes_of, families_by, parents_of, place_in_family
 
@@ -71,7 +70,7 @@ class State:
     county_of: Int64
     tract_of: Int64
     group_of: Int64
-    inhabited: NDArray[np.bool_]
+    inhabited: Bool
     people: int
     number: int
 

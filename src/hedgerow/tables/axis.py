@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Bool, Int32, Int64
 from hedgerow.errors import (
     MachineError,
     TableError,
@@ -268,13 +267,11 @@ class Axis:
             return np.zeros(0, dtype=np.int32)
         if rule is not None:
             codes = rule.codes(self.labels[rule.level - 1])
-        listed = pl.DataFrame([self.labels[-1].alias("code")]).with_row_index("leaf")
-        wanted = pl.DataFrame([codes.alias("code")])
-        found = wanted.join(listed, on="code", how="left", maintain_order="left")["leaf"]
-        leaves: Int32 = found.to_numpy().astype(np.int32)
+        number = np.arange(self.size(self.depth), dtype=np.int32)
+        leaves: Int32 = codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
         return leaves
 
-    def is_not_stated(self, level: int) -> NDArray[np.bool_]:
+    def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
         above, size = self.ancestors(level), self.size(level)
         own = np.bincount(above[self.not_stated_leaves], minlength=size)
@@ -308,12 +305,16 @@ class Axis:
         """Raise if no table as it is read can tell the parent of a code outside the list."""
         reading = self.reading
         if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
-            raise TableError(
-                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
-                f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
-                f"column {reading.columns[-1]!r} alone does not tell it; give the table all "
-                f"columns of the axis, or use prefix or divide"
-            )
+            raise self.untold_parent(rule, reading.columns[-1])
+
+    def untold_parent(self, rule: ByParent, column: str) -> TableError:
+        """Return the error for a column that does not tell the parent of an unlisted code."""
+        return TableError(
+            f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
+            f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
+            f"column {column!r} alone does not tell it; give the table all columns of the axis, or "
+            f"use prefix or divide"
+        )
 
     def _check_own_leaves(self, rule: ByParent) -> None:
         """Raise unless each area of a level has its leaf for what is not stated, below itself."""
@@ -390,9 +391,7 @@ class Axis:
 
         They are those of the level's own column; of a product axis, of all columns that it tells.
         """
-        if self.product is None:
-            return pl.DataFrame(self._words(level))
-        return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
+        return self.paths(level) if self.product else pl.DataFrame(self._words(level))
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of this axis's areas behind their codes."""
@@ -411,7 +410,11 @@ class Axis:
 
     def leaf_frame(self) -> pl.DataFrame:
         """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""
-        return pl.DataFrame(self.path(self.depth, np.arange(self.size(self.depth), dtype=np.int32)))
+        return self.paths(self.depth)
+
+    def paths(self, level: int) -> pl.DataFrame:
+        """Return the codes of all nodes of a level and of their ancestors, one row a node."""
+        return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
 
     def parts(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Int32]:
         """Return the combinations of codes in some columns, and which of them each leaf has.

@@ -1,6 +1,6 @@
 """Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 from unicodedata import normalize
@@ -67,7 +67,7 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
                     if axis.depth > 1
                     else ""
                 )
-                raise TableError(f"{error}{rest}", confidential=error.confidential) from None
+                raise error.within("", rest) from None
     return axis.columns
 
 
@@ -86,11 +86,8 @@ def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     try:
         source.place((needed or missing)[0])
     except TableError as error:
-        raise TableError(
-            f"{error} (axis {axis.name!r} needs {', '.join(axis.columns)}, but for those that the "
-            f"others tell)",
-            confidential=error.confidential,
-        ) from None
+        needs = f"axis {axis.name!r} needs {', '.join(axis.columns)}"
+        raise error.within("", f" ({needs}, but for those that the others tell)") from None
     return axis.columns
 
 
@@ -227,8 +224,7 @@ def _stops(axis: Axis) -> NDArray[np.int8] | None:
 def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[str, ...]) -> bool:
     """Return whether each combination of codes above the leaves that occurs is in the list."""
     level = len(fields)
-    nodes = np.arange(axis.size(level), dtype=np.int32)
-    paths = [series.alias(f"l{k}") for k, series in enumerate(axis.path(level, nodes))]
+    paths = [series.alias(f"l{k}") for k, series in enumerate(axis.paths(level))]
     db.register("paths", pl.DataFrame(paths).to_arrow())
     same = " AND ".join(f"o.u{k} = paths.l{k}" for k in range(level))
     occurring = ", ".join(f"{field} AS u{k}" for k, field in enumerate(fields))
@@ -251,19 +247,13 @@ def _of_parent(
         TableError: the table's columns do not tell the parent.
     """
     rule = cast("ByParent", axis.not_stated_by_parent)
-    level = axis.levels[rule.level - 1]
     if axis.reading is not None:
         codes = [axis.reading.code(rule.level, axis.depth, fields)]
     else:
         codes = list(fields[: rule.level]) if len(columns) > 1 else [None]
     if codes[-1] is None:
-        raise TableError(
-            f"axis {axis.name!r}: not_stated = {axis.not_stated!r} needs to know the {level} of a "
-            f"record whose code is not in the list, and the column {columns[-1]!r} alone does not "
-            f"tell it; give the table all columns of the axis, or use prefix or divide"
-        )
-    areas = np.arange(axis.size(rule.level), dtype=np.int32)
-    words = axis.path(rule.level, areas)[-len(codes) :]
+        raise axis.untold_parent(rule, columns[-1])
+    words = axis.paths(rule.level).get_columns()[-len(codes) :]
     known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
     known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
     db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
@@ -278,7 +268,7 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
         f"SELECT {shown} FROM codes {match.join} WHERE {match.leaf} = {wrong} LIMIT 1"
     ).fetchall()
     codes = dict(zip(match.columns, row, strict=True))
-    where = ", ".join(f"{column} {code!r}" for column, code in codes.items())
+    said = f"the record has {', '.join(f'{column} {code!r}' for column, code in codes.items())}"
     of_list = f"the public list of axis {match.axis.name!r}"
     if wrong == CONTRADICTION:
         deepest = match.columns[-1]
@@ -286,15 +276,21 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
             subject,
             f"has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
             f" than in {of_list}; correct the table or the list",
-            f"the record has {where}",
+            said,
         )
     missing = [column for column, code in codes.items() if code is None]
+    lacks = (
+        f"column {missing[0]!r} lacks a code for some record; correct the table" if missing else ""
+    )
     if match.axis.product is not None:
-        raise _no_row(match, subject, row, missing)
+        raise (
+            outside_limits(subject, lacks, said)
+            if missing
+            else _no_row(match, subject, codes, said)
+        )
     rule = (
-        f"column {missing[0]!r} lacks a code for some record; correct the table"
-        if missing
-        else f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared "
+        lacks
+        or f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared "
         f"letter by letter: look for lost leading zeros, spaces, capitals); correct the table, add "
         f"the area to the list"
     )
@@ -303,31 +299,21 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
         subject,
         f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
         f"list first)",
-        f"the record has {where}{alike}",
+        f"{said}{alike}",
     )
 
 
-def _no_row(
-    match: Match, subject: str, row: Sequence[str | None], missing: Sequence[str]
-) -> TableError:
+def _no_row(match: Match, subject: str, codes: Mapping[str, str], said: str) -> TableError:
     """Return the error for a record whose codes are no row of the lists of a product axis."""
-    where = ", ".join(f"{name} {code!r}" for name, code in zip(match.columns, row, strict=True))
-    if missing:
-        rule = f"column {missing[0]!r} lacks a code for some record; correct the table"
-        return outside_limits(subject, rule, f"the record has {where}")
     leaves = match.axis.leaf_frame()
-    unknown = [
-        name
-        for name, code in zip(match.columns, row, strict=True)
-        if not (leaves[name] == code).any()
-    ]
+    unknown = [name for name, code in codes.items() if not (leaves[name] == code).any()]
     together = f"no list has {unknown[0]!r} so" if unknown else "no row of a list has them together"
     return outside_limits(
         subject,
         f"columns {', '.join(match.columns)} hold codes that are in no row of the public lists of "
         f"axis {match.axis.name!r} (compared letter by letter: look for lost leading zeros, "
         f"spaces, capitals); correct the table, or add a row to a list",
-        f"the record has {where}: {together}",
+        f"{said}: {together}",
     )
 
 

@@ -146,9 +146,10 @@ def read_leaves(
         matches = _prepare(db, tree, source, count, unit)
         with translate_duckdb_errors(subject, "cannot be read to its end"):
             records, before = _records(db, matches, unit, contributions, subject)
+            ((rows,),) = db.execute("SELECT COUNT(*) FROM loaded").fetchall()
             ordering = Ordering(
                 tree,
-                grouped=count is None or _rows(db) > tree.leaves,
+                grouped=count is None or rows > tree.leaves,
                 folder=None if memory is None else folder,
             )
             flags = _flags(matches)
@@ -177,14 +178,10 @@ def _prepare(
         n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:
         who = codes.pop()
-    pointed = [
-        is_column_pointed(axis, column)
-        for axis, of_axis in zip(tree.axes, chosen, strict=True)
-        for column in of_axis
-    ]
+    of_columns = [axis for axis, own in zip(tree.axes, chosen, strict=True) for _ in own]
     texts = "".join(
-        f"{code if itself else unpointed_sql(code)} AS c{i}, "
-        for i, (code, itself) in enumerate(zip(codes, pointed, strict=True))
+        f"{code if is_column_pointed(axis, column) else unpointed_sql(code)} AS c{i}, "
+        for i, (axis, column, code) in enumerate(zip(of_columns, columns, codes, strict=True))
     )
     with translate_duckdb_errors(source.subject, "cannot be read to its end"):
         db.execute(f"CREATE TEMP VIEW codes AS SELECT {texts}{n} AS n, {who} AS unit FROM loaded")
@@ -193,11 +190,6 @@ def _prepare(
             matches.append(match_axis(db, number, axis, of_axis, first))
             first += len(of_axis)
     return matches
-
-
-def _rows(db: duckdb.DuckDBPyConnection) -> int:
-    ((rows,),) = db.execute("SELECT COUNT(*) FROM loaded").fetchall()
-    return int(rows)
 
 
 def _records(

@@ -105,8 +105,13 @@ class Tree:
                     f"two axes share {kind} {twice[0]!r}; give each its own (columns = [...])"
                 )
 
+    @property
+    def _numbers(self) -> dict[str, int]:
+        """The number of each axis by its name."""
+        return {axis.name: i for i, axis in enumerate(self.axes)}
+
     def _alternate(self, order: list[str]) -> tuple[tuple[int, int], ...]:
-        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+        numbers = self._numbers
         if sorted(order) != sorted(numbers):
             raise TableError(
                 f"refine must name every axis once ({', '.join(numbers)}), got {', '.join(order)}"
@@ -126,7 +131,7 @@ class Tree:
         )
 
     def _listed(self, refine: list[str]) -> tuple[tuple[int, int], ...]:
-        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+        numbers = self._numbers
         reached = [0] * len(self.axes)
         steps = []
         for entry in refine:
@@ -380,13 +385,6 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
         number *= axis.size(level)
         number += code
     return number
-
-
-def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
-    """Return nodes with their counts from parts that follow one another in tree order."""
-    axes = range(len(parts[0][0]))
-    codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
-    return codes, np.concatenate([part[1] for part in parts])
 
 
 def _told_apart(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -7,9 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Complex128, Float64, Int64
+from hedgerow.arrays import Bool, Complex128, Float64, Int64
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -163,7 +162,7 @@ def _mark_within_room(
     steps: Float64,
     strengths: Float64,
     room: float,
-    keep: NDArray[np.bool_],
+    keep: Bool,
 ) -> None:
     for i in range(len(low)):
         spent = 0.0

@@ -99,7 +99,9 @@ class ListShape:
         rows = rows.select(pl.all().rank("dense"))  # numbers are compared faster than texts
         sizes = {c.text: rows[c.text].n_unique() for c in told}
         own = [c.text for c in told if sizes[c.text] == sizes[leaf] and c.text != leaf]
-        left_out = {text: f"has the areas of {leaf}" for text in own if self._is_code(text)}
+        left_out = {
+            text: f"has the areas of {leaf}" for text in own if self.column(text).kind == "code"
+        }
         groups = list[str]()
         for column in sorted(told, key=lambda c: c.kind != "code"):
             text = column.text
@@ -135,9 +137,6 @@ class ListShape:
         fractions = texts.str.contains(r"^-?\d+[.,]\d+$")
         numbers = fractions | texts.str.contains(r"^-?\d+$")
         return bool(fractions.any() and numbers.all() and not texts.str.contains(r"^0\d").any())
-
-    def _is_code(self, text: str) -> bool:
-        return self.column(text).kind == "code"
 
     def _names(self, levels: Sequence[str], full: pl.DataFrame) -> dict[str, str]:
         """Return level → the column that has one name for each of its codes.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import beside
+from hedgerow.tables.lists.area_names import beside, name_each
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree
@@ -254,5 +254,4 @@ def _named(
             f"{shorten(visible(twice[names][0]))!r} and {shorten(visible(twice[names][1]))!r}; "
             f"each needs one"
         )
-    wanted = pl.DataFrame([areas])
-    return wanted.join(known, on=column, how="left", maintain_order="left")[names]
+    return name_each(areas, known[column], known[names])

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes
 from hedgerow.tables.maps.topology import Topology, starts_of
 
 FULL_TURN = 360.0
 
-Simplify = Callable[[Topology, NDArray[np.bool_]], Topology]
+Simplify = Callable[[Topology, Bool], Topology]
 """Takes borders, and bool (rings): those without which an area would vanish."""
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import shapely
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Bool
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
@@ -30,7 +31,7 @@ class AreaCodes:
 
     columns: Sequence[str]
     labels: Sequence[pl.Series]
-    placeless: Sequence[NDArray[np.bool_]]
+    placeless: Sequence[Bool]
 
 
 def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> Shapes:
@@ -68,7 +69,7 @@ def _rings(polygons: NDArray[Any]) -> Rings:
     return Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area)
 
 
-def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
+def simplified(topology: Topology, needed: Bool) -> Topology:
     """Return borders of at most `MOST_POINTS`, simplified no more than that takes.
 
     Args:
@@ -143,9 +144,7 @@ def _check_size(labels: pl.Series, subject: str) -> None:
         )
 
 
-def _check(
-    shapes: Sequence[Any], labels: pl.Series, placeless: NDArray[np.bool_], subject: str
-) -> None:
+def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: str) -> None:
     """Raise unless every shape that is there is an area.
 
     Raises:

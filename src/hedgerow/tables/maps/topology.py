@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Bool, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class Topology:
         signed = np.where(self.arcs >= 0, 1, -1) * of_arc[np.maximum(self.arcs, ~self.arcs)]
         return np.add.reduceat(signed, self.ring_start[:-1])
 
-    def with_points(self, points: Int64, arc: Int64, needed: NDArray[np.bool_]) -> "Topology":
+    def with_points(self, points: Int64, arc: Int64, needed: Bool) -> "Topology":
         """Return the same rings along other points of their arcs, whose ends are the same.
 
         Args:
@@ -105,7 +104,7 @@ def _edges(one: Int64, other: Int64) -> Int64:
     return number
 
 
-def _junctions(key: Int64, following: Int64) -> NDArray[np.bool_]:
+def _junctions(key: Int64, following: Int64) -> Bool:
     """Return at which points of the rings other than two segments end."""
     edge = _edges(key, following)
     _, once = np.unique(edge, return_index=True)
@@ -114,7 +113,7 @@ def _junctions(key: Int64, following: Int64) -> NDArray[np.bool_]:
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
 
 
-def _first(key: Int64, joint: NDArray[np.bool_], start: Int64) -> Int64:
+def _first(key: Int64, joint: Bool, start: Int64) -> Int64:
     """Return where each ring is to begin: at a junction; else at its least point, as its twin."""
     rank = np.where(joint, key - (1 << 62), key)
     least = np.minimum.reduceat(rank, start[:-1])
@@ -129,9 +128,7 @@ def _from_first(start: Int64, size: Int64, first: Int64) -> Int64:
     return np.asarray(begin + place % length)
 
 
-def _forwards(
-    edge: Int64, ascending: NDArray[np.bool_], first: Int64, name: Int64
-) -> NDArray[np.bool_]:
+def _forwards(edge: Int64, ascending: Bool, first: Int64, name: Int64) -> Bool:
     """Return which way each arc runs the segment that names it."""
     lengths = np.diff(np.append(first, len(edge)))
     at = np.flatnonzero(edge == np.repeat(name, lengths))

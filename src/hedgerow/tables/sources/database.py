@@ -69,8 +69,8 @@ def open_database(
             yield db
 
 
-def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | float | list[str]]:
-    settings: dict[str, str | bool | int | float | list[str]] = {
+def _settings(folder: str, memory: int | None) -> dict[str, Any]:
+    settings: dict[str, Any] = {
         "temp_directory": folder,
         "threads": core_count(),
         "preserve_insertion_order": False,
@@ -271,7 +271,7 @@ class RunningQuery:
         Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
         because SQLite's driver takes a column's type from its first rows.
         """
-        names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
+        names = [sql_identifier(self.schema.names[i]) for i in fields]
         texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
         with _reading(self.query, self.subject, self.lost):
             self.cursor.execute(f"SELECT {texts} FROM {self.select}")
@@ -338,7 +338,7 @@ def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
         yield
     except HedgerowError:
         raise
-    except (pa.ArrowException, OSError, _errors(query)) as error:
+    except (pa.ArrowException, OSError, _driver(query).Error) as error:
         text = _without_secrets(query, error)
         raise TableError(f"{subject} {sentence}", confidential=text) from None
 
@@ -369,11 +369,6 @@ def _without_secrets(query: Query, error: BaseException) -> str:
     for secret in _secrets(query):
         text = text.replace(secret, "…")
     return text
-
-
-def _errors(query: Query) -> type[Exception]:
-    kind: type[Exception] = _driver(query).Error
-    return kind
 
 
 def _split(url: str) -> SplitResult | None:

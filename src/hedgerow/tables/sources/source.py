@@ -59,7 +59,10 @@ def as_arrow(frame: Any, subject: str) -> pa.Table:
 
 def _arrow(frame: Any, subject: str) -> pa.Table:
     if isinstance(frame, pl.LazyFrame):
-        frame = _collected(frame, subject)
+        try:
+            frame = frame.collect()
+        except pl.exceptions.PolarsError as error:
+            raise outside_limits(subject, "cannot be computed", str(error)) from None
     if isinstance(frame, pa.Table):
         return frame
     if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
@@ -82,13 +85,6 @@ CODES = "codes must be text or whole numbers (write them as text, so that 01001 
 def refused_codes(subject: str, column: str, kind: str) -> str:
     """Return the sentence for a column that cannot hold codes."""
     return f"{subject} column {column!r} holds {kind}; {CODES}"
-
-
-def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
-    try:
-        return frame.collect()
-    except pl.exceptions.PolarsError as error:
-        raise outside_limits(subject, "cannot be computed", str(error)) from None
 
 
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
@@ -285,7 +281,9 @@ def check_fits(
         TableError: they take more than a quarter of it.
     """
     usable = usable_memory()
-    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in _long(kinds)], 0
+    is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
+    long = (i for i, short in enumerate(is_short) if not short)
+    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in long], 0
     a_row = len(kinds) * BYTES_A_TEXT + (len(kinds) - len(lengths)) * LONGEST_NUMBER
     for each in (f"count(*) * {a_row}", f"sum({' + '.join(lengths) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
@@ -293,12 +291,6 @@ def check_fits(
         size += found[0][0] or 0
         if usable is not None and size > usable // 4:
             raise _too_large(subject)
-
-
-def _long(kinds: Sequence[str]) -> list[int]:
-    """Return which columns may hold values of any length."""
-    is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
-    return [i for i, short in enumerate(is_short) if not short]
 
 
 def _load_file(
