@@ -22,7 +22,7 @@ from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
 from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
-from hedgerow.cli.plan import plan, show_plan, warn
+from hedgerow.cli.plan import plan, show_plan, warn_of
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
 from hedgerow.cli.released import check, estimate, report
 from hedgerow.cli.simulate import simulate
@@ -36,6 +36,8 @@ from hedgerow.cli.terminal import (
     moved,
     not_stated,
     report_reading,
+    say,
+    say_files,
     stage,
     stderr,
     stdout,
@@ -146,12 +148,12 @@ def example(
     if kind == "redistricting":
         with bar(task) as progress:
             file = write_redistricting(directory, size, progress.on_fraction)
-        also = escape(str(file.with_name(PRODUCTION)))
+        also = escape(file.with_name(PRODUCTION))
         stdout.print(f"The marginals and shares of the 2020 census: [bold]{also}[/bold]")
     else:
         with stage(task):
             file = EXAMPLES[kind](directory, size)
-    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(file)}[/bold]")
 
 
 def release(
@@ -187,7 +189,7 @@ def release(
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
-    warn(made, spec)
+    warn_of(made, spec)
     check_combines(estimator, made)
     if spec.spark is not None and limit is not None:
         raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
@@ -206,12 +208,12 @@ def release(
     run = _released_on_spark if spec.spark is not None else _released_here
     made_release = run(spec, made, options, limit)
     released = int(made_release.level("total")["count"].sum())
-    stdout.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
+    stdout.print(f"\n[bold]Released {released:,} records into {escape(spec.output)}[/bold]")
     show_plan(made)
     if charging is not None:
         warn_of_other_accounts(charging.ledger, {charging.dataset})
-        stdout.print(escape(charging.standing(made).describe()))
-    stdout.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+        say(charging.standing(made).describe())
+    stdout.print(f"Next: [bold]hedgerow check {escape(spec.output)}[/bold]")
 
 
 def _released_here(
@@ -265,24 +267,22 @@ def compare(
         expected, covered = forecast(released.plan), coverage(by_size)
     bounding = kept(counts)
     if bounding is not None:
-        stdout.print(
-            f"The release {escape(bounding)}; the errors below leave out what was dropped.\n"
-        )
+        say(f"The release {bounding}; the errors below leave out what was dropped.\n")
     for confidential, _ in not_stated(counts) + moved(counts):
-        stdout.print(f"{escape(confidential)}\n")
+        say(f"{confidential}\n")
     show_heading(released.plan)
     stdout.print("Error of the released counts against the truth (confidential):\n")
     rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected, covered)]
-    stdout.print(escape(aligned(rows)))
+    say(aligned(rows))
     stdout.print("")
     show_levels(released.plan)
     stdout.print(f"{COMPARED}\n")
     for what, heading in BY_SIZE.items():
         stdout.print(f"{heading}, by the size of the true count (confidential):\n")
-        stdout.print(f"{escape(aligned(size_rows(by_size, what)))}\n")
+        say(f"{aligned(size_rows(by_size, what))}\n")
     if picture is not None:
         picture_of_errors(released.plan, errors, picture, expected=expected, covered=covered)
-        stdout.print(f"Picture: {escape(str(picture))}")
+    say_files({"Picture": picture})
 
 
 for command in (

@@ -68,7 +68,7 @@ def distribution(
     parts.append(escape(aligned(rows, left=())))
     if picture is not None:
         picture_of_distribution(released, picture, confidence=confidence)
-        parts.append(f"\nPicture: {escape(str(picture))}")
+        parts.append(f"\nPicture: {escape(picture)}")
     for part in parts:
         stdout.print(part)
 

@@ -81,7 +81,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("exporting"):
         write_export(directory, output, _form(form, output, given))
     warn_of_formulas(output)
-    stdout.print(f"Export: [bold]{escape(str(output))}[/bold]")
+    stdout.print(f"Export: [bold]{escape(output)}[/bold]")
 
 
 def _form(form: str, output: Path, given: dict[str, Any]) -> Form:

@@ -1,7 +1,6 @@
 """The command `funds`: share an amount by released counts, with intervals of what is due."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.cli.described import with_names
 from hedgerow.cli.output_file import (
     TABLES,
     Directory,
@@ -17,8 +17,8 @@ from hedgerow.cli.output_file import (
     pairs,
     write_table,
 )
-from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.cli.terminal import say, say_files, stage, stdout, warn_of_contradictions
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
@@ -89,22 +89,19 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
-    head = frame.head(MOST_SHOWN)
-    with suppress(TableError):  # a column called like one of names is there: codes are enough
-        head = released.plan.tree.with_names(head)
+    head = with_names(released.plan.tree, frame.head(MOST_SHOWN))
     rows = [_row(row, whole=whole) for row in head.iter_rows(named=True)]
     total = f"{amount:,.2f}".removesuffix(".00")
-    stdout.print(
-        f"\n{total} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals of what is "
+    say(
+        f"\n{total} shared by {level}, {rule.value}; {confidence:.0%} intervals of what is "
         "due by the true counts:\n"
     )
     rows = [tuple(map(visible, row)) for row in rows]  # labels come from the user's lists
     headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    stdout.print(escape(aligned([headings, *rows])))
+    say(aligned([headings, *rows]))
     if len(frame) > MOST_SHOWN:
         stdout.print(f"\n{len(frame) - MOST_SHOWN:,} more areas; --output writes them all.")
-    if output is not None:
-        stdout.print(f"\nAll areas: {escape(str(output))}")
+    say_files({"\nAll areas": output})
     warn_of_contradictions(frame[CONTRADICTED])
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import typer
 
-from hedgerow.cli.terminal import escape, stderr
+from hedgerow.cli.terminal import warn
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
@@ -222,8 +222,8 @@ def warn_of_formulas(place: Path) -> None:
 
 def _warn(found: int, place: Path, way_out: str) -> None:
     if found:
-        stderr.print(
-            f"[yellow]Warning:[/yellow] {found:,} codes or names in {escape(str(place))} begin "
+        warn(
+            f"{found:,} codes or names in {place} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; {way_out}"
         )

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_heading, show_levels
+from hedgerow.cli.described import show_heading, show_levels, with_names
 from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
@@ -20,9 +19,9 @@ from hedgerow.cli.output_file import (
     levels_by,
 )
 from hedgerow.cli.planning_page import check_page_options, write_page
-from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout
+from hedgerow.cli.terminal import bar, escape, say, say_files, stage, stdout, warn
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError, TableError, kind_of
+from hedgerow.errors import PlanError, SpecError, kind_of
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -125,7 +124,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
-    warn(made, spec)
+    warn_of(made, spec)
     check_combines(estimator, made)
     check_estimable(made)
     expected = forecast(made)
@@ -142,26 +141,20 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
         return
     show_plan(made, expected)
-    _show_sums(made, sums)
-    _show_more(more)
+    _show_more(made, sums, more)
     for sentence in [] if lookup is None else lookup.notes(made.tree):
-        stdout.print(escape(sentence))
+        say(sentence)
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
-    _show_files({"Picture": picture, "Page": page})
+    say_files({"Picture": picture, "Page": page})
     _show_next(file, None if target_mse is None else made)
 
 
-def _show_files(written: Mapping[str, Path | None]) -> None:
-    """Print where pictures and pages were written."""
-    for kind, path in written.items():
-        if path is not None:
-            stdout.print(f"{kind}: {escape(str(path))}")
-
-
-def _show_more(more: Mapping[str, pl.DataFrame]) -> None:
-    """Print what was asked for beside the forecast."""
+def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame]) -> None:
+    """Print sums off the chain, and what was asked for beside the forecast."""
+    if text := sums_text(sums, everything=not isinstance(made.measure, Survivors)):
+        say(f"{text}\n")
     if "areas" in more:
         _show_areas(more["areas"])
     if "simulated" in more:
@@ -176,13 +169,13 @@ def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
 
 def _show_next(file: Path, for_target: Plan | None) -> None:
     """Print the next command, and for a plan with a target the lines to write into the file."""
-    release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
+    release = f"[bold]hedgerow release {escape(file)}[/bold]"
     if for_target is None:
         stdout.print(f"Next: {release}")
         return
-    stdout.print(
-        f"{escape(str(file))} has its own budget and shares. For this plan write into it:\n\n"
-        f"{escape(release_file_lines(for_target))}\n"
+    say(
+        f"{file} has its own budget and shares. For this plan write into it:\n\n"
+        f"{release_file_lines(for_target)}\n"
     )
     stdout.print(f"Then: {release} --expect-plan {for_target.hash}")
 
@@ -192,9 +185,9 @@ def _show_cost(made: Plan, records: int | None) -> None:
     if made.is_chain and not isinstance(made.measure, RunningSums):
         outline = Outline.of(made)
         if outline.first < outline.cut < made.tree.depth:
-            stdout.print(
+            say(
                 f"The tree is cut into subtrees at depth {outline.cut} "
-                f"({escape(made.tree.cuboid_name(outline.cut))}), on one machine or many.\n"
+                f"({made.tree.cuboid_name(outline.cut)}), on one machine or many.\n"
             )
     everything = not isinstance(made.measure, Survivors)
     if records is None and not everything:
@@ -209,11 +202,11 @@ def _show_cost(made: Plan, records: int | None) -> None:
     stdout.print(f"{cost}{assumed}\n")
 
 
-def warn(made: Plan, spec: ReleaseSpec) -> None:
+def warn_of(made: Plan, spec: ReleaseSpec) -> None:
     """Warn on standard error of a budget that is hardly intended, and of what nobody compared."""
     for said in (weakness(made.budget), spec.table.not_compared):
         if said is not None:
-            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
+            warn(said)
 
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
@@ -221,25 +214,25 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     frame = forecast(made) if expected is None else expected
     stdout.print("")
     show_heading(made)
-    stdout.print(f"{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
+    say(f"{forecast_table(frame)}\n\n{forecast_legend(made, frame)}\n")
     show_levels(made)
     if matrix := forecast_matrix(made, frame):
-        stdout.print(f"{escape(matrix)}\n")
+        say(f"{matrix}\n")
     if len(made.tables) > 1:
         names = "; ".join(map(made.tree.name_of, made.tables))
-        stdout.print(
-            f"{len(made.tables)} tables are released: {escape(names)}. They agree on all that "
+        say(
+            f"{len(made.tables)} tables are released: {names}. They agree on all that "
             "they have in common, and no joint table is made.\n"
         )
     if made.price_of_a_share > 1:
-        stdout.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
+        say(f"{shares_are_relative(made.price_of_a_share)}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    stdout.print(f"{escape(str(made.promise))}\n\n{escape(made.promise.attacker)}\n")
+    say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
-        stdout.print(f"{escape(made.public_facts)}\n")
-    stdout.print(escape(price_table(made.guarantee, made.deltas, made.promise.epsilon)))
+        say(f"{made.public_facts}\n")
+    say(price_table(made.guarantee, made.deltas, made.promise.epsilon))
     if made.saved is not None:
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")
@@ -255,20 +248,12 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
         return simulated_releases(made, prior, spec.estimator, runs=runs)
 
 
-def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
-    text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
-    if text:
-        stdout.print(f"{escape(text)}\n")
-
-
 def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     """Return the standard errors that sums over areas of the user's own will have."""
     sums = AreaSums(made, lookup, levels_by(made.tree, by))
     with bar("errors of the areas") as progress:
         errors = area_forecast(sums, progress.on_fraction)
-    with suppress(TableError):  # a column called like that is there: codes are enough
-        return made.tree.with_names(lookup.with_names(errors))
-    return errors
+    return with_names(made.tree, errors, lookup)
 
 
 def _show_areas(errors: pl.DataFrame) -> None:
@@ -283,16 +268,16 @@ def _show_areas(errors: pl.DataFrame) -> None:
         f"{len(worst):,} of them (all with --json):\n"
     )
     headings = (*(visible(name) for name in errors.columns[:-1]), "standard error of the estimate")
-    stdout.print(escape(aligned([headings, *rows], left=set(range(len(headings) - 1)))) + "\n")
+    say(f"{aligned([headings, *rows], left=set(range(len(headings) - 1)))}\n")
 
 
 def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
     stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
     headings = headings_of(errors, SIMULATED_HEADINGS)
-    stdout.print(escape(aligned([headings, *simulated_rows(errors)])) + "\n")
+    say(f"{aligned([headings, *simulated_rows(errors)])}\n")
     if len(sums):
         stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
-        stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
+        say(f"{aligned([SUMS_HEADINGS, *sums_rows(sums)])}\n")
 
 
 def _show_fairness(made: Plan) -> None:
@@ -300,7 +285,7 @@ def _show_fairness(made: Plan) -> None:
     stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
     sentences = fairness_rows(made)
     for sentence in sentences:
-        stdout.print(escape(sentence))
+        say(sentence)
     frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
     if not sentences and not len(frame):
         stdout.print("All counts of a cuboid have the same variance.")
@@ -317,5 +302,5 @@ def _show_fairness(made: Plan) -> None:
         if not made.is_chain:
             kept = [("", cuboid, sd, ratio) for _, cuboid, _, _, sd, ratio in words]
             rows = [("", "cuboid", "sd", "largest / least"), *kept]
-        stdout.print(escape(aligned(rows)))
+        say(aligned(rows))
     stdout.print("")

@@ -14,7 +14,7 @@ from hedgerow.cli.output_file import (
     check_place,
     write_table,
 )
-from hedgerow.cli.terminal import escape, stage, stderr, stdout
+from hedgerow.cli.terminal import escape, say, stage, stderr
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
@@ -73,16 +73,16 @@ def account(
     if plan is not None:
         parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in filter(None, parts):
-        stdout.print(escape(text))
+        say(text)
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
         table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
         write_table(table, csv)
-        stdout.print(f"Table: {escape(str(csv))}")
+        say(f"Table: {csv}")
     if picture is not None:
         title = "What the guarantee says"
         picture_of_profile(profile, picture, stated, title_of(plan, title) if plan else title)
-        stdout.print(f"Picture: {escape(str(picture))}")
+        say(f"Picture: {picture}")
 
 
 @ledgers.command("open")
@@ -112,7 +112,7 @@ def open_ledger(
     ledger = Ledger(path) if path.exists() else create_ledger(path)
     account = ledger.open_account(spec.dataset, protection, cap)
     warn_of_other_accounts(ledger, {spec.dataset})
-    stdout.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
+    say(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}")
 
 
 @ledgers.command("show")
@@ -131,8 +131,8 @@ def show_ledger(
             cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        stdout.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
-        stdout.print(escape(f"{standing.statement(delta)}\n"))
+        say(f"{standing.describe()}\n\n{aligned(rows)}\n")
+        say(f"{standing.statement(delta)}\n")
 
 
 def warn_of_other_accounts(ledger: Ledger, datasets: set[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.cli.output_file import check_named, write_parts
-from hedgerow.cli.terminal import bar, escape, stage, stdout
+from hedgerow.cli.terminal import bar, escape, say, stage, stdout
 from hedgerow.plan.describe import aligned
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory.stored import undamaged
@@ -36,7 +36,7 @@ def show_records(
         return
     with bar("writing the records") as progress, undamaged(directory):
         write_parts(_told(parts, total, progress), output, quote_formulas=quote_formulas)
-    stdout.print(f"{total:,} rows: [bold]{escape(str(output))}[/bold]")
+    stdout.print(f"{total:,} rows: [bold]{escape(output)}[/bold]")
 
 
 def _told(parts: Iterator[pl.DataFrame], total: int, progress: Progress) -> Iterator[pl.DataFrame]:
@@ -52,7 +52,7 @@ def _told(parts: Iterator[pl.DataFrame], total: int, progress: Progress) -> Iter
 def _show(head: pl.DataFrame, total: int) -> None:
     rows = [[visible(str(value)) for value in row] for row in head.iter_rows()]
     columns = set(range(len(head.columns)))
-    stdout.print(escape(aligned([head.columns, *rows], left=columns)))
+    say(aligned([head.columns, *rows], left=columns))
     stdout.print(
         f"\n{len(head):,} of {total:,} records; each is a released count written out, nobody "
         f"stands behind it. --output FILE.csv writes all."

@@ -13,7 +13,7 @@ from hedgerow.cli.output_file import (
     Directory,
     check_place,
 )
-from hedgerow.cli.terminal import escape, stage, stdout
+from hedgerow.cli.terminal import escape, say, stage, stdout
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.registry import ESTIMATORS, read_estimator
@@ -61,9 +61,9 @@ def check(directory: Directory) -> None:
         raise ReleaseError(f"{failed} of {checks} checks failed in {str(directory)!r}{rest}")
     unverified = [finding.what for finding in findings if finding.unverified]
     if unverified:
-        stdout.print(
+        say(
             f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
-            f"verified: {escape('; '.join(unverified))}."
+            f"verified: {'; '.join(unverified)}."
         )
         raise typer.Exit(NOT_VERIFIED)
     stdout.print(f"All {checks} checks passed.")
@@ -95,7 +95,7 @@ def report(
         text = page(directory, release.plan, release.estimator, version)
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
-    stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
+    stdout.print(f"Page: [bold]{escape(place)}[/bold]")
 
 
 ESTIMATE_HEADINGS = (
@@ -149,12 +149,12 @@ def estimate(
             else estimate_measurements(read_measurements(source), estimator)
         )
     estimates.write(place)
-    stdout.print(f"\n{escape(estimates.described['claim'].capitalize())}.\n")
+    say(f"\n{estimates.described['claim'].capitalize()}.\n")
     rows = [_estimate_row(estimates, levels) for levels in estimates.frames]
     along = tuple(estimates.frames) == estimates.tree.chain
     headings = ("depth" if along else "", *ESTIMATE_HEADINGS)
-    stdout.print(escape(aligned([headings, *rows])))
-    stdout.print(f"\nEstimates: {escape(str(place))}")
+    say(aligned([headings, *rows]))
+    say(f"\nEstimates: {place}")
 
 
 def _beside(source: Path, name: Callable[[Path], str]) -> Path:

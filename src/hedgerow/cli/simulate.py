@@ -9,7 +9,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
-from hedgerow.cli.terminal import bar, escape, stage, stdout, warn_of_copies
+from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import left_out as left_out_of
@@ -74,13 +74,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if output is not None:
         with whole_file(output) as opened:
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
-        stdout.print(f"\nEvery metric: {escape(str(output))}")
+        say(f"\nEvery metric: {output}")
     if picture is not None:
         about = f"{runs} simulated releases of a public table under each setting. Not a release."
         picture_of_simulation(
             errors, picture, words=words, about=about, metrics=metrics, force=force
         )
-        stdout.print(f"\nPicture: {escape(str(picture))}")
+        say(f"\nPicture: {picture}")
 
 
 def _simulated(
@@ -138,13 +138,13 @@ def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequ
 
 def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut]) -> None:
     """Print a table of each metric, and which settings were left out, by reason."""
-    stdout.print(escape(legend(errors)))
+    say(legend(errors))
     for metric in metrics:
         stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
         tables = map(aligned, metric_tables(errors, metric))
-        stdout.print(escape("\n\n".join(tables)))
+        say("\n\n".join(tables))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        stdout.print(f"\nLeft out: {escape(names[0])}{more}: {escape(reason)}")
+        say(f"\nLeft out: {names[0]}{more}: {reason}")

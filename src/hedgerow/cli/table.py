@@ -1,7 +1,6 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ import polars as pl
 import typer
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_columns, show_heading
+from hedgerow.cli.described import show_columns, show_heading, with_names
 from hedgerow.cli.output_file import (
     TABLES,
     ByLevels,
@@ -22,8 +21,8 @@ from hedgerow.cli.output_file import (
     write_table,
 )
 from hedgerow.cli.records import show_records
-from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.cli.terminal import bar, escape, say, stage, stderr, stdout, warn_of_contradictions
+from hedgerow.errors import ReleaseError
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
@@ -44,6 +43,7 @@ from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.release.spine.answers import is_off_tree
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
 FIRST_ROWS = 20
@@ -63,6 +63,7 @@ class Asked:
     """The table that the options name.
 
     Attributes:
+        directory: of the release.
         level: a cuboid by its name.
         depth: a depth of a chain by its number.
         by: levels of axes, as they were given.
@@ -70,35 +71,26 @@ class Asked:
         areas: a lookup of areas of the user's own, which the counts are summed over.
         all_cells: whether cells with a count of 0 are listed, too.
         names: whether names of areas are written; a terminal shows them anyway.
+        output: the file that is written; None to show the first rows.
+        quote_formulas: whether codes that are formulas get an apostrophe there.
     """
 
+    directory: Path
     level: str | None
     depth: int | None
     by: list[str]
     counts_only: bool
     areas: AreaOptions
-    all_cells: bool = False
-    names: bool = False
+    all_cells: bool
+    names: bool
+    output: Path | None
+    quote_formulas: bool
 
-    def named(
-        self,
-        frame: pl.DataFrame,
-        released: Release,
-        output: Path | None,
-        lookup: Lookup | None = None,
-    ) -> pl.DataFrame:
+    def named(self, frame: pl.DataFrame, tree: Tree, lookup: Lookup | None = None) -> pl.DataFrame:
         """Return a table with the names of its areas, where they are asked for or shown."""
-
-        def with_names() -> pl.DataFrame:
-            named = frame if lookup is None else lookup.with_names(frame)
-            return released.plan.tree.with_names(named)
-
         if self.names:
-            return with_names()
-        if output is None:
-            with suppress(TableError):  # a column called like that is there: codes are enough
-                return with_names()
-        return frame
+            return tree.with_names(frame if lookup is None else lookup.with_names(frame))
+        return with_names(tree, frame, lookup) if self.output is None else frame
 
     def __post_init__(self) -> None:
         self.areas.check(ReleaseError)
@@ -209,17 +201,20 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
             "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, of_areas, all_cells, names)
+    asked = Asked(
+        directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
+        quote_formulas,
+    )  # fmt: skip
     if noisy:
-        _noisy(directory, asked, output, quote_formulas=quote_formulas)
+        _noisy(asked)
     else:
-        _counts(directory, asked, presentation, output, quote_formulas=quote_formulas)
+        _counts(asked, presentation)
 
 
-def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas: bool) -> None:
+def _noisy(asked: Asked) -> None:
     """Write or show noisy counts."""
-    with stage("reading the release"), undamaged(directory):
-        released = read_release(directory)
+    with stage("reading the release"), undamaged(asked.directory):
+        released = read_release(asked.directory)
         plan, level = released.plan, asked.level
         if levels := levels_by(plan.tree, asked.by):
             label_columns(plan, levels)  # or an error that says which there are
@@ -230,31 +225,23 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
                 )
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
-    _put(
-        plan, asked.named(frame, released, output), output, quote_formulas=quote_formulas,
-        note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
-        "measured",
-    )  # fmt: skip
+    note = (
+        "noisy counts as they were measured, unbiased; a cell that is not listed was not measured"
+    )
+    _put(asked, plan, asked.named(frame, plan.tree), note=note)
 
 
-def _counts(
-    directory: Path,
-    asked: Asked,
-    presentation: Presentation,
-    output: Path | None,
-    *,
-    quote_formulas: bool,
-) -> None:
+def _counts(asked: Asked, presentation: Presentation) -> None:
     """Write or show counts."""
-    with stage("reading the release"), undamaged(directory):
-        released = read_release(directory)
+    with stage("reading the release"), undamaged(asked.directory):
+        released = read_release(asked.directory)
         levels = levels_by(released.plan.tree, asked.by)
         bare = asked.counts_only and presentation.suppress_wider is None
         lookup = asked.areas.lookup(released.plan.tree)
         if lookup is None:
             whole = _frame(released, asked, levels, bare=bare)
     if lookup is not None:
-        whole = _sums(directory, released, AreaSums(released.plan, lookup, levels), bare=bare)
+        whole = _sums(asked, released, AreaSums(released.plan, lookup, levels), bare=bare)
     reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
@@ -265,15 +252,12 @@ def _counts(
         note = "a cell that is not listed is known to be empty, or was not measured"
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
-    named = asked.named(frame, released, output, lookup)
+    named = asked.named(frame, released.plan.tree, lookup)
     about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
-    _put(
-        released.plan, named, output, note=note, about=about, reasons=reasons,
-        quote_formulas=quote_formulas,
-    )  # fmt: skip
+    _put(asked, released.plan, named, note=note, about=about, reasons=reasons)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
-        stdout.print(escape(sentence))
+        say(sentence)
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
@@ -290,12 +274,12 @@ def _has_a_model(plan: Plan, levels: dict[str, str]) -> bool:
     return pruned and levels_of(plan.tree, levels) not in plan.by_levels
 
 
-def _sums(directory: Path, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
+def _sums(asked: Asked, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
     """Return sums over areas; errors of many take a while."""
     if bare:
-        with undamaged(directory):
+        with undamaged(asked.directory):
             return area_sums(released.content, sums, None)
-    with bar("errors of the sums") as progress, undamaged(directory):
+    with bar("errors of the sums") as progress, undamaged(asked.directory):
         return area_sums(released.content, sums, USUAL, progress.on_fraction)
 
 
@@ -307,20 +291,18 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
 
 
 def _put(
+    asked: Asked,
     plan: Plan,
     frame: pl.DataFrame,
-    output: Path | None,
     *,
     note: str,
-    quote_formulas: bool,
     about: str = OF_WHICH,
     reasons: Sequence[str] = (),
 ) -> None:
     """Write a table, or show its first rows with what they are and what is said about errors."""
-    if output is None:
-        labels = [name for name, kind in frame.schema.items() if kind == pl.String]
+    if asked.output is None:
         show_heading(plan)
-        _show(frame, labels, reasons)
+        _show(frame, reasons)
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
@@ -330,20 +312,18 @@ def _put(
             "--output FILE.csv writes all rows."
         )
         return
-    write_table(frame, output, quote_formulas=quote_formulas)
-    stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
+    write_table(frame, asked.output, quote_formulas=asked.quote_formulas)
+    stdout.print(f"{len(frame):,} rows: [bold]{escape(asked.output)}[/bold]")
 
 
-def _show(frame: pl.DataFrame, labels: Sequence[str], reasons: Sequence[str]) -> None:
+def _show(frame: pl.DataFrame, reasons: Sequence[str]) -> None:
     """Print the first rows: codes to the left, numbers to the right, flags with their reasons."""
     head = frame.head(FIRST_ROWS)
     columns = [[_word(name, value) for value in head[name]] for name in head.columns]
     if CONTRADICTED in head.columns:
         columns[head.columns.index(CONTRADICTED)] = list(reasons)
     rows = [head.columns, *zip(*columns, strict=True)]
-    stdout.print(
-        escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
-    )
+    say(aligned(rows, left={i for i, kind in enumerate(head.dtypes) if kind == pl.String}))
 
 
 def _reasons(head: pl.DataFrame) -> list[str]:

@@ -1,9 +1,10 @@
 """The terminal: results on standard output, progress and notes on standard error."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -78,9 +79,26 @@ stdout = Console(soft_wrap=True, highlight=False)
 stderr = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def escape(text: str) -> str:
-    """Return lines of text without markup, and with escapes for invisible characters."""
-    return markup.escape(visible(text, lines=True))
+def escape(text: object) -> str:
+    """Return lines of text, or a path, without markup; invisible characters as escapes."""
+    return markup.escape(visible(str(text), lines=True))
+
+
+def say(text: str) -> None:
+    """Print lines of text on standard output as they are."""
+    stdout.print(escape(text))
+
+
+def warn(sentence: str) -> None:
+    """Print a warning on standard error."""
+    stderr.print(f"[yellow]Warning:[/yellow] {escape(sentence)}")
+
+
+def say_files(written: Mapping[str, Path | None]) -> None:
+    """Print where files were written, of those that were asked for."""
+    for kind, path in written.items():
+        if path is not None:
+            say(f"{kind}: {path}")
 
 
 def on_terminal() -> bool:
@@ -170,8 +188,7 @@ def warn_of_copies(find: Callable[[], Iterable[str]]) -> None:
         return
     try:
         for clause in find():
-            said = f"{clause} (confidential, shown only here). {COPIED}."
-            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
+            warn(f"{clause} (confidential, shown only here). {COPIED}.")
     except Exception as error:  # noqa: BLE001 - a release that was made is made
         stderr.print(f"Note: public files were not compared with the table: {type(error).__name__}")
 
