@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import isfinite
 from numbers import Integral
+from typing import Any
 
 from hedgerow.errors import BudgetError, HedgerowError, NoiseError
 
@@ -27,6 +28,13 @@ seen), and the two that are no characters of XML."""
 _UNSEEN = re.compile(f"[{''.join(f'{first}-{last}' for first, last in UNSEEN)}]")
 _UNSEEN_IN_LINES = re.compile(_UNSEEN.pattern.replace("\0-\x1f", "\0-\x09\x0b-\x1f"))
 LONGEST_LINE = 1500
+
+Texts = tuple[str, ...]
+"""Texts in their order: names of levels or columns, codes, the cells of a row."""
+Json = dict[str, Any]
+"""What JSON calls an object."""
+Rows = list[Texts]
+"""A table for people, row by row."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:

@@ -12,6 +12,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.describe import aligned
 from hedgerow.release.distribution.distribution import picture_of_distribution, read_distribution
+from hedgerow.text import Rows
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CDF_ROWS = 20
@@ -46,7 +47,7 @@ def distribution(
     form = f",.{_digits(released.ranges.edges)}g"
     parts = [f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n"]
     if total or quantile:
-        rows: list[tuple[str, ...]] = [("quantile", name, f"{percent} interval", "")]
+        rows: Rows = [("quantile", name, f"{percent} interval", "")]
         for q in quantile or DECILES:
             made = released.quantile(q, confidence)
             rows.append((f"{q:g}", *(format(x, form) for x in (made.value, made.low, made.high))))

@@ -28,7 +28,7 @@ from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMAT
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import Texts, visible
 
 MOST_SHOWN = 40
 
@@ -126,7 +126,7 @@ def _named(tree: Tree, levels: Mapping[str, str]) -> str:
     return tree.name_of(levels_of(tree, levels))
 
 
-def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:
+def _row(row: dict[str, str | int | float], *, whole: bool) -> Texts:
     """Return a row in words; the area by its codes, coarsest first, and their names."""
     facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
     words = (value for name, value in row.items() if name not in facts and value is not None)

@@ -54,7 +54,7 @@ from hedgerow.release.preflight import check_combines, check_estimable
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.text import visible
+from hedgerow.text import Rows, visible
 
 MOST_AREAS = 20
 """Areas that a terminal lists."""
@@ -295,7 +295,7 @@ def _show_fairness(made: Plan) -> None:
              f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
             for r in frame.iter_rows(named=True)
         ]  # fmt: skip
-        rows: list[tuple[str, ...]] = [
+        rows: Rows = [
             ("depth", "cuboid", "siblings", "families", "sd", "ratio"),
             *words,
         ]

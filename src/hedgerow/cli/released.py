@@ -38,7 +38,7 @@ from hedgerow.release.reestimate.reestimate import (
 )
 from hedgerow.release.release import read_release
 from hedgerow.spec.measurement_file import read_measurements
-from hedgerow.text import one_line
+from hedgerow.text import Texts, one_line
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
@@ -165,7 +165,7 @@ def _beside(source: Path, name: Callable[[Path], str]) -> Path:
     return named.with_name(name(named))
 
 
-def _estimate_row(estimates: Estimates, levels: Levels) -> tuple[str, ...]:
+def _estimate_row(estimates: Estimates, levels: Levels) -> Texts:
     tree, frame = estimates.tree, estimates.frames[levels]
     value = COUNT if COUNT in frame.columns else ESTIMATE
     differs = ""

@@ -23,7 +23,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
-from hedgerow.text import visible
+from hedgerow.text import Rows, visible
 
 # The numbers of cells and survivors are confidential until the release appears, and timings always:
 # they go to a terminal alone, never to a file.
@@ -46,7 +46,7 @@ class Tally:
         before = self.work.get(name, (0, 0, 0.0))
         self.work[name] = before[0] + cells, before[1] + survivors, before[2] + seconds
 
-    def rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> Rows:
         """Return one row a cuboid: `HEADINGS` in words."""
         return [
             (name, f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")

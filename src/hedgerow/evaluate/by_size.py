@@ -15,6 +15,7 @@ from hedgerow.evaluate.metrics import true_cells
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.text import Rows
 
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
           "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,
@@ -126,7 +127,7 @@ def band_name(least: int, most: int | None) -> str:
     return f"{least:,} and more" if most is None else f"{least:,}–{most:,}"
 
 
-def size_rows(by_size: pl.DataFrame, what: str) -> list[tuple[str, ...]]:
+def size_rows(by_size: pl.DataFrame, what: str) -> Rows:
     """Return one figure as rows of text: cuboids down, sizes of the true count across.
 
     Args:

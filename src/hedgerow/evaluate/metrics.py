@@ -12,7 +12,9 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.tables.ordered import Leaves
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Rows, Texts
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
@@ -51,7 +53,7 @@ def error_of_nodes(counts: Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFram
     return with_depths(tree, cuboids, rows)
 
 
-def true_cells(counts: Counts, levels: Levels) -> tuple[Codes, Int64]:
+def true_cells(counts: Counts, levels: Levels) -> Leaves:
     """Return the non-zero cells of a cuboid, on the tree's chain or off it, and their counts."""
     depth = counts.tree.depth_at(levels)
     return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
@@ -85,7 +87,7 @@ def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> di
     }
 
 
-def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
+def error_rows(errors: pl.DataFrame) -> Rows:
     """Return the rows of `error_by_cuboid` in words, under `HEADINGS`; a cube has no depths."""
     return [
         (
@@ -101,14 +103,14 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> tuple[str, ...]:
+def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> Texts:
     """Return headings that begin with the depth, which is blank where the frame has none."""
     return ("depth" if "depth" in errors.columns else "", *headings[1:])
 
 
 def rows_beside_forecast(
     errors: pl.DataFrame, expected: pl.DataFrame, covered: Mapping[str, float | None]
-) -> list[tuple[str, ...]]:
+) -> Rows:
     """Return the rows of `error_by_cuboid` with the forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     ``expected`` is the `hedgerow.plan.forecast.forecast` of the release's own plan; words are empty

@@ -22,6 +22,7 @@ from hedgerow.picture import (
     panel_name,
     write_heading,
 )
+from hedgerow.text import Rows
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are shown as percentages."""
@@ -53,7 +54,7 @@ NOTICE = (
 )
 
 
-def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...]]]:
+def metric_tables(errors: pl.DataFrame, metric: str) -> list[Rows]:
     """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
 
     Cuboids go by their numbers in `legend`, eight a table; a setting that does not answer one has
@@ -69,7 +70,7 @@ def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...
     tables = []
     for begin in range(0, len(cuboids), MOST_COLUMNS):
         few = cuboids[begin : begin + MOST_COLUMNS]
-        rows: list[tuple[str, ...]] = [
+        rows: Rows = [
             ("", "setting", *(str(number) if metric != "seconds" else "" for number, _ in few))
         ]
         for (name,), part in errors.group_by(["setting"], maintain_order=True):

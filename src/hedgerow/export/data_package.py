@@ -24,6 +24,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
+from hedgerow.text import Json
 
 DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60
@@ -68,7 +69,7 @@ class _Files:
     folder: Path
     release: Release
 
-    def lists(self) -> list[dict[str, Any]]:
+    def lists(self) -> list[Json]:
         """Write the list of each level of each axis; return what describes them."""
         (self.folder / "domain").mkdir()
         names = self.names
@@ -92,7 +93,7 @@ class _Files:
                 names[_key(axis, level)] = f"{of_axes[axis.name]}.{plain}".lower()
         return names
 
-    def _list(self, axis: Axis, level: int, names: dict[str, str]) -> dict[str, Any]:
+    def _list(self, axis: Axis, level: int, names: dict[str, str]) -> Json:
         name = names[_key(axis, level)]
         nodes = np.arange(axis.size(level), dtype=np.int32)
         frame, keys = pl.DataFrame(axis.path(level, nodes)), []
@@ -104,7 +105,7 @@ class _Files:
         path = f"domain/{name}.csv"
         return self._resource(frame, name, path, words, list(axis.keys(level).columns), keys)
 
-    def _names(self, axis: Axis, level: int, names: dict[str, str]) -> dict[str, Any]:
+    def _names(self, axis: Axis, level: int, names: dict[str, str]) -> Json:
         """Write the names of a level's areas; return what describes them."""
         name, codes = names[_key(axis, level)], axis.keys(level)
         (column,) = codes.columns
@@ -120,13 +121,13 @@ class _Files:
             [_reference([column], name)],
         )
 
-    def tables(self) -> list[dict[str, Any]]:
+    def tables(self) -> list[Json]:
         """Write all tables of counts; return what describes them."""
         (self.folder / "counts").mkdir()
         names = self.names
         return [self._table(levels, names) for levels in self.release.plan.levels]
 
-    def _table(self, levels: Levels, names: dict[str, str]) -> dict[str, Any]:
+    def _table(self, levels: Levels, names: dict[str, str]) -> Json:
         plan = self.release.plan
         frame = self.release.level(plan.tree.name_of(levels))
         keys, primary = [], list[str]()
@@ -146,8 +147,8 @@ class _Files:
         path: str,
         words: str,
         primary: list[str],
-        keys: list[dict[str, Any]],
-    ) -> dict[str, Any]:
+        keys: list[Json],
+    ) -> Json:
         place = self.folder / path
         frame.write_csv(place)
         labels = with_names_labelled(column_labels(self.release.plan), frame)
@@ -158,7 +159,7 @@ class _Files:
         for field in fields:
             if field["name"] in primary:
                 field["constraints"] = {"required": True}  # type: ignore[assignment]
-        schema: dict[str, Any] = {"fields": fields, "missingValues": []}
+        schema: Json = {"fields": fields, "missingValues": []}
         schema |= {"primaryKey": primary} if primary else {}
         schema |= {"foreignKeys": keys} if keys else {}
         return {
@@ -192,11 +193,11 @@ def _key(axis: Axis, level: int) -> str:
     return f"{axis.name}/{level}"
 
 
-def _reference(fields: list[str], resource: str) -> dict[str, Any]:
+def _reference(fields: list[str], resource: str) -> Json:
     return {"fields": fields, "reference": {"resource": resource, "fields": fields}}
 
 
-def _described(release: Release) -> dict[str, Any]:
+def _described(release: Release) -> Json:
     """Return what a package says of itself."""
     plan, said = release.plan, release.plan.description
     licence = {"name": re.sub(r"[^-A-Za-z0-9._]+", "-", said.licence), "title": said.licence}

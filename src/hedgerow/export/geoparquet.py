@@ -33,6 +33,7 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 GEOMETRY = "geometry"
 MOST_ROWS = 1 << 22
@@ -180,12 +181,12 @@ def no_places(tree: Tree, column: str) -> list[str]:
     return codes
 
 
-def _shapes(given: Any, key: str) -> dict[str, Any]:
+def _shapes(given: Any, key: str) -> Json:
     """Return code → geometry; of rows without a code, which are no area of ours, none.
 
     Publishers list areas that are no place ("no usual address") without a geometry: None.
     """
-    shapes: dict[str, Any] = {}
+    shapes: Json = {}
     for code, shape in zip(given.codes(key), given.geometry, strict=True):
         if code is None:
             continue
@@ -195,7 +196,7 @@ def _shapes(given: Any, key: str) -> dict[str, Any]:
     return shapes
 
 
-def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: dict[str, Any] | None) -> pa.Table:
+def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: Json | None) -> pa.Table:
     """Return a table with a geometry for each row, and what GeoParquet 1.0 says of it."""
     shapely = import_module("shapely")
     there = [shape for shape in geometry if shape is not None]

@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hedgerow.text import Texts
+
 Text = str | Mapping[str, str]
 
 USUAL = "en"
@@ -83,7 +85,7 @@ class Catalogue:
 
 
 @cache
-def languages() -> tuple[str, ...]:
+def languages() -> Texts:
     """Return the languages that there is a catalogue of."""
     names = (each.name for each in files("hedgerow.pages").joinpath("catalogue").iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))

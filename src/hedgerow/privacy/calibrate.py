@@ -21,7 +21,7 @@ from hedgerow.privacy.budget import (
     check_budget,
     rho_within,
 )
-from hedgerow.privacy.neighbours import Change, in_case, l1, l2_squared
+from hedgerow.privacy.neighbours import Change, Changes, in_case, l1, l2_squared
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 from hedgerow.text import Exact
@@ -36,7 +36,7 @@ def calibrate(
     mechanism: type[Mechanism],
     budget: Budget,
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     *,
     is_worst: bool = True,
     inverse_two_rho: Fraction | None = None,
@@ -90,7 +90,7 @@ def norm_of(price: Price) -> Callable[[Change], Fraction]:
 
 def worst_part(
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     norm: Callable[[Change], Fraction],
 ) -> Fraction:
     """Return the part of all depths' worst costs, in their shares, that one unit can incur.
@@ -153,7 +153,7 @@ def _bought(
     mechanism: type[Mechanism],
     whole: Fraction,
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     *,
     is_worst: bool,
 ) -> Profile:
@@ -178,7 +178,7 @@ def _widest(
     mechanism: type[Mechanism],
     budget: EpsilonDelta,
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     *,
     is_worst: bool,
 ) -> Profile:
@@ -236,7 +236,7 @@ def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     return math.log(max(profile.zcdp_epsilon(budget.delta), least) / epsilon)
 
 
-def _check_shares(shares: Sequence[Fraction], changes: Sequence[tuple[Change, ...]]) -> None:
+def _check_shares(shares: Sequence[Fraction], changes: Sequence[Changes]) -> None:
     if len(shares) != len(changes) or not shares:
         raise BudgetError(
             f"shares must be one a measured depth, got {len(shares)} for {len(changes)} depths"

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses, PairLoss, gather_losses
+from hedgerow.noise.loss import Bounds, Losses, PairLoss, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import (
@@ -126,7 +126,7 @@ class Profile:
         gaussians = (tuple(part for part in case if isinstance(part, Gaussians)) for case in parts)
         return Domination(tuple(gaussians), _pairs(self.uses))
 
-    def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
+    def delta_bounds(self, epsilon: Exact | float) -> Bounds:
         """Return proved lower and upper bounds of δ(ε), round-off included.
 
         The lower one is 0 where the figures are not exact (`is_exact`).

@@ -4,18 +4,16 @@ A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are e
 losses are the random variables that the accountants add up (`hedgerow.noise.loss`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
 from hedgerow.privacy.accountant.domination import Gaussians
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
-from hedgerow.privacy.neighbours import Change, Norm, in_case, l1, l2_squared
-from hedgerow.text import exact
+from hedgerow.privacy.neighbours import Change, Changes, Norm, in_case, l1, l2_squared
+from hedgerow.text import Json, exact
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 
@@ -34,7 +32,7 @@ class Use:
 
     mechanism: Guarantee
     times: int
-    changes: tuple[Change, ...]
+    changes: Changes
 
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
@@ -138,7 +136,7 @@ class Use:
         epsilon = mechanism.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
         return PairLoss(epsilon, Fraction(0)), self.times
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the use as JSON; fractions are text."""
         mechanism = self.mechanism
         if isinstance(mechanism, EpsilonDelta | Epsilon):
@@ -193,12 +191,12 @@ class Use:
             )
 
 
-def read_use(described: Mapping[str, Any]) -> Use:
+def read_use(described: Json) -> Use:
     """Return the use that `Use.to_dict` describes."""
     return Use(_read_guarantee(described), described["times"], read_changes(described))
 
 
-def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
+def read_changes(use: Json) -> Changes:
     """Return what a use, as `Use.to_dict` describes it, says that one unit changes in each case."""
     if "cases" not in use:
         return (_read_change(use),)
@@ -207,13 +205,13 @@ def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
     return tuple(_read_change(case) for case in use["cases"])
 
 
-def _written(change: Change) -> dict[str, Any]:
+def _written(change: Change) -> Json:
     if isinstance(change, Norm):
         return {"squared_norm": str(change.squared)}
     return {"shifts": list(change)}
 
 
-def _read_change(described: Mapping[str, Any]) -> Change:
+def _read_change(described: Json) -> Change:
     if "squared_norm" in described:
         squared = exact(described["squared_norm"], "squared_norm", BudgetError)
         if squared.denominator != 1:
@@ -222,7 +220,7 @@ def _read_change(described: Mapping[str, Any]) -> Change:
     return tuple(described.get("shifts", (1,)))
 
 
-def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
+def _read_guarantee(use: Json) -> Guarantee:
     if use["mechanism"] != "guarantee":
         if use["mechanism"] not in MECHANISMS:
             raise BudgetError(f"no mechanism is called {use['mechanism']!r}")

@@ -13,6 +13,7 @@ from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.spec.release_file import refuse_release_file
 from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
+from hedgerow.text import Texts
 
 MOST_TIMES = 10**9
 
@@ -76,7 +77,7 @@ def _check_size(use: Use) -> None:
 
 
 def _use(use: UseSection) -> tuple[Guarantee, int, int]:
-    kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
+    kinds: dict[Texts, Callable[..., Guarantee]] = {
         ("epsilon",): Epsilon,
         ("epsilon", "delta"): EpsilonDelta,
     }

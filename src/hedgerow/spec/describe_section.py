@@ -28,17 +28,8 @@ def described_by(section: DescribeSection) -> Description:
         TableError: it has control characters, or is no language's tag.
         SpecError: a level with two labels.
     """
-    return Description(
-        title=section.title,
-        unit=section.unit,
-        publisher=section.publisher,
-        period=section.period,
-        notes=paragraphs(section.notes),
-        licence=section.licence,
-        language=section.language,
-        axes=section.axes,
-        levels=_flat(section.levels),
-    )
+    said = section.model_dump(exclude={"notes", "levels"})
+    return Description(**said, notes=paragraphs(section.notes), levels=_flat(section.levels))
 
 
 def _flat(levels: dict[str, str | dict[str, str]]) -> dict[str, str]:

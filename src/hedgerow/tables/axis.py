@@ -37,6 +37,7 @@ from hedgerow.tables.lists.product import (
 )
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
+from hedgerow.text import Texts
 
 LARGEST_SIZE = (1 << 31) - 1
 """Nodes of a level: they are numbered in 32 bits."""
@@ -79,8 +80,8 @@ class Axis:
     """
 
     name: str
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    levels: Texts
+    columns: Texts
     labels: tuple[pl.Series, ...]
     child_start: tuple[Int64, ...]
     not_stated: str | None = None
@@ -374,7 +375,7 @@ class Axis:
         found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
         return found
 
-    def columns_of(self, level: int) -> tuple[str, ...]:
+    def columns_of(self, level: int) -> Texts:
         """Return the columns that a level and the levels above it tell."""
         told = level if self.product is None or level == 0 else self.product.told[level - 1]
         return self.columns[:told]

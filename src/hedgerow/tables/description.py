@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import is_visible
+from hedgerow.text import Json, Texts, is_visible
 
 LONGEST_TEXT, LONGEST_NOTE = 200, 4_000
 MOST_NOTES, MOST_LABELS = 50, 1_000
@@ -50,7 +49,7 @@ class Description:
     unit: str = ""
     publisher: str = ""
     period: str = ""
-    notes: tuple[str, ...] = ()
+    notes: Texts = ()
     licence: str = ""
     language: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +74,7 @@ class Description:
     def __bool__(self) -> bool:
         return bool(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return what is said as JSON; nothing of what is not."""
         every = {name: getattr(self, name) for name in TEXTS}
         every |= {"notes": list(self.notes), "axes": dict(self.axes), "levels": dict(self.levels)}
@@ -186,7 +185,7 @@ def readable(name: str) -> str:
     return " ".join(told) or name
 
 
-def paragraphs(text: str) -> tuple[str, ...]:
+def paragraphs(text: str) -> Texts:
     """Return the paragraphs of a text, which blank lines part, each as one line."""
     parts = re.split(r"\n[ \t]*(?:\n[ \t]*)+", text.replace("\r\n", "\n"))
     lines = (" ".join(part.split()) for part in parts)

@@ -16,6 +16,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.codes.not_stated import ByParent
 from hedgerow.tables.sources.source import Source
+from hedgerow.text import Texts
 
 OUTSIDE, CONTRADICTION = -1, -2
 VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied
@@ -38,14 +39,14 @@ class Match:
     """
 
     axis: Axis
-    columns: tuple[str, ...]
-    fields: tuple[str, ...]
+    columns: Texts
+    fields: Texts
     join: str
     leaf: str
     unlisted: str | None
 
 
-def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+def axis_columns(axis: Axis, source: Source) -> Texts:
     """Return the columns of a table that say where on an axis a record is."""
     if axis.product is not None:
         return _product_columns(axis, source)
@@ -71,7 +72,7 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     return axis.columns
 
 
-def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+def _product_columns(axis: Axis, source: Source) -> Texts:
     """Return the columns of a product axis that a table has; they must tell its leaves apart."""
     leaves = axis.leaf_frame()
 
@@ -101,7 +102,7 @@ def is_column_pointed(axis: Axis, column: str) -> bool:
 
 
 def match_axis(
-    db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: tuple[str, ...], first: int
+    db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: Texts, first: int
 ) -> Match:
     """Return how the records find their leaf of an axis.
 
@@ -140,8 +141,8 @@ def _match_product(
     db: duckdb.DuckDBPyConnection,
     name: str,
     axis: Axis,
-    columns: tuple[str, ...],
-    fields: tuple[str, ...],
+    columns: Texts,
+    fields: Texts,
 ) -> Match:
     """Return how the records find their leaf by all codes together."""
     listed = axis.leaf_frame().select(columns).to_arrow(compat_level=VIEWS)
@@ -154,7 +155,7 @@ def _match_product(
 
 
 def _leaf_sql(
-    name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], *, is_ragged: bool
+    name: str, fields: Texts, levels: range, values: tuple[str, str], *, is_ragged: bool
 ) -> str:
     """Return the first value for a record outside the list, the second for one in it."""
     outside, inside = values
@@ -221,7 +222,7 @@ def _stops(axis: Axis) -> NDArray[np.int8] | None:
     return stops if (stops < deepest).any() else None
 
 
-def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[str, ...]) -> bool:
+def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: Texts) -> bool:
     """Return whether each combination of codes above the leaves that occurs is in the list."""
     level = len(fields)
     paths = [series.alias(f"l{k}") for k, series in enumerate(axis.paths(level))]
@@ -238,8 +239,8 @@ def _of_parent(
     db: duckdb.DuckDBPyConnection,
     name: str,
     axis: Axis,
-    columns: tuple[str, ...],
-    fields: tuple[str, ...],
+    columns: Texts,
+    fields: Texts,
 ) -> tuple[str, str]:
     """Return the leaf of a record outside the list whose parent is known, and the JOIN for it.
 

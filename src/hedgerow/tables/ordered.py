@@ -349,7 +349,7 @@ class Ordering:
         return joins, [" + ".join(term) for term in terms if term] or names[:1]
 
 
-def merge_equal(codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
+def merge_equal(codes: Codes, values: Int64, sums: Sums) -> Leaves:
     """Return each run of neighbours with equal codes once, with the sum of its values."""
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False

@@ -22,6 +22,7 @@ from hedgerow.tables.lists.list_match import Match, is_header, matches
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.lists.product import MOST_LEAVES
 from hedgerow.tables.sources.source import Source
+from hedgerow.text import Texts
 
 MOST_FACTOR = 1000
 """Rows that a list has at most to be a factor of a product."""
@@ -41,7 +42,7 @@ class AxisWords:
 
     keys: ClassVar[Mapping[str, Any]] = {}
     name: str
-    words: tuple[str, ...]
+    words: Texts
 
     @property
     def bounds(self) -> Bounds | None:

@@ -29,6 +29,10 @@ _COMMENTS = {
 }
 
 
+Keys = dict[str, Any]
+"""The keys of a section, in order."""
+
+
 @dataclass(frozen=True)
 class ProposedAxis:
     """One ``[[axis]]`` of a new file.
@@ -154,7 +158,7 @@ def axis_of_list(
         chosen = [one[0] if len(one) == 1 else placeholder(" or ".join(one)) for one in options]
         own, names = chosen[-1], _names(nesting.names, chosen)
         notes = "" if levels else _left_out(nesting)
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "levels": chosen,
         **({} if column == own else {"columns": [column]}),
@@ -176,9 +180,7 @@ def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | dict[str, s
     return names[levels[-1]] if list(names) == [levels[-1]] else names
 
 
-def _rule(
-    name: str, shape: ListShape, listed: str, prefix: Sequence[int]
-) -> tuple[dict[str, Any], str]:
+def _rule(name: str, shape: ListShape, listed: str, prefix: Sequence[int]) -> tuple[Keys, str]:
     """Return the keys of a list whose codes tell their levels, and how that was found."""
     code = {} if listed == "code" else {"code": listed}
     if prefix:
@@ -225,7 +227,7 @@ def grid_axis(
     width = 0 if divide else shape.grid(listed)
     widths = list(divide) or [width * n for n in (100, 10, 1) if width > 1]
     found = f", all multiples of {width}" if width > 1 else ""
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
         **({} if list(columns) == list(listed) else {"columns": list(columns)}),
@@ -253,7 +255,7 @@ def product_of(shapes: Sequence[ListShape], name: str, folder: Path) -> Proposed
         c for shape in shapes for c in sorted(shape.frame.columns, key=shape.sizes.__getitem__)
     ]
     paths = [shape.path for shape in shapes]
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "attribute": True,
         "product": product,

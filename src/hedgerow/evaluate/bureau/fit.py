@@ -29,6 +29,9 @@ from hedgerow.kernels import kernel
 UNKNOWN = -1.0
 """In place of a parent's count: there is no parent, so the cell is only not negative."""
 
+Bounds = tuple[Float64, Float64]
+"""The least and the largest sums of each child's groups, its total last: (children, groups + 1)."""
+
 UNBOUNDED = 1 << 53
 STEPS = 4000
 ACCURACY = 2e-3
@@ -75,7 +78,7 @@ class Family:
             _fit(self.parent, self.group, closed, bounds, queries, self.measured, fitted)
         return fitted
 
-    def _bounds(self) -> tuple[Float64, Float64]:
+    def _bounds(self) -> Bounds:
         """Return the bounds of the sums of each child's groups and of its total, last.
 
         Infinite where they say nothing: float64 (children, groups + 1).
@@ -120,7 +123,7 @@ def _fit(
     parent: Float64,
     group: Int32,
     closed: Bool,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     queries: tuple[Int32, Float64],
     measured: Float64,
     x: Float64,
@@ -205,7 +208,7 @@ def _curvature(queries: tuple[Int32, Float64]) -> tuple[Float64, float]:
 
 
 @kernel
-def _penalties(group: Int32, steep: Float64, bounds: tuple[Float64, Float64]) -> Float64:
+def _penalties(group: Int32, steep: Float64, bounds: Bounds) -> Float64:
     """Return the penalty of each bounded sum, as steep as the objective is along it; else 0."""
     low, high = bounds
     penalty = np.zeros(low.shape[1])
@@ -261,7 +264,7 @@ def _add_pull(
     group: Int32,
     penalty: Float64,
     multiplier: Float64,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     pull: Float64,
     slope: Float64,
 ) -> None:
@@ -285,7 +288,7 @@ def _turn(
     x: Float64,
     group: Int32,
     penalty: Float64,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     sums: Float64,
     multiplier: Float64,
 ) -> float:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses
+from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant import contour, enumeration, lattice
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
@@ -41,7 +41,7 @@ class TooFineError(BudgetError):
 
 
 @lru_cache(maxsize=1024)
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
     """Return proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
 
     Kept: a plan, its manifest, its page and the terminal state the same figures of one composition.

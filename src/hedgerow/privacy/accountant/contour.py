@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, Losses
+from hedgerow.noise.loss import Bounds, GaussianLoss, Losses
 from hedgerow.privacy.accountant.contour_nodes import (
     HIGH,
     LOW,
@@ -207,7 +207,7 @@ def delta(losses: Losses, epsilon: float) -> float | None:
     return None if figures is None else figures.point
 
 
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     """Return certified bounds of δ(ε), round-off included, at most 1e-6 apart relatively.
 
     Below `SMALLEST` they are 0 and twice that.

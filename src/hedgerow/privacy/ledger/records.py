@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
@@ -17,7 +16,7 @@ from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection, Restriction, compose_profiles
 from hedgerow.privacy.use import Use, read_use
-from hedgerow.text import Exact
+from hedgerow.text import Exact, Json
 
 # What a ledger tells: accounts, charges, and where an account stands; public facts alone.
 
@@ -283,14 +282,14 @@ def _read_protection(text: str) -> Protection:
     return Protection(_read_neighbours(facts), restrictions)
 
 
-def _read_neighbours(facts: dict[str, Any]) -> Neighbours:
+def _read_neighbours(facts: Json) -> Neighbours:
     contributions, unit = facts["contributions"], facts["unit"]
     if facts["relation"] == "replace":
         return Replace(contributions, unit=unit, exactly=facts["total_is_public"])
     return AddRemove(contributions, unit=unit)
 
 
-def _read_use(facts: dict[str, Any]) -> Use:
+def _read_use(facts: Json) -> Use:
     """Return the use that was written; its numbers may be longer than any that people may type."""
     texts = {name: text for name, text in facts.items() if isinstance(text, str)}
     numbers = {name: Fraction(text) for name, text in texts.items() if name != "mechanism"}

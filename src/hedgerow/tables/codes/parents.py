@@ -10,6 +10,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class Parents(Rule):
     parent: str
     code: str | None = None
 
-    def list_columns(
-        self, names: Sequence[str], levels: Sequence[str], subject: str
-    ) -> tuple[str, ...]:
+    def list_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return the columns of codes and parents."""
         return (*self.code_columns(names, levels, subject), self.parent)
 

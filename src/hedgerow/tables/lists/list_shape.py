@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.tables.lists.column_names import ColumnName
+from hedgerow.text import Texts
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),
@@ -38,7 +39,7 @@ class Nesting:
         left_out: columns of codes that are no level, each with the reason.
     """
 
-    levels: tuple[tuple[str, ...], ...]
+    levels: tuple[Texts, ...]
     names: Mapping[str, str]
     left_out: Mapping[str, str]
 
@@ -241,7 +242,7 @@ def _pairs(rows: pl.DataFrame, one: str, other: str) -> int:
 
 def _longest(
     groups: Sequence[str], rows: pl.DataFrame, sizes: Mapping[str, int]
-) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
+) -> tuple[tuple[Texts, ...], list[str]]:
     """Return the longest chain that ends with the last column, and the columns outside it.
 
     At each place of the chain stand the columns that may be there: several where some chains are

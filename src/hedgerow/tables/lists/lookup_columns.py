@@ -13,6 +13,7 @@ from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class LookupColumns:
 
     axis: int
     level: int
-    codes: tuple[str, ...]
+    codes: Texts
     area: str
     names: str | None
 
@@ -141,7 +142,7 @@ def _known(tree: Tree) -> set[str]:
     return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
 
 
-def _words(header: str) -> tuple[str, ...]:
+def _words(header: str) -> Texts:
     """Return what a column of codes and that of their names have in common."""
     return ColumnName.of(header).words
 

@@ -16,6 +16,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.tables.lists.areas import level_starts
+from hedgerow.text import Texts
 
 MOST_LEAVES = 1 << 21
 """Of a product axis: the largest table of the 2020 census has 1,227,744 cells a block."""
@@ -50,8 +51,8 @@ class Order:
         told: for each level 1..L how many columns it and the levels above it tell.
     """
 
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    levels: Texts
+    columns: Texts
     told: tuple[int, ...]
 
     @classmethod

@@ -24,7 +24,7 @@ from hedgerow.tables.sources.database import (
     sql_text,
     translate_duckdb_errors,
 )
-from hedgerow.text import check_utf8
+from hedgerow.text import Texts, check_utf8
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -42,8 +42,8 @@ class Relation:
         fault: the sentence for a failure while reading it.
     """
 
-    names: tuple[str, ...]
-    fields: tuple[str, ...]
+    names: Texts
+    fields: Texts
     sql: str
     repeatable: bool
     fault: str
@@ -156,7 +156,7 @@ def _parquet(
     return Relation(without_mark(names), fields, sql, repeatable=True, fault=fault)
 
 
-def without_mark(names: Sequence[str]) -> tuple[str, ...]:
+def without_mark(names: Sequence[str]) -> Texts:
     """Return names without a byte order mark, which some programs leave in the first."""
     return tuple(name if i else name.removeprefix("\ufeff") for i, name in enumerate(names))
 

@@ -44,6 +44,7 @@ from hedgerow.tables.sources.database import (
 from hedgerow.tables.sources.files import Relation, open_file, without_mark
 from hedgerow.tables.sources.odbc import is_connection
 from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
+from hedgerow.text import Texts
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
 
@@ -170,7 +171,7 @@ class Source:
     """
 
     subject: str
-    names: tuple[str, ...]
+    names: Texts
     load: Callable[[list[int]], None]
     floats: frozenset[str] = frozenset()
     is_public: bool = False
