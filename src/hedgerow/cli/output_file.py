@@ -1,6 +1,5 @@
 """Options that commands share, and the files that options name: never overwritten unasked."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,9 +16,9 @@ from hedgerow.errors import (
     ReleaseError,
     SpecError,
     did_you_mean,
-    machine_errors,
     shorten,
 )
+from hedgerow.export.released import whole_file as whole_place
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.cuboid import levels_of
@@ -171,14 +170,8 @@ def check_picture_place(
 @contextmanager
 def whole_file(place: Path) -> Iterator[BinaryIO]:
     """Open a file to fill that then takes its place, or leaves nothing where the block fails."""
-    part = place.with_name(f".{place.name}.{os.getpid()}")
-    with machine_errors(f"cannot write {str(place)!r}"):
-        try:
-            with part.open("xb") as file:
-                yield file
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
+    with whole_place(place) as part, part.open("xb") as file:
+        yield file
 
 
 def write_table(frame: pl.DataFrame, place: Path, *, quote_formulas: bool = False) -> None:

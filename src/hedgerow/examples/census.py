@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
@@ -69,7 +70,7 @@ def age_names() -> list[str]:
     return [*bands, f"{EDGES[-1]}+"]
 
 
-def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
+def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
     """Yield codes of block, age and sex with how many people, some blocks at a time."""
     ages, sexes = pa.array(age_names()), pa.array(SEXES)
     inhabited = np.flatnonzero(population)
@@ -82,7 +83,7 @@ def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> I
         yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], people[block, cell]
 
 
-def _shares(rng: np.random.Generator, blocks: int) -> Float64:
+def _shares(rng: Generator, blocks: int) -> Float64:
     """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
     years = np.diff([*EDGES, 95]).astype(np.float64)
     middle = np.asarray(EDGES) + years / 2
@@ -160,7 +161,7 @@ def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
     return files[0]
 
 
-def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
+def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     """Return the list of blocks in the manner of FIPS, and the tract of each.
 
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
@@ -183,7 +184,7 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, I
     return pl.DataFrame(areas), tract_of
 
 
-def _population(rng: np.random.Generator, tract_of: Int64, size: CensusSize) -> Int64:
+def _population(rng: Generator, tract_of: Int64, size: CensusSize) -> Int64:
     """Return people in each block: none in two fifths of them (more in some tracts)."""
     inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
     inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
@@ -74,7 +75,7 @@ class Sections:
 
 
 def draw_sections(
-    rng: np.random.Generator,
+    rng: Generator,
     areas: pl.DataFrame,
     people: Float64,
     sizes: tuple[int, int],
@@ -103,7 +104,7 @@ def draw_sections(
 
 def write_flows(
     path: Path,
-    rng: np.random.Generator,
+    rng: Generator,
     sections: Sections,
     pairs: tuple[Int64, Int64, Int64],
 ) -> None:
@@ -112,9 +113,7 @@ def write_flows(
     write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
 
 
-def _flows(
-    rng: np.random.Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]
-) -> Iterator[Rows]:
+def _flows(rng: Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]) -> Iterator[Rows]:
     """Return codes of both ends with how many trips, some pairs of municipalities at a time."""
     origin, destination, trips = pairs
     levels = [dictionary(sections.areas[level]) for level in LEVELS]
@@ -135,7 +134,7 @@ def _running(pull: Float64) -> Float64:
 
 
 def _drawn(
-    rng: np.random.Generator,
+    rng: Generator,
     running: Float64,
     start: Int64,
     municipality: Int64,
@@ -228,7 +227,7 @@ class _Map:
     people: Float64
 
 
-def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
+def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
     """Return the list of municipalities in the manner of ISTAT, and a map of them.
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
@@ -249,9 +248,7 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
     return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
 
 
-def _trips(
-    rng: np.random.Generator, place: _Map, size: CommutingSize
-) -> tuple[Int64, Int64, Int64]:
+def _trips(rng: Generator, place: _Map, size: CommutingSize) -> tuple[Int64, Int64, Int64]:
     """Return origin, destination and trips of every pair that has any, in order of origin."""
     n = size.municipalities
     arrival = _arrivals(rng, place).reshape(-1)
@@ -266,7 +263,7 @@ def _trips(
     return origin, destination, trips.astype(np.int64)
 
 
-def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
+def _arrivals(rng: Generator, place: _Map) -> NDArray[np.float32]:
     """Return arrival times of pairs in a race: the first k are a sample, nearer pairs likelier.
 
     Exponential times with rates w arrive in the order of draws without replacement in proportion

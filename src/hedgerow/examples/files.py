@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
@@ -15,12 +16,12 @@ from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
 
-def parents_of(rng: np.random.Generator, parents: int, children: int, sigma: float) -> Int64:
+def parents_of(rng: Generator, parents: int, children: int, sigma: float) -> Int64:
     """Return the parent of each child, in order: every parent has one, and families are uneven."""
     return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
-def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64:
+def families_by(rng: Generator, pull: Float64, children: int) -> Int64:
     """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
     parents = len(pull)
     family = 1 + rng.multinomial(children - parents, pull / pull.sum())

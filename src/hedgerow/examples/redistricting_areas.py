@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.examples.census import STATE_CODES
@@ -88,7 +89,7 @@ def draw_nation(size: RedistrictingSize) -> Nation:
     return Nation(size, state_of, county_of, tract_of, blocks, people.astype(np.int64))
 
 
-def draw_state(nation: Nation, number: int) -> tuple[State, np.random.Generator]:
+def draw_state(nation: Nation, number: int) -> tuple[State, Generator]:
     """Return the blocks of a state, and the generator that goes on drawing for it."""
     rng = np.random.default_rng([SEED, number])
     counties = np.flatnonzero(nation.state_of == number)
@@ -127,7 +128,7 @@ def _coded(state: int, county_of: Int64, tract_of: Int64, group_of: Int64) -> pl
     )
 
 
-def limited_families(rng: np.random.Generator, pull: Float64, children: int, most: int) -> Int64:
+def limited_families(rng: Generator, pull: Float64, children: int, most: int) -> Int64:
     """Return the parent of each child as `families_by` does, in families of at most ``most``."""
     sizes = np.bincount(families_by(rng, pull, children))
     while (over := int(np.maximum(sizes - most, 0).sum())) > 0:

@@ -5,7 +5,6 @@ measured of one, as it lies below a count of 0 and the plan measures survivors, 
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,8 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
-from hedgerow.export.released import column_codes, one_table
+from hedgerow.errors import ReleaseError, did_you_mean, shorten
+from hedgerow.export.released import column_codes, one_table, whole_file
 from hedgerow.machine import library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
@@ -110,13 +109,8 @@ class GeoParquet:
             )
         geometry = [shapes.get(code) for code in frame[column]]
         whole = _with_shapes(frame, geometry, given.crs.to_json())
-        part = output.with_name(f".{os.getpid()}.{output.name}")
-        with machine_errors(f"cannot write {str(output)!r}"):
-            try:
-                pq.write_table(whole, part)
-                part.replace(output)
-            finally:
-                part.unlink(missing_ok=True)
+        with whole_file(output) as part:
+            pq.write_table(whole, part)
 
     def _columns(self, codes: list[str], given: Sequence[str]) -> tuple[str, str]:
         """Return the column of the table and that of the shapes that have the same codes."""
@@ -181,18 +175,17 @@ def no_places(tree: Tree, column: str) -> list[str]:
     return codes
 
 
-def _shapes(given: Any, key: str) -> Json:
+def _shapes(given: Any, key: str) -> dict[str, Any]:
     """Return code → geometry; of rows without a code, which are no area of ours, none.
 
     Publishers list areas that are no place ("no usual address") without a geometry: None.
     """
-    shapes: Json = {}
+    shapes: dict[str, Any] = {}
     for code, shape in zip(given.codes(key), given.geometry, strict=True):
-        if code is None:
-            continue
         if code in shapes:
             raise ReleaseError(f"the code {shorten(code, 40)!r} has two shapes in the shapes")
-        shapes[code] = shape
+        if code is not None:
+            shapes[code] = shape
     return shapes
 
 

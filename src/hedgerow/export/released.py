@@ -1,10 +1,14 @@
 """What every export has of a release: its tables, labels for their columns, and what they are."""
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 
+from hedgerow.errors import machine_errors
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -27,6 +31,18 @@ FIGURES = {
     HIGH: "Upper end of the 95 % interval of the true count",
     CONTRADICTED: "Whether the count is contradicted by its own measurements",
 }
+
+
+@contextmanager
+def whole_file(place: Path) -> Iterator[Path]:
+    """Give a place beside a file to write to, which then takes its name; or leave nothing."""
+    part = place.with_name(f".{os.getpid()}.{place.name}")
+    with machine_errors(f"cannot write {str(place)!r}"):
+        try:
+            yield part
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def one_table(

@@ -1,19 +1,19 @@
 """SPSS, Stata and SAS files: one table of a release, with labels of its columns."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     column_codes,
     column_labels,
     one_table,
     plain_names,
     statements,
+    whole_file,
     with_names_labelled,
 )
 from hedgerow.machine import library
@@ -103,14 +103,9 @@ class StatisticsFile:
             given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
             given["variable_value_labels"] = _value_labels(release, frame, names)
         pyreadstat = library("pyreadstat", "stats")
-        part = output.with_name(f".{os.getpid()}.{output.name}")
-        with machine_errors(f"cannot write {str(output)!r}"):
-            try:
-                plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
-                getattr(pyreadstat, limits.writer)(plain, str(part), **given)
-                part.replace(output)
-            finally:
-                part.unlink(missing_ok=True)
+        with whole_file(output) as part:
+            plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
+            getattr(pyreadstat, limits.writer)(plain, str(part), **given)
 
 
 def _value_labels(
