@@ -81,7 +81,7 @@ class Profile:
         """The uses in each case, without those in which nothing changes."""
         number = max(len(use.changes) for use in self.uses)
         each = ([use.in_case(case) for use in self.uses] for case in range(number))
-        return tuple(tuple(use for use in case if use is not None) for case in each)
+        return tuple(tuple(filter(None, case)) for case in each)
 
     @property
     def rho(self) -> Fraction | None:
@@ -377,7 +377,7 @@ def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
     """
     worst = []
     for use in uses:
-        each = [use.in_case(case) for case in range(len(use.changes))]
+        each = map(use.in_case, range(len(use.changes)))
         pairs = [part.dominated for part in each if part is not None]
         others = [pair for pair in pairs if not isinstance(pair, Gaussians)]
         if others:

@@ -4,7 +4,7 @@ A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are e
 losses are the random variables that the accountants add up (`hedgerow.noise.loss`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError
@@ -62,7 +62,7 @@ class Use:
     def in_case(self, case: int) -> "Use | None":
         """Return the use in one case; None where nothing changes in it."""
         change = in_case(self.changes, case)
-        return None if change == () else Use(self.mechanism, self.times, (change,))
+        return None if change == () else replace(self, changes=(change,))
 
     @property
     def change(self) -> Change:
@@ -106,13 +106,19 @@ class Use:
         return None if epsilon is None else self.times * epsilon
 
     @property
+    def _pair(self) -> PairLoss | None:
+        """The loss of a guarantee; None of noise."""
+        if isinstance(self.mechanism, EpsilonDelta):
+            return PairLoss(self.mechanism.epsilon, self.mechanism.delta)
+        if isinstance(self.mechanism, Epsilon):
+            return PairLoss(self.mechanism.epsilon, Fraction(0))
+        return None
+
+    @property
     def losses(self) -> list[tuple[Loss, int]]:
         """The privacy loss of each shift, with how often it is incurred; of one case."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta):
-            return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
-        if isinstance(mechanism, Epsilon):
-            return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
+        if (pair := self._pair) is not None:
+            return [(pair, self.times)]
         if isinstance(self.change, Norm):
             raise BudgetError("the privacy loss of a change that is told by its norm is not known")
         return [(self._loss(shift), self.times) for shift in self.change]
@@ -125,15 +131,12 @@ class Use:
     @property
     def dominated(self) -> Gaussians | tuple[PairLoss, int]:
         """All times together by the norm of the change, for `Domination`; of one case."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta):
-            return PairLoss(mechanism.epsilon, mechanism.delta), self.times
-        if isinstance(mechanism, Epsilon):
-            return PairLoss(mechanism.epsilon, Fraction(0)), self.times
+        if (pair := self._pair) is not None:
+            return pair, self.times
         loss = self._loss(1)
         if isinstance(loss, GaussianLoss):
             return Gaussians(loss.sigma2, l2_squared(self.change), self.times)
-        epsilon = mechanism.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
+        epsilon = self.noise.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
         return PairLoss(epsilon, Fraction(0)), self.times
 
     def to_dict(self) -> Json:
@@ -142,7 +145,12 @@ class Use:
         if isinstance(mechanism, EpsilonDelta | Epsilon):
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
             return {"mechanism": "guarantee", **named, "times": self.times}
-        written = [_written(change) for change in self.changes]
+        written: list[Json] = [
+            {"squared_norm": str(change.squared)}
+            if isinstance(change, Norm)
+            else {"shifts": list(change)}
+            for change in self.changes
+        ]
         return {
             "mechanism": mechanism.name,
             mechanism.key: str(mechanism.parameter),
@@ -203,12 +211,6 @@ def read_changes(use: Json) -> Changes:
     if len(use["cases"]) < 2:
         raise BudgetError("cases are at least two; a single one is written as shifts alone")
     return tuple(_read_change(case) for case in use["cases"])
-
-
-def _written(change: Change) -> Json:
-    if isinstance(change, Norm):
-        return {"squared_norm": str(change.squared)}
-    return {"shifts": list(change)}
 
 
 def _read_change(described: Json) -> Change:

@@ -221,7 +221,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
 
 
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
-    simple = _without_integral(losses, _checked(epsilon))
+    if not math.isfinite(epsilon):
+        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    simple = _without_integral(losses, epsilon)
     if simple is not None:
         return _with_infinite(losses, simple)
     for contour in contours(losses, epsilon):
@@ -229,12 +231,6 @@ def _figures(losses: Losses, epsilon: float) -> _Figures | None:
         if figures.is_narrow:
             return figures
     return None
-
-
-def _checked(epsilon: float) -> float:
-    if not math.isfinite(epsilon):
-        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
-    return epsilon
 
 
 def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:

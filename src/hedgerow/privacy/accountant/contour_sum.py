@@ -113,7 +113,8 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
 
 def _near_revivals(low: Float64, high: Float64, step: float, radius: float) -> Intervals:
     """Return the parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
-    wide = np.minimum(radius + _slack(high * step), math.pi)
+    # more than the round-off of an angle, so that bounds do not hang on the last digit
+    wide = np.minimum(radius + (_SLACK + _SLACK_OF_ANGLE * (high * step)), math.pi)
     count = _revivals(low, high, step, wide)
     source = np.repeat(np.arange(low.size), count)
     first = np.ceil((low * step - wide) / math.tau)
@@ -178,11 +179,6 @@ def _mark_within_room(
             if spent > room:
                 break
         keep[i] = spent <= room
-
-
-def _slack(angle: Float64) -> Float64:
-    """Return more than the round-off of an angle, so that bounds do not hang on the last digit."""
-    return _SLACK + _SLACK_OF_ANGLE * angle
 
 
 def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64:

@@ -134,7 +134,13 @@ class Ledger:
             standing = self._standing(connection, entry)
             for earlier in standing.charges:
                 if earlier.release_id == charge.release_id:
-                    return _repeated(earlier, charge)
+                    if charge.repeats(earlier):
+                        return earlier
+                    raise BudgetError(
+                        f"release {charge.release_id!r} was charged at "
+                        f"{earlier.at:%Y-%m-%d %H:%M} UTC for another plan or other noise; a "
+                        f"release keeps what it was charged for: start a new one"
+                    )
             standing.check(charge.profile)
             number = len(standing.charges) + 1
             connection.execute(
@@ -231,13 +237,3 @@ def _with_cap(there: Account, wanted: Account) -> Account:
             f"{wanted.amount}"
         )
     return there
-
-
-def _repeated(earlier: Charge, charge: Charge) -> Charge:
-    """Return the earlier charge, if this is the same release again."""
-    if not charge.repeats(earlier):
-        raise BudgetError(
-            f"release {charge.release_id!r} was charged at {earlier.at:%Y-%m-%d %H:%M} UTC for "
-            f"another plan or other noise; a release keeps what it was charged for: start a new one"
-        )
-    return earlier

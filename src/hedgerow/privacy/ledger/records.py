@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -116,11 +116,7 @@ class Charge:
 
     def repeats(self, earlier: "Charge") -> bool:
         """Return whether this is the same release again, whenever."""
-        return (self.release_id, self.profile, self.plan_hash) == (
-            earlier.release_id,
-            earlier.profile,
-            earlier.plan_hash,
-        )
+        return self == replace(earlier, at=self.at)
 
 
 @dataclass(frozen=True, slots=True)
