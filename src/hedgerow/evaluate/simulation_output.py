@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError
+from hedgerow.evaluate.error_picture import Marks, marks_of
 from hedgerow.evaluate.simulate import METRICS
 from hedgerow.picture import (
     COLOURS,
@@ -248,14 +249,12 @@ def _draw(
         axes.set_xlim(0, 1.08 * np.nanmax(values + bars))
 
 
-def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
-
-    marks: dict[str, Any] = {
-        estimator or "no projection": Line2D([], [], marker="o", linestyle="", color=colour)
+def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> Marks:
+    looks = {
+        estimator or "no projection": {"marker": "o", "color": colour}
         for estimator, colour in colours.items()
         if estimator is not None or errors["estimator"].null_count()
     }
     if (errors["measure"] == "all").any():
-        marks["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
-    return list(marks.values()), list(marks)
+        looks["all nodes measured"] = {"marker": "s", "color": "black"}
+    return marks_of(looks)

@@ -13,10 +13,9 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
     Rows,
-    codes_of,
     free,
+    nested_codes,
     parents_of,
-    place_in_family,
     size_of,
     write_release_file,
     write_rows,
@@ -171,17 +170,9 @@ def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
     tract_of = parents_of(rng, size.tracts, size.blocks, sigma=0.6)
     states = np.array(STATE_CODES[: size.states])
-    counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
-    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
-    blocks = tracts[tract_of] * 10_000 + 1_000 + place_in_family(tract_of)
-    county_rows = county_of[tract_of]
-    areas = [
-        codes_of("state", states, 2)[state_of[county_rows]],
-        codes_of("county", counties, 5)[county_rows],
-        codes_of("tract", tracts, 11)[tract_of],
-        codes_of("block", blocks, 15),
-    ]
-    return pl.DataFrame(areas), tract_of
+    counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
+    blocks = ("block", tract_of, 15, 1_000, 1_001)
+    return nested_codes("state", states, 2, counties, tracts, blocks), tract_of
 
 
 def _population(rng: Generator, tract_of: Int64, size: CensusSize) -> Int64:

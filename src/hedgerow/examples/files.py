@@ -39,6 +39,26 @@ def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
     return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
 
 
+def nested_codes(
+    name: str, numbers: Int64, digits: int, *below: tuple[str, Int64, int, int, int]
+) -> pl.DataFrame:
+    """Return codes of areas and of those that they lie in, where a code goes on with more digits.
+
+    Args:
+        name: of the coarsest level.
+        numbers: its codes.
+        digits: that they have.
+        below: of each finer level its name, the parent of each area, the digits of its codes, and
+            the numbers of the first and the second child of a parent.
+    """
+    columns = [codes_of(name, numbers, digits)]
+    for level, parent_of, longer, first, second in below:
+        place = first + (second - first) * place_in_family(parent_of)
+        numbers, digits = numbers[parent_of] * 10 ** (longer - digits) + place, longer
+        columns = [column[parent_of] for column in columns] + [codes_of(level, numbers, digits)]
+    return pl.DataFrame(columns)
+
+
 def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
     """Return the number of each row's code and the distinct codes, for long tables of few."""
     places = codes.rle_id().cast(pl.Int32).to_numpy()

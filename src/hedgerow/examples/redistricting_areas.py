@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.examples.census import STATE_CODES
-from hedgerow.examples.files import SEED, codes_of, families_by, parents_of, place_in_family
+from hedgerow.examples.files import SEED, families_by, nested_codes, parents_of
 
 MOST_GROUPS = 9
 """Block groups of a tract: one digit, the first of a block's number."""
@@ -112,20 +112,10 @@ def _coded(state: int, county_of: Int64, tract_of: Int64, group_of: Int64) -> pl
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
     the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
     """
-    counties = state * 1_000 + 2 * np.arange(county_of[-1] + 1) + 1
-    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
-    groups = tracts[tract_of] * 10 + place_in_family(tract_of) + 1
-    blocks = groups[group_of] * 1_000 + place_in_family(group_of)
-    tract_rows = tract_of[group_of]
-    return pl.DataFrame(
-        [
-            codes_of("state", np.array([state]), 2)[np.zeros(len(blocks), dtype=np.int64)],
-            codes_of("county", counties, 5)[county_of[tract_rows]],
-            codes_of("tract", tracts, 11)[tract_rows],
-            codes_of("block_group", groups, 12)[group_of],
-            codes_of("block", blocks, 15),
-        ]
-    )
+    state_of = np.zeros(county_of[-1] + 1, dtype=np.int64)
+    counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
+    groups, blocks = ("block_group", tract_of, 12, 1, 2), ("block", group_of, 15, 0, 1)
+    return nested_codes("state", np.array([state]), 2, counties, tracts, groups, blocks)
 
 
 def limited_families(rng: Generator, pull: Float64, children: int, most: int) -> Int64:

@@ -6,10 +6,8 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64
-from hedgerow.tables.maps.drawn import Rings, shapes_of
+from hedgerow.tables.maps.drawn import SQUARE, Rings, shapes_of
 from hedgerow.tables.maps.shapes import MOST_AREAS, Shapes
-
-CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 
 
 def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None:
@@ -35,7 +33,7 @@ def _corners(labels: pl.Series) -> Float64:
 
 def _shapes(level: int, corners: Float64, width: int) -> Shapes:
     there = np.flatnonzero(~np.isnan(corners[:, 0]))
-    points = (corners[there][:, None, :] + CORNERS * width).reshape(-1, 2)
+    points = (corners[there][:, None, :] + SQUARE * width).reshape(-1, 2)
     number = np.arange(len(there))
-    rings = Rings(points, np.repeat(number, len(CORNERS)), number, there)
+    rings = Rings(points, np.repeat(number, len(SQUARE)), number, there)
     return shapes_of(level, len(corners), rings, lambda whole, _needed: whole, geographic=False)
