@@ -206,8 +206,7 @@ def release(
     options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
     options |= {"estimator": estimator, "directory": spec.output}
     run = _released_on_spark if spec.spark is not None else _released_here
-    made_release = run(spec, made, options, limit)
-    released = int(made_release.level("total")["count"].sum())
+    released = int(run(spec, made, options, limit).level("total")["count"].sum())
     stdout.print(f"\n[bold]Released {released:,} records into {escape(spec.output)}[/bold]")
     show_plan(made)
     if charging is not None:

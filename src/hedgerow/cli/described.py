@@ -19,8 +19,7 @@ from hedgerow.tables.tree import Tree
 def show_heading(plan: Plan) -> None:
     """Print title, unit and period, where any is said."""
     said = plan.description
-    counted = f"counts of {said.unit}" if said.unit else ""
-    about = ", ".join(filter(None, [counted, said.period]))
+    about = ", ".join(filter(None, [f"counts of {said.unit}" if said.unit else "", said.period]))
     words = f"{said.title} ({about})" if said.title and about else said.title or about
     if words:
         stdout.print(f"[bold]{escape(words[:1].upper() + words[1:])}[/bold]\n")

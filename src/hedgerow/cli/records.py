@@ -51,8 +51,7 @@ def _told(parts: Iterator[pl.DataFrame], total: int, progress: Progress) -> Iter
 
 def _show(head: pl.DataFrame, total: int) -> None:
     rows = [[visible(str(value)) for value in row] for row in head.iter_rows()]
-    columns = set(range(len(head.columns)))
-    say(aligned([head.columns, *rows], left=columns))
+    say(aligned([head.columns, *rows], left=set(range(len(head.columns)))))
     stdout.print(
         f"\n{len(head):,} of {total:,} records; each is a released count written out, nobody "
         f"stands behind it. --output FILE.csv writes all."

@@ -91,8 +91,7 @@ def report(
     check_place(place)
     with stage("writing the page"), undamaged(directory):
         release = verified_release(directory)
-        version = made_by(read_manifest(directory))
-        text = page(directory, release.plan, release.estimator, version)
+        text = page(directory, release.plan, release.estimator, made_by(read_manifest(directory)))
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
     stdout.print(f"Page: [bold]{escape(place)}[/bold]")
@@ -152,8 +151,7 @@ def estimate(
     say(f"\n{estimates.described['claim'].capitalize()}.\n")
     rows = [_estimate_row(estimates, levels) for levels in estimates.frames]
     along = tuple(estimates.frames) == estimates.tree.chain
-    headings = ("depth" if along else "", *ESTIMATE_HEADINGS)
-    say(aligned([headings, *rows]))
+    say(aligned([("depth" if along else "", *ESTIMATE_HEADINGS), *rows]))
     say(f"\nEstimates: {place}")
 
 

@@ -141,8 +141,7 @@ def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftO
     say(legend(errors))
     for metric in metrics:
         stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        tables = map(aligned, metric_tables(errors, metric))
-        say("\n\n".join(tables))
+        say("\n\n".join(map(aligned, metric_tables(errors, metric))))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]

@@ -44,8 +44,7 @@ def leaf_mechanism(
 ) -> Mechanism:
     """Return the noise of one leaf where the whole budget goes to the leaves."""
     changes = [neighbours.changes(tree.depth)]
-    worst = neighbours.is_worst
-    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=worst)
+    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=neighbours.is_worst)
     return profile.uses[0].noise
 
 

@@ -42,8 +42,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
         raise EstimateError("seats are shared by counts from 0 to 2**53")
     if not 0 <= seats <= LARGEST_COUNT:
         raise EstimateError(f"the number of seats must be from 0 to 2**53, got {seats}")
-    rows = np.atleast_2d(counts)
-    return np.array([_row(row, seats) for row in rows]).reshape(counts.shape)
+    return np.array([_row(row, seats) for row in np.atleast_2d(counts)]).reshape(counts.shape)
 
 
 def _row(counts: Int64, seats: int) -> Int64:

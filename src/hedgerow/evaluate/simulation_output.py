@@ -175,9 +175,7 @@ def picture_of_simulation(
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
     cuboids, colours = _cuboids(errors), _colours(errors)
     heading = words.title or "Settings compared", f"{about} {DRAWN}".strip()
-    width = max(3.2 + 2.0 * len(cuboids), NARROWEST)
-    part = 1.25 + 0.19 * len(names)
-    size = width, len(metrics) * part + 0.5
+    size = max(3.2 + 2.0 * len(cuboids), NARROWEST), len(metrics) * (1.25 + 0.19 * len(names)) + 0.5
     with figure_for(path, size, ReleaseError, force=force) as figure:
         write_heading(figure, *heading)
         grid = figure.subplots(len(metrics), len(cuboids), squeeze=False, sharey=True)

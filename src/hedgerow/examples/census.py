@@ -86,8 +86,7 @@ def _shares(rng: Generator, blocks: int) -> Float64:
     """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
     years = np.diff([*EDGES, 95]).astype(np.float64)
     middle = np.asarray(EDGES) + years / 2
-    centre = rng.normal(38, 14, size=(blocks, 1))
-    pull = years * (0.15 + np.exp(-(((middle - centre) / 22) ** 2)))
+    pull = years * (0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(blocks, 1))) / 22) ** 2)))
     share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
     return np.repeat(share, len(SEXES), axis=1)
 

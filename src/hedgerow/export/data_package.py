@@ -52,8 +52,7 @@ class DataPackage:
         frictionless = library("frictionless", "datapackage")
         with whole_or_not(output) as folder:
             files = _Files(folder, release)
-            resources = [*files.lists(), *files.tables()]
-            described = _described(release) | {"resources": resources}
+            described = _described(release) | {"resources": [*files.lists(), *files.tables()]}
             try:
                 package = frictionless.Package.from_descriptor(described)
             except frictionless.FrictionlessException as error:

@@ -99,8 +99,7 @@ class GeoParquet:
                 f"a cuboid without it"
             )
         shapes = _shapes(given, key)
-        known = list(shapes) + no_places(tree, column)
-        missing = frame.filter(~pl.col(column).is_in(known))
+        missing = frame.filter(~pl.col(column).is_in(list(shapes) + no_places(tree, column)))
         if len(missing):
             raise ReleaseError(
                 f"{missing[column].n_unique():,} codes of {column!r} have no shape, such as "

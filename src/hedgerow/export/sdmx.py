@@ -165,8 +165,7 @@ class _Structures:
             version=VERSION,
             components=self._components(self._concepts(), self._lists()),
         )
-        frame = self.observations().to_dict(as_series=False)
-        pandas = library("pandas", "sdmx").DataFrame(frame)
+        pandas = library("pandas", "sdmx").DataFrame(self.observations().to_dict(as_series=False))
         return library("pysdmx.io.pd", "sdmx").PandasDataset(structure=schema, data=pandas)
 
     def observations(self) -> pl.DataFrame:

@@ -58,16 +58,14 @@ def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
     if order == 1:
         return ry - r * m2 - (m4 - m2**2)
     ryy: Float64 = tails[3, places] - square * tails[2, places]
-    joint = ryy - 2 * ry * m2 - r * (m4 - 2 * m2**2)
-    return m6 - 3 * m4 * m2 + 2 * m2**3 - joint
+    return m6 - 3 * m4 * m2 + 2 * m2**3 - (ryy - 2 * ry * m2 - r * (m4 - 2 * m2**2))
 
 
 @lru_cache(maxsize=16)
 def _suffix_sums(rho: float) -> Float64:
     """Return ``Σ_{x>N} x^k p(x)`` for k = 0, 2, 4, 6, and the bias, for N = 0, 1, …."""
     x = np.arange(1.0, np.ceil(sqrt(_VANISHES / rho)) + 2)
-    weights = np.exp(-rho * x * x)
-    powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * weights
+    powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * np.exp(-rho * x * x)
     tails = np.zeros((5, len(x) + 1))
     tails[:4, :-1] = np.cumsum(powers[:, ::-1], axis=1)[:, ::-1]
     tails[:4] /= 1 + 2 * tails[0, 0]

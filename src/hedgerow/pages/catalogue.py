@@ -71,8 +71,7 @@ class Catalogue:
 
     def joined(self, words: Sequence[str]) -> str:
         """``a, b and c``."""
-        last = self("list.last")
-        return last.join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+        return self("list.last").join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
     def script(self, *pages: str) -> dict[str, Text]:
         """Return the texts of the scripts that all pages share and of those of some, by key."""

@@ -147,8 +147,7 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
 
 def _narrowed(use: Use, factor: Fraction) -> Use:
     """Return a use of noise with its variance times a factor, as it is priced in ρ."""
-    precision = precision_of(use.noise) / factor
-    return replace(use, mechanism=type(use.noise).with_precision(precision))
+    return replace(use, mechanism=type(use.noise).with_precision(precision_of(use.noise) / factor))
 
 
 def _bought(

@@ -62,8 +62,7 @@ class Protection:
     restrictions: tuple[Restriction, ...] = ()
 
     def __post_init__(self) -> None:
-        once = set(self.restrictions)
-        ordered = sorted(once, key=lambda r: (r.axis, r.level or "", r.digest))
+        ordered = sorted(set(self.restrictions), key=lambda r: (r.axis, r.level or "", r.digest))
         object.__setattr__(self, "restrictions", tuple(ordered))
 
     @property
@@ -246,7 +245,6 @@ def _united(use: Use) -> Use:
     most: Counter[int] = Counter()
     for change in use.changes:
         if isinstance(change, Norm):
-            largest = max(map(l2_squared, use.changes))
-            return replace(use, changes=(Norm(int(largest)),))
+            return replace(use, changes=(Norm(int(max(map(l2_squared, use.changes)))),))
         most |= Counter(map(abs, change))
     return replace(use, changes=(tuple(most.elements()),))

@@ -214,14 +214,12 @@ class Comparison:
             return IndependentNoise(made, name)
         allocation: Allocation = Uniform()
         if baseline == "ko-optimal":
-            prior = self.release.allocation.prior(tree)
-            allocation = Optimal(prior=prior, objective="cells")
+            allocation = Optimal(prior=self.release.allocation.prior(tree), objective="cells")
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
     def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
         """Yield the file's own setting with uniform shares, unless a combination equals it."""
-        own = self.own()
-        given = replace(own, budget=budget, allocation=AllocationSection(method="uniform"))
+        given = replace(self.own(), budget=budget, allocation=AllocationSection(method="uniform"))
         if not any(map(given.is_same, self.combinations())):
             name, spec = self._name(given), self._spec(given)
             yield name, _setting(name, _attempt(spec.plan, tree), spec)

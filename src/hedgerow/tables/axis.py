@@ -384,8 +384,7 @@ class Axis:
         """Return the codes of a level's nodes in the columns that it is the first to tell."""
         if self.product is None:
             return (self.labels[level - 1].alias(self.columns[level - 1]),)
-        first = len(self.columns_of(level - 1))
-        return self.product.words[first : len(self.columns_of(level))]
+        return self.product.words[len(self.columns_of(level - 1)) : len(self.columns_of(level))]
 
     def keys(self, level: int) -> pl.DataFrame:
         """Return the codes that tell the nodes of a level apart, one row a node.
@@ -450,8 +449,7 @@ class Axis:
                 found[bare] = None
             elif bare in self.levels:
                 level = self.levels.index(bare) + 1
-                above = len(self.columns_of(level - 1))
-                found |= dict.fromkeys(self.columns_of(level)[above:])
+                found |= dict.fromkeys(self.columns_of(level)[len(self.columns_of(level - 1)) :])
             else:
                 raise TableError(
                     f"axis {self.name!r} has no column {kind_of(given)}; it has "

@@ -203,8 +203,7 @@ def _checked_labels(name: str, given: object) -> dict[str, str]:
     if len(given) > MOST_LABELS:
         raise TableError(f"{name} has at most {MOST_LABELS:,} labels, got {len(given):,}")
     for key, label in given.items():
-        subject = f"the label of {key[:80]!r} in {name}"
-        _check_text(subject, label, LONGEST_TEXT, needed=True)
+        _check_text(f"the label of {key[:80]!r} in {name}", label, LONGEST_TEXT, needed=True)
     return dict(given)
 
 

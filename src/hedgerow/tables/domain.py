@@ -198,8 +198,7 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
 def _with_deeper(axis: Axis, deeper: pl.DataFrame) -> pa.Table:
     """Return one row for each code that tells a leaf: its own, and those of the list below it."""
     labels = axis.labels[-1].alias("label")
-    ids = np.arange(len(labels), dtype=np.int32)
-    leaves = pl.DataFrame([labels, pl.Series("id", ids)])
+    leaves = pl.DataFrame([labels, pl.Series("id", np.arange(len(labels), dtype=np.int32))])
     below = deeper.join(leaves, left_on="leaf", right_on="label").select(label="code", id="id")
     below = below.join(leaves, on="label", how="anti")  # or a record would count twice
     return pl.concat([leaves, below]).to_arrow(compat_level=VIEWS)

@@ -127,8 +127,7 @@ def _rules(column: str, number: str, kind: str, subject: str) -> tuple[str, Rule
     if kind.endswith(("INT", "INTEGER")):
         return "true", [missing, negative], large
     if kind in {"FLOAT", "DOUBLE"}:
-        endless = (f"NOT isfinite({column})", ENDLESS)
-        return "true", [missing, endless, negative, fraction], large
+        return "true", [missing, (f"NOT isfinite({column})", ENDLESS), negative, fraction], large
     if kind.startswith("DECIMAL") and kind.endswith(")"):
         # the rounded value always fits a HUGEINT, while 2⁴⁰ may not fit the decimal
         large = f"CAST({column} AS HUGEINT) > {LARGEST_LEAF}"
@@ -290,8 +289,7 @@ class Ordering:
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]
             values = batch.column(len(names)).to_numpy()
             for i in range(len(flags)):
-                flag = batch.column(len(names) + 1 + i).to_numpy()
-                flagged[i] += int(values[flag == 1].sum())
+                flagged[i] += int(values[batch.column(len(names) + 1 + i).to_numpy() == 1].sum())
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue

@@ -345,8 +345,7 @@ def _place(axis: Axis, level: int) -> Int64:
     """Return for each leaf the place of its ancestor of a level among that one's siblings."""
     nodes = np.arange(axis.size(level))
     start = axis.child_start[level - 1]
-    first = np.repeat(start[:-1], np.diff(start))
-    place: Int64 = (nodes - first)[axis.ancestors(level)]
+    place: Int64 = (nodes - np.repeat(start[:-1], np.diff(start)))[axis.ancestors(level)]
     return place
 
 

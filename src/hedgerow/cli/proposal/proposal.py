@@ -58,8 +58,7 @@ class AxisWords:
     @property
     def text(self) -> str:
         """Its section as TOML, with the list of areas to be filled in."""
-        is_known = not self.name.startswith("<")
-        areas = f"{self.name}.csv" if is_known else "<public list>.csv"
+        areas = f"{self.name}.csv" if not self.name.startswith("<") else "<public list>.csv"
         return (
             f"[[axis]]\n"
             f"name   = {toml(self.name)}\n"

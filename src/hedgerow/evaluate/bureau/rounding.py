@@ -53,8 +53,7 @@ def rounded(
     """
     groups = stages[0]
     wanted, given = _by(groups, fitted, low.shape[1]), _by(groups, parent[None], low.shape[1])[0]
-    totals = whole_totals(wanted, given, low, high)
-    whole = nearest_whole(wanted, low, high, totals, given)
+    whole = nearest_whole(wanted, low, high, whole_totals(wanted, given, low, high), given)
     for coarse, fine in pairwise(stages):
         whole = _refined(fitted, parent, coarse, fine, whole)
     return whole[:, stages[-1]]

@@ -243,8 +243,7 @@ def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
             return _Figures(0.0, 0.0, 0.0)
         if largest == 0:
             return _about(-math.expm1(epsilon) * finite)
-    missing = _missing(losses, epsilon)
-    return None if missing > _MISSING else _about(finite)
+    return None if _missing(losses, epsilon) > _MISSING else _about(finite)
 
 
 def _about(value: float) -> _Figures:

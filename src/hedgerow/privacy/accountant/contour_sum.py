@@ -117,8 +117,7 @@ def _near_revivals(low: Float64, high: Float64, step: float, radius: float) -> I
     wide = np.minimum(radius + (_SLACK + _SLACK_OF_ANGLE * (high * step)), math.pi)
     count = _revivals(low, high, step, wide)
     source = np.repeat(np.arange(low.size), count)
-    first = np.ceil((low * step - wide) / math.tau)
-    middle = math.tau * (first[source] + _ranks(count))
+    middle = math.tau * (np.ceil((low * step - wide) / math.tau)[source] + _ranks(count))
     new_low = np.maximum(low[source], (middle - wide[source]) / step)
     new_high = np.minimum(high[source], (middle + wide[source]) / step)
     keep = new_low <= new_high

@@ -131,8 +131,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 def lowest(height: Callable[[Float64], Float64]) -> float:
     """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
-    near = coarse[np.argmin(height(coarse))]
-    fine = near * np.geomspace(0.8, 1.25, 33)
+    fine = coarse[np.argmin(height(coarse))] * np.geomspace(0.8, 1.25, 33)
     return float(fine[np.argmin(height(fine))])
 
 

@@ -194,5 +194,4 @@ def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
     for column in frame:  # renumbered each time, so that no product of sizes can overflow
         code = column.rank("dense").to_numpy().astype(np.int64)
         number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]
-    first = np.unique(number, return_index=True)[1]
-    return frame[first], number.astype(np.int32)
+    return frame[np.unique(number, return_index=True)[1]], number.astype(np.int32)

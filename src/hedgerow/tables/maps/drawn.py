@@ -79,8 +79,7 @@ def unwrapped(longitudes: Float64) -> Float64:
     gaps = np.diff(every)
     if gaps.max() <= FULL_TURN - np.ptp(every):
         return longitudes
-    west = every[np.argmax(gaps)]
-    return np.where(longitudes <= west, longitudes + FULL_TURN, longitudes)
+    return np.where(longitudes <= every[np.argmax(gaps)], longitudes + FULL_TURN, longitudes)
 
 
 def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64, Int64]:

@@ -79,8 +79,7 @@ def simplified(topology: Topology, needed: Bool) -> Topology:
     Raises:
         TableError: there are too many borders.
     """
-    count = len(topology.arc_start) - 1
-    owner = np.repeat(np.arange(count), np.diff(topology.arc_start))
+    owner = np.repeat(np.arange(len(topology.arc_start) - 1), np.diff(topology.arc_start))
     lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
     tolerance = 1.0
     while tolerance <= GRID / 64:

@@ -318,8 +318,7 @@ def _over_odbc(query: Query, subject: str, driver: Any) -> OdbcQuery:
 
 def _driver(query: Query) -> Any:
     extra = "odbc" if query.scheme == ODBC else "sql"
-    subject = f"reading a database ({query.scheme})"
-    return library(DRIVERS[query.scheme], extra, subject, TableError)
+    return library(DRIVERS[query.scheme], extra, f"reading a database ({query.scheme})", TableError)
 
 
 def _address(query: Query, subject: str) -> str:

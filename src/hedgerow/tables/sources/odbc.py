@@ -121,8 +121,7 @@ class OdbcRows:
     ) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                columns = [batch.column(n) for n in fields]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                yield pa.RecordBatch.from_arrays([batch.column(n) for n in fields], schema=schema)
         except self.library.Error as error:
             self.failed.append(str(error))
             message = self.clean(error)
