@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
+from typer import Argument, Option
 
 from hedgerow import __version__
 from hedgerow.cli.described import show_heading, show_levels
@@ -119,18 +120,18 @@ def _version(wanted: bool) -> None:
 def hedgerow(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Release hierarchical count tables under differential privacy."""
 
 
 def example(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write it to.")],
+    kind: Annotated[str, Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
+    directory: Annotated[Path, Argument(metavar="DIR", help="The directory to write it to.")],
     size: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="small (the default), or national (the size of a country); of redistricting "
             "state (the default), nation or small."
         ),
@@ -159,11 +160,11 @@ def example(
 def release(
     file: ReleaseFile,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Finish an interrupted run, with the same noise.")
+        bool, Option("--resume", help="Finish an interrupted run, with the same noise.")
     ] = False,
     discard: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--discard",
             help="Delete an interrupted run and start again: its charge stays in the ledger, and "
             "the new run is charged too.",
@@ -171,11 +172,11 @@ def release(
     ] = False,
     expect_plan: Annotated[
         str | None,
-        typer.Option(metavar="SHA256", help="Run only the plan with this hash."),
+        Option(metavar="SHA256", help="Run only the plan with this hash."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
+        Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
     ] = None,
 ) -> None:
     """Run the release; output is written atomically."""

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import numpy as np
-import typer
+from typer import Option
 
 from hedgerow.arrays import Float64
 from hedgerow.cli.output_file import Directory, Picture, check_picture_place
@@ -23,14 +23,14 @@ def distribution(
     directory: Directory,
     quantile: Annotated[
         list[float] | None,
-        typer.Option(metavar="Q", help="A rank in (0, 1); may be repeated. Default: all deciles."),
+        Option(metavar="Q", help="A rank in (0, 1); may be repeated. Default: all deciles."),
     ] = None,
     between: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="A B", help="Count the records from A to below B."),
+        Option(metavar="A B", help="Count the records from A to below B."),
     ] = None,
     level: Annotated[
-        float, typer.Option("--confidence", "--level", help="Confidence of each interval.")
+        float, Option("--confidence", "--level", help="Confidence of each interval.")
     ] = 0.95,
     picture: Picture = None,
 ) -> None:

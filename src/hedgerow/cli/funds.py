@@ -6,7 +6,7 @@ from math import ceil
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from hedgerow.cli.described import with_names
 from hedgerow.cli.output_file import (
@@ -46,26 +46,26 @@ class RuleName(StrEnum):
 
 def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    amount: Annotated[float, typer.Option(help="The amount to share, or the number of seats.")],
+    amount: Annotated[float, Option(help="The amount to share, or the number of seats.")],
     level: Annotated[
-        str | None, typer.Option(help="The level or cuboid whose areas share: county.")
+        str | None, Option(help="The level or cuboid whose areas share: county.")
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="AXIS=LEVEL",
             help="The cuboid of one level of an axis; may be repeated for more axes.",
         ),
     ] = None,
     rule: Annotated[
-        RuleName, typer.Option(help="By which weight, above which count, or in whole seats.")
+        RuleName, Option(help="By which weight, above which count, or in whole seats.")
     ] = RuleName.PROPORTIONAL,
     threshold: Annotated[
-        int | None, typer.Option(help="For above: only areas with more records than this share.")
+        int | None, Option(help="For above: only areas with more records than this share.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of each interval.")] = 0.95,
+    confidence: Annotated[float, Option(help="Confidence of each interval.")] = 0.95,
     output: Annotated[
-        Path | None, typer.Option(help="Write all areas into this file (CSV or Parquet).")
+        Path | None, Option(help="Write all areas into this file (CSV or Parquet).")
     ] = None,
     quote_formulas: QuoteFormulas = False,
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import pairs
 from hedgerow.cli.proposal.proposal import (
@@ -49,14 +49,14 @@ URL = r"[\w+]+:/"
 
 def new(  # noqa: PLR0913, PLR0917 - the options of a command
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="The confidential table: CSV or Parquet.")
+        Path, Argument(metavar="TABLE", help="The confidential table: CSV or Parquet.")
     ],
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where the release file goes.")
-    ] = Path("release.toml"),
+    file: Annotated[Path, Argument(metavar="FILE", help="Where the release file goes.")] = Path(
+        "release.toml"
+    ),
     axis: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=COLUMN,…",
             help="A hierarchy and its columns, coarsest first: geography=state,county. With a "
             "--list, one column of the table or columns of the list, or numbers: place=2,5,11 for "
@@ -66,7 +66,7 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--list",
             metavar="[NAME=]FILE",
             help="A public list of codes; axes are proposed from its columns and codes. With a "
@@ -74,15 +74,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         ),
     ] = None,
     count: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The number of records of each row.")
+        str | None, Option(metavar="COLUMN", help="The number of records of each row.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Who is protected, such as person_id.")
+        str | None, Option(metavar="COLUMN", help="Who is protected, such as person_id.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The ε of the privacy promise.")] = None,
-    delta: Annotated[str, typer.Option(help="The δ of the privacy promise.")] = USUAL_DELTA,
+    epsilon: Annotated[str | None, Option(help="The ε of the privacy promise.")] = None,
+    delta: Annotated[str, Option(help="The δ of the privacy promise.")] = USUAL_DELTA,
     contributions: Annotated[
-        int | None, typer.Option(metavar="N", help="The most records of one --unit to keep.")
+        int | None, Option(metavar="N", help="The most records of one --unit to keep.")
     ] = None,
 ) -> None:
     """Write a release file to fill in, from the header of a table and public lists.

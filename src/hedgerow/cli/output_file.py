@@ -8,7 +8,7 @@ from typing import Annotated, BinaryIO
 
 import polars as pl
 import pyarrow.parquet as pq
-import typer
+from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
 from hedgerow.errors import (
@@ -29,13 +29,13 @@ from hedgerow.tables.tree import Tree
 
 TABLES = (".csv", ".parquet")
 
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
-Picture = Annotated[Path | None, typer.Option(help="Draw it into this file (PNG, SVG or PDF).")]
+ReleaseFile = Annotated[Path, Argument(metavar="FILE", help="The release file (TOML).")]
+Directory = Annotated[Path, Argument(metavar="DIR", help="A release directory.")]
+Picture = Annotated[Path | None, Option(help="Draw it into this file (PNG, SVG or PDF).")]
 
 ByLevels = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="AXIS=LEVEL",
         help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
         "beside a spine also a column alone, such as hispanic, or several of them.",
@@ -44,7 +44,7 @@ ByLevels = Annotated[
 
 QuoteFormulas = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--quote-formulas",
         help="In CSV, put an apostrophe before codes that a spreadsheet would run as formulas (= + "
         "- @, tab, new line). Default: write them unchanged, with a warning. Numbers stay numbers.",

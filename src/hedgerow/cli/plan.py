@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.described import show_heading, show_levels, with_names
@@ -63,26 +63,24 @@ MOST_RECORDS = 10**18
 
 Records = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."
-    ),
+    Option(metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."),
 ]
 
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     file: ReleaseFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the plan as JSON.")] = False,
     picture: Picture = None,
     simulate: Annotated[
-        int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
+        int, Option(metavar="RUNS", help="Also simulate releases of the public prior.")
     ] = 0,
     fair: Annotated[
-        bool, typer.Option("--fairness", help="Show how precision depends on family sizes.")
+        bool, Option("--fairness", help="Show how precision depends on family sizes.")
     ] = False,
     records: Records = None,
     target_mse: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="MSE", help="Find the least budget whose weighted squared error is at most MSE."
         ),
     ] = None,
@@ -93,11 +91,11 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     by: ByLevels = None,
     page: Annotated[
         Path | None,
-        typer.Option(help="Write an HTML page for choosing the budget, from public facts alone."),
+        Option(help="Write an HTML page for choosing the budget, from public facts alone."),
     ] = None,
     ledger: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ledger",
             help="Show on the page what the account has left; marks the page internal.",
         ),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import polars as pl
 import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import (
     Picture,
@@ -43,17 +44,15 @@ DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 def account(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
+        Path, Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
     ],
-    delta: Annotated[
-        list[str] | None, typer.Option(help="δ to state ε at; may be repeated.")
-    ] = None,
+    delta: Annotated[list[str] | None, Option(help="δ to state ε at; may be repeated.")] = None,
     match: Annotated[
         str | None,
-        typer.Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
+        Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(help="Write ε and the bounds of δ(ε) into this file.")
+        Path | None, Option(help="Write ε and the bounds of δ(ε) into this file.")
     ] = None,
     picture: Picture = None,
 ) -> None:
@@ -89,10 +88,10 @@ def account(
 def open_ledger(
     file: ReleaseFile,
     rho: Annotated[
-        str | None, typer.Option(help="The cap: all that releases of the dataset may cost, in ρ.")
+        str | None, Option(help="The cap: all that releases of the dataset may cost, in ρ.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="The cap in pure ε (discrete Laplace releases only).")
+        str | None, Option(help="The cap in pure ε (discrete Laplace releases only).")
     ] = None,
 ) -> None:
     """Open the account that a release file names in [ledger]; its cap can never be changed."""
@@ -117,8 +116,8 @@ def open_ledger(
 
 @ledgers.command("show")
 def show_ledger(
-    database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
-    delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
+    database: Annotated[Path, Argument(metavar="DATABASE", help="A ledger.")],
+    delta: Annotated[str, Option(help="δ to state the exact ε at.")] = "1e-10",
 ) -> None:
     """Show all accounts of a ledger: charges, what is spent, what is left."""
     ledger = Ledger(database)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
+from typer import Argument, Option
 
 from hedgerow.arrays import Levels
 from hedgerow.cli.output_file import (
@@ -80,7 +81,7 @@ def _line(finding: Finding) -> str:
 def report(
     directory: Directory,
     output: Annotated[
-        Path | None, typer.Option(help="Where the page goes. Default: DIR.report.html.")
+        Path | None, Option(help="Where the page goes. Default: DIR.report.html.")
     ] = None,
 ) -> None:
     """Write the page of a release again, from its directory alone, at no privacy cost.
@@ -105,24 +106,22 @@ ESTIMATE_HEADINGS = (
 def estimate(
     source: Annotated[
         Path,
-        typer.Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
+        Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
     ],
     method: Annotated[
         str | None,
-        typer.Option(
-            help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."
-        ),
+        Option(help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."),
     ] = None,
     penalty: Annotated[
         float | None,
-        typer.Option(help="For sparse: the penalty of a positive count, in variances."),
+        Option(help="For sparse: the penalty of a positive count, in variances."),
     ] = None,
     combine: Annotated[
         bool | None,
-        typer.Option("--combine/--no-combine", help="Whether to combine depths first."),
+        Option("--combine/--no-combine", help="Whether to combine depths first."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Where the estimates go. Default: beside the source.")
+        Path | None, Option(help="Where the estimates go. Default: beside the source.")
     ] = None,
 ) -> None:
     """Re-estimate published noisy counts, beside the released ones, at no privacy cost.

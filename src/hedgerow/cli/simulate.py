@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
 from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
@@ -34,26 +34,22 @@ USUAL = ("rmse", "max_error", "false_discovery_rate")
 def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="A release file with [simulate], or a file that names one."
-        ),
+        Argument(metavar="FILE", help="A release file with [simulate], or a file that names one."),
     ],
-    runs: Annotated[int, typer.Option(metavar="R", help="Releases of each setting.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of all noise; the same seed, the same table.")] = 0,
+    runs: Annotated[int, Option(metavar="R", help="Releases of each setting.")] = 20,
+    seed: Annotated[int, Option(help="Of all noise; the same seed, the same table.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(help="Threads. Default: one a core. Results do not change.")
+        int | None, Option(help="Threads. Default: one a core. Results do not change.")
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC", help=f"May be repeated: {', '.join(METRICS)}."),
+        Option(metavar="METRIC", help=f"May be repeated: {', '.join(METRICS)}."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Write every metric into this Parquet file.")
+        Path | None, Option(help="Write every metric into this Parquet file.")
     ] = None,
     picture: Picture = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the output and the picture.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite the output and the picture.")] = False,
 ) -> None:
     """Compare settings on a PUBLIC or synthetic table, by simulated releases.
 

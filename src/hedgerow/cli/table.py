@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.described import show_columns, show_heading, with_names
@@ -111,11 +111,9 @@ class Asked:
 
 def table(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    level: Annotated[
-        str | None, typer.Option(help="A cuboid by its name in the plan: county.")
-    ] = None,
+    level: Annotated[str | None, Option(help="A cuboid by its name in the plan: county.")] = None,
     depth: Annotated[
-        int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
+        int | None, Option(help="A depth of a chain by its number, 0: the total.")
     ] = None,
     by: ByLevels = None,
     areas: Areas = None,
@@ -123,49 +121,49 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
     counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+        bool, Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
     all_cells: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
         ),
     ] = False,
     noisy: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--noisy",
             help="The noisy counts that were measured, and the variance of their noise.",
         ),
     ] = False,
     records: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--records",
             help="One row a released record: of the released table, or of --level or --depth.",
         ),
     ] = False,
     round_to: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--round", metavar="N", help="Show counts as the nearest multiple of N, ties upwards."
         ),
     ] = None,
     suppress_wider: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="SHARE",
             help="Leave out counts whose interval is wider than this share of the count: 0.5.",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
+        Path | None, Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
     names: Annotated[
         bool,
-        typer.Option("--names", help="Write names of areas, too, which a terminal always shows."),
+        Option("--names", help="Write names of areas, too, which a terminal always shows."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.

@@ -131,32 +131,25 @@ def write_census(directory: Path, size: str = "small") -> Path:
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
     """
-    if size in CROSSED_SIZES:
-        return _write_crossed_census(directory, CROSSED_SIZES[size])
-    chosen = size_of(CENSUS_SIZES, size, *CROSSED_SIZES)
-    files = free(directory, "release.toml", "areas.parquet", "population.parquet")
+    chosen, crossed = size_of(CENSUS_SIZES | CROSSED_SIZES, size), size in CROSSED_SIZES
+    lists = {"ages": {"age": age_names()}, "sexes": {"sex": SEXES}} if crossed else {}
+    names = ["areas", *lists, "people" if crossed else "population"]
+    file, *files = free(directory, "release.toml", *(f"{name}.parquet" for name in names))
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
     population = _population(rng, tract_of, chosen)
-    areas.write_parquet(files[1])
-    people = areas.with_columns(population=population).filter(pl.col("population") > 0)
-    people.write_parquet(files[2])
-    write_release_file(files[0], "A census over its geography", _CENSUS + _PRIVACY)
-    return files[0]
-
-
-def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
-    names = "areas.parquet", "ages.parquet", "sexes.parquet", "people.parquet"
-    files = free(directory, "release.toml", *names)
-    rng = np.random.default_rng(SEED)
-    areas, tract_of = _blocks(rng, size)
-    areas.write_parquet(files[1])
-    pl.DataFrame({"age": age_names()}).write_parquet(files[2])
-    pl.DataFrame({"sex": SEXES}).write_parquet(files[3])
-    people = _people(rng, areas["block"], _population(rng, tract_of, size))
-    write_rows(files[4], ["block", "age", "sex", "people"], people)
-    write_release_file(files[0], "A census by block, age and sex", _PEOPLE + _PRIVACY)
-    return files[0]
+    frames = [areas, *map(pl.DataFrame, lists.values())]
+    for frame, path in zip(frames, files, strict=False):
+        frame.write_parquet(path)
+    if crossed:
+        people = _people(rng, areas["block"], population)
+        write_rows(files[-1], ["block", "age", "sex", "people"], people)
+        write_release_file(file, "A census by block, age and sex", _PEOPLE + _PRIVACY)
+        return file
+    rows = areas.with_columns(population=population).filter(pl.col("population") > 0)
+    rows.write_parquet(files[-1])
+    write_release_file(file, "A census over its geography", _CENSUS + _PRIVACY)
+    return file
 
 
 def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:

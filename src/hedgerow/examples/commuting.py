@@ -183,39 +183,30 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
     """
-    if size in SECTION_SIZES:
-        return _write_sections(directory, SECTION_SIZES[size])
-    chosen = size_of(COMMUTING_SIZES, size, *SECTION_SIZES)
-    files = free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
+    chosen = size_of({**COMMUTING_SIZES, **SECTION_SIZES}, size)
+    below = chosen if isinstance(chosen, SectionSize) else None
+    above = chosen.above if isinstance(chosen, SectionSize) else chosen
+    name = "municipalities" if below is None else "sections"
+    file, listed, table = free(directory, "release.toml", f"{name}.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, chosen)
-    origin, destination, trips = _trips(rng, place, chosen)
-    areas.write_parquet(files[1])
-    ends = [
-        areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
-        for end, rows in (("o", origin), ("d", destination))
-    ]
-    pl.concat([*ends, pl.DataFrame({"trips": trips})], how="horizontal").write_parquet(files[2])
-    write_release_file(
-        files[0],
-        "Trips to work over origin × destination",
-        _release_text(LEVELS[:3], files[1].name),
-    )
-    return files[0]
-
-
-def _write_sections(directory: Path, size: SectionSize) -> Path:
-    files = free(directory, "release.toml", "sections.parquet", "trips.parquet")
-    rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, size.above)
-    pairs = _trips(rng, place, size.above)
-    sections = draw_sections(rng, areas, place.people, (size.localities, size.sections))
-    sections.areas.write_parquet(files[1])
-    write_flows(files[2], rng, sections, pairs)
-    write_release_file(
-        files[0], "Trips to work between census sections", _release_text(LEVELS, files[1].name)
-    )
-    return files[0]
+    areas, place = _municipalities(rng, above)
+    pairs = _trips(rng, place, above)
+    if below is not None:
+        sections = draw_sections(rng, areas, place.people, (below.localities, below.sections))
+        sections.areas.write_parquet(listed)
+        write_flows(table, rng, sections, pairs)
+        title, levels = "Trips to work between census sections", LEVELS
+    else:
+        areas.write_parquet(listed)
+        ends = [
+            areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
+            for end, rows in zip("od", pairs, strict=False)
+        ]
+        trips = pl.DataFrame({"trips": pairs[2]})
+        pl.concat([*ends, trips], how="horizontal").write_parquet(table)
+        title, levels = "Trips to work over origin × destination", LEVELS[:3]
+    write_release_file(file, title, _release_text(levels, listed.name))
+    return file
 
 
 @dataclass(frozen=True, slots=True)

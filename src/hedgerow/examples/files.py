@@ -1,6 +1,6 @@
 """The files of an example: where they go, and what writes the release file and long tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,10 +95,10 @@ directory = "{directory}"               # appears when the release is complete; 
 """
 
 
-def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """Return the size of a name; ``others`` are valid too."""
+def size_of(sizes: Mapping[str, Size], size: str) -> Size:
+    """Return the size of a name."""
     if size not in sizes:
-        *first, last = [*sizes, *others]
+        *first, last = sizes
         raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
     return sizes[size]
 

@@ -1,9 +1,9 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import PlanError, SpecError, shorten
@@ -209,11 +209,18 @@ class ReleaseFile(Section):
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
 
 
-def refuse_release_file(given: object, expected: str) -> object:
-    """Return the content of another kind of file, or say that it is a release file."""
-    if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-        raise PydanticCustomError("release-file", "this is a release file; " + expected)
-    return given
+class OtherFile(Section):
+    """A file of another kind, which a release file is not."""
+
+    expected: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """Refuse a release file, and say what is expected."""
+        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
+        return given
 
 
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:

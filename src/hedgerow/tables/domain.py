@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import cast
 from unicodedata import normalize
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -15,6 +14,7 @@ from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.codes.not_stated import ByParent
+from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
 from hedgerow.text import Texts
 
@@ -101,9 +101,7 @@ def is_column_pointed(axis: Axis, column: str) -> bool:
     return is_pointed(axis.labels[axis.columns.index(column)])
 
 
-def match_axis(
-    db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: Texts, first: int
-) -> Match:
+def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int) -> Match:
     """Return how the records find their leaf of an axis.
 
     The join compares the leaf's code and its parent's. That settles all levels, once each
@@ -138,7 +136,7 @@ def match_axis(
 
 
 def _match_product(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     name: str,
     axis: Axis,
     columns: Texts,
@@ -221,7 +219,7 @@ def _stops(axis: Axis) -> NDArray[np.int8] | None:
     return stops if (stops < deepest).any() else None
 
 
-def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: Texts) -> bool:
+def _uppers_are_listed(db: Database, axis: Axis, fields: Texts) -> bool:
     """Return whether each combination of codes above the leaves that occurs is in the list."""
     level = len(fields)
     paths = [series.alias(f"l{k}") for k, series in enumerate(axis.paths(level))]
@@ -235,7 +233,7 @@ def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: Texts)
 
 
 def _of_parent(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     name: str,
     axis: Axis,
     columns: Texts,
@@ -261,7 +259,7 @@ def _of_parent(
     return f"COALESCE({name}known.id, {OUTSIDE})", f" LEFT JOIN {name}known ON {same}"
 
 
-def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, subject: str) -> None:
+def raise_unmatched(db: Database, match: Match, wrong: int, subject: str) -> None:
     """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`."""
     shown = ", ".join(match.fields)
     (row,) = db.execute(

@@ -10,14 +10,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
-from hedgerow.tables.sources.database import translate_duckdb_errors
+from hedgerow.tables.sources.database import Database, translate_duckdb_errors
 from hedgerow.tables.tree import Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
@@ -46,7 +45,7 @@ Rules = list[tuple[str, str]]
 
 
 def whole_count(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     column: str,
     kind: str,
     *,
@@ -75,7 +74,7 @@ def whole_count(
     return f"CASE {whole}"
 
 
-def hold_counts(db: duckdb.DuckDBPyConnection, kinds: Sequence[str]) -> list[bool]:
+def hold_counts(db: Database, kinds: Sequence[str]) -> list[bool]:
     """Return which columns c0, c1, … of ``loaded`` hold whole numbers alone, one above 1.
 
     Args:
@@ -276,7 +275,7 @@ class Ordering:
     folder: Path | None = None
 
     def leaves(
-        self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
+        self, db: Database, records: str, flags: Sequence[str] = ()
     ) -> tuple[Leaves, list[int], list[int]]:
         """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
@@ -313,7 +312,7 @@ class Ordering:
         return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
-        self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
+        self, db: Database, records: str, names: list[str], flags: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         leaves, flagged = ", ".join(names), "".join(f", {flag}" for flag in flags)
         if self.grouped:
@@ -329,7 +328,7 @@ class Ordering:
         )
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 
-    def _words(self, db: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[str, list[str]]:
+    def _words(self, db: Database, names: list[str]) -> tuple[str, list[str]]:
         """Return the joins that bring what each axis adds to the words, and the words."""
         if len(names) == 1:
             return "", names

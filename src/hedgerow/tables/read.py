@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
-
 from hedgerow.arrays import Codes, Int64
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
@@ -19,6 +17,7 @@ from hedgerow.tables.domain import (
 )
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources.database import (
+    Database,
     Query,
     private_folder,
     sql_text,
@@ -160,7 +159,7 @@ def read_leaves(
 
 
 def _prepare(
-    db: duckdb.DuckDBPyConnection, tree: Tree, source: Source, count: str | None, unit: str | None
+    db: Database, tree: Tree, source: Source, count: str | None, unit: str | None
 ) -> list[Match]:
     """Make the relation ``codes``: text codes c0, c1, …, the count ``n``, the unit ``unit``."""
     chosen = [axis_columns(axis, source) for axis in tree.axes]
@@ -193,7 +192,7 @@ def _prepare(
 
 
 def _records(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     matches: list[Match],
     unit: str | None,
     contributions: int,
@@ -231,9 +230,7 @@ def _flags(matches: list[Match]) -> dict[int, str]:
     return {a: f"unlisted{a}" for a, match in enumerate(matches) if match.unlisted is not None}
 
 
-def _refuse_lost(
-    db: duckdb.DuckDBPyConnection, matches: list[Match], lowest: list[int], subject: str
-) -> None:
+def _refuse_lost(db: Database, matches: list[Match], lowest: list[int], subject: str) -> None:
     for match, least in zip(matches, lowest, strict=True):
         if least < 0:
             raise_unmatched(

@@ -266,7 +266,7 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     """Return the counts of the spine's root, whose total is known: detail layout."""
     support, node = here.model.support, range(1)
     _, group = rows_of(support, 0, node)
-    inside = np.concatenate([np.arange(*support.offset[g : g + 2]) for g in group])
+    inside = _cells_of(support, group)
     cells = inside[allowed[inside]]
     family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
     known = np.array([float(total)])
@@ -308,11 +308,15 @@ def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tu
     """Return the detail cells (over all groups) where a node has records, and how many."""
     rows = support.rows(level, range(node, node + 1))
     start, group = support.cell[level], support.group[level][rows]
-    inside = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(np.arange(*support.offset[g : g + 2]) for g in group)]
-    )
+    inside = _cells_of(support, group)
     given = counts[start[rows.start] : start[rows.stop]]
     return inside[given > 0], given[given > 0]
+
+
+def _cells_of(support: Support, groups: Int32) -> Int64:
+    """Return the detail cells of some groups, over all groups."""
+    ranges = (np.arange(*support.offset[g : g + 2]) for g in groups)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
 
 def _put(

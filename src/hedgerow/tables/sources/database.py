@@ -27,6 +27,9 @@ from hedgerow.machine import library, usable_memory
 from hedgerow.tables.sources.odbc import SECRET, OdbcRows, secrets_of, shown_connection
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
+Database = duckdb.DuckDBPyConnection
+"""DuckDB in memory."""
+
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
 
@@ -56,9 +59,7 @@ class NoRoomError(MachineError):
 
 
 @contextmanager
-def open_database(
-    memory: int | None = None, *, spills: bool = True
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(memory: int | None = None, *, spills: bool = True) -> Iterator[Database]:
     """Open a database in memory that spills to a private folder, removed afterwards, or nowhere."""
     with private_folder() if spills else nullcontext("") as folder:
         settings = _settings(str(folder), memory)

@@ -32,6 +32,7 @@ from hedgerow.tables.codes.float_codes import (
 )
 from hedgerow.tables.sources.database import (
     BROKE_OFF,
+    Database,
     NoRoomError,
     OdbcQuery,
     Query,
@@ -201,7 +202,7 @@ def _letters(name: str) -> str:
 
 
 @contextmanager
-def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Iterator[Source]:
+def open_source(db: Database, source: Any, subject: str) -> Iterator[Source]:
     """Open a source for as long as its files and connections are needed."""
     if isinstance(source, Query):
         with run_query(source, subject) as query:
@@ -223,7 +224,7 @@ def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Ite
 @contextmanager
 def open_table(
     source: Any, subject: str, *, public: bool, memory: int | None = None
-) -> Iterator[tuple[duckdb.DuckDBPyConnection, Source]]:
+) -> Iterator[tuple[Database, Source]]:
     """Open a source in a database of its own.
 
     What a public table holds has to fit the memory, however small its file is: nothing of it is
@@ -265,9 +266,7 @@ def _too_large(subject: str) -> TooLargeError:
     )
 
 
-def check_fits(
-    db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str, relation: str = "loaded"
-) -> None:
+def check_fits(db: Database, kinds: Sequence[str], subject: str, relation: str = "loaded") -> None:
     """Raise unless the rows of a public table fit the memory beside the axes made from them.
 
     Of Parquet the number of rows is declared, in however many files; no page is read for it.
@@ -294,16 +293,14 @@ def check_fits(
             raise _too_large(subject)
 
 
-def _load_file(
-    db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], subject: str
-) -> None:
+def _load_file(db: Database, file: Relation, places: list[int], subject: str) -> None:
     chosen = ", ".join(f"{file.fields[place]} AS c{i}" for i, place in enumerate(places))
     kind = "VIEW" if file.repeatable else "TABLE"
     with translate_duckdb_errors(subject, file.fault):
         db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
 
 
-def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: list[int]) -> None:
+def _load_chunks(db: Database, file: StatisticsFile, places: list[int]) -> None:
     with translate_duckdb_errors(file.subject, "cannot be read to its end"):
         db.register("arriving", file.schema(places).empty_table())
         db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
@@ -313,18 +310,14 @@ def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: li
         db.unregister("arriving")
 
 
-def _load_frame(
-    db: duckdb.DuckDBPyConnection, table: pa.Table, places: list[int], subject: str
-) -> None:
+def _load_frame(db: Database, table: pa.Table, places: list[int], subject: str) -> None:
     chosen = table.select(places).rename_columns([f"c{i}" for i in range(len(places))])
     with translate_duckdb_errors(subject, "has a column of a type that cannot be read"):
         db.register("loaded", chosen)
         db.execute("DESCRIBE loaded")
 
 
-def _load_query(
-    db: duckdb.DuckDBPyConnection, query: RunningQuery | OdbcQuery, places: list[int]
-) -> None:
+def _load_query(db: Database, query: RunningQuery | OdbcQuery, places: list[int]) -> None:
     with (
         query.rows(places) as reader,
         translate_duckdb_errors(query.subject, BROKE_OFF),
@@ -334,14 +327,14 @@ def _load_query(
         db.unregister("arriving")
 
 
-def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> list[str]:
+def load(db: Database, source: Source, columns: Sequence[str]) -> list[str]:
     """Return the types of some columns, which are now ``loaded`` as c0, c1, …."""
     source.load([source.place(column) for column in columns])
     return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
 
 
 def coded(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     source: Source,
     columns: Sequence[str],
     kinds: Sequence[str],
@@ -367,9 +360,7 @@ def coded(
     ]
 
 
-def _coded(
-    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
-) -> str:
+def _coded(db: Database, source: Source, column: str, field: str, kind: str) -> str:
     if column in source.floats or kind in EXACT:
         number = float_sql(source, column, field)
         fraction = fraction_sql(number, kind if kind in EXACT else "DOUBLE")
@@ -470,7 +461,7 @@ def _listed(
             return _rows(db, f"SELECT {named} FROM listed ORDER BY ALL")
 
 
-def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:
+def _rows(db: Database, select: str) -> pl.DataFrame:
     """Return rows of codes, without the ``.0`` that a whole column has."""
     rows = pl.DataFrame(db.sql(select).to_arrow_table())
     return rows.with_columns(unpointed(column) for column in rows)
