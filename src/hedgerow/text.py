@@ -33,6 +33,8 @@ Texts = tuple[str, ...]
 """Texts in their order: names of levels or columns, codes, the cells of a row."""
 Json = dict[str, Any]
 """What JSON calls an object."""
+TextByName = dict[str, str]
+"""One text for each of some names: labels, columns, values of options."""
 Rows = list[Texts]
 """A table for people, row by row."""
 
@@ -139,7 +141,7 @@ _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 _PERCENT = Context(prec=3, rounding=ROUND_CEILING)
 
 
-def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
+def exact_or_smaller(value: Exact, subject: str) -> Fraction:
     """Return an exact value; for a float, the smaller of its value and its decimal form."""
     if isinstance(value, float):
         printed = exact(str(float(value)), subject, BudgetError)
@@ -164,7 +166,7 @@ def format_percent(part: Fraction | float) -> str:
     return f"{float(shown):.3g}"
 
 
-def format_delta(delta: Exact | float) -> str:
+def format_delta(delta: Exact) -> str:
     """Return δ as people write it, 1e-10 and not 1/10000000000; a float as it prints."""
     if isinstance(delta, float):
         return str(float(delta))

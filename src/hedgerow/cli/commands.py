@@ -192,10 +192,10 @@ def release(
         made = spec.plan(spec.tree())
     warn_of(made, spec)
     check_combines(estimator, made)
-    if spec.spark is not None and limit is not None:
-        raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if spec.spark is None:
         check_memory(made, limit)
+    elif limit is not None:
+        raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if not made.is_chain:
         with stage("checking that estimates can be made"):
             check_estimable(made)
@@ -204,8 +204,10 @@ def release(
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
-    options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
-    options |= {"estimator": estimator, "directory": spec.output}
+    options: dict[str, Any] = {
+        "charging": charging, "unfinished": unfinished, "estimator": estimator,
+        "directory": spec.output,
+    }  # fmt: skip
     run = _released_on_spark if spec.spark is not None else _released_here
     released = int(run(spec, made, options, limit).level("total")["count"].sum())
     stdout.print(f"\n[bold]Released {released:,} records into {escape(spec.output)}[/bold]")

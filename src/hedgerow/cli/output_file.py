@@ -26,6 +26,7 @@ from hedgerow.release.directory.manifest import check_outside
 from hedgerow.release.release import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 TABLES = (".csv", ".parquet")
 
@@ -52,7 +53,7 @@ QuoteFormulas = Annotated[
 ]
 
 
-def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
+def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
     """Return axis → level, or columns joined by ×, of a repeated ``--by``.
 
     A word without = is a level or a column of some axis, with or without the axis
@@ -107,9 +108,9 @@ def _names(axis: Axis) -> set[str]:
     return names | {f"{axis.name}.{name}" for name in names}
 
 
-def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
+def pairs(words: Sequence[str], option: str, example: str) -> TextByName:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: dict[str, str] = {}
+    values: TextByName = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):

@@ -44,7 +44,7 @@ from hedgerow.release.release import Release, read_release
 from hedgerow.release.spine.answers import is_off_tree
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import TextByName, visible
 
 FIRST_ROWS = 20
 OF_WHICH = (
@@ -266,7 +266,7 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
         )
 
 
-def _has_a_model(plan: Plan, levels: dict[str, str]) -> bool:
+def _has_a_model(plan: Plan, levels: TextByName) -> bool:
     """Return whether a part of the sums was not measured, below survivors of a chain."""
     pruned = plan.is_chain and isinstance(plan.measure, Survivors)
     return pruned and levels_of(plan.tree, levels) not in plan.by_levels
@@ -281,7 +281,7 @@ def _sums(asked: Asked, released: Release, sums: AreaSums, *, bare: bool) -> pl.
         return area_sums(released.content, sums, USUAL, progress.on_fraction)
 
 
-def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: bool) -> pl.DataFrame:
+def _frame(released: Release, asked: Asked, levels: TextByName, *, bare: bool) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if bare else USUAL, **levels)
     check_named(released.plan, asked.level, asked.depth)

@@ -26,6 +26,7 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 CHUNK_CELLS = 1 << 22
 
@@ -81,7 +82,7 @@ class LeafNoise:
         )
         object.__setattr__(self, "noise", noise)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return budget and mechanism."""
         return {"budget": budget_text(self.budget), "mechanism": self.noise.name}
 
@@ -148,7 +149,7 @@ class StabilityHistogram:
         times = 2 if isinstance(self.neighbours, AddRemove) else 1
         return EpsilonDelta(times * self.budget.epsilon, times * self.budget.delta)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return budget and mechanism."""
         return {"budget": budget_text(self.budget), "mechanism": DiscreteLaplace.name}
 
@@ -185,7 +186,7 @@ class IndependentNoise:
                 name = tree.name_of(levels)
                 raise PlanError(f"independent noise needs a measurement of {name!r}")
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return all but measure and estimator."""
         return {
             "budget": budget_text(self.plan.budget),

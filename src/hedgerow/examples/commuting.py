@@ -183,7 +183,8 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
     """
-    chosen = size_of({**COMMUTING_SIZES, **SECTION_SIZES}, size)
+    sizes: dict[str, CommutingSize | SectionSize] = {**COMMUTING_SIZES, **SECTION_SIZES}
+    chosen = size_of(sizes, size)
     below = chosen if isinstance(chosen, SectionSize) else None
     above = chosen.above if isinstance(chosen, SectionSize) else chosen
     name = "municipalities" if below is None else "sections"

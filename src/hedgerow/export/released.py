@@ -21,6 +21,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.lists.area_names import SUFFIX
+from hedgerow.text import TextByName
 
 UNLISTED = "Combinations that are not listed have a count of 0."
 FIGURES = {
@@ -75,14 +76,14 @@ def column_codes(plan: Plan) -> list[str]:
     return [column for axis in plan.tree.axes for column in axis.columns]
 
 
-def column_labels(plan: Plan) -> dict[str, str]:
+def column_labels(plan: Plan) -> TextByName:
     """Return for each column of a table what readers call it."""
     unit = plan.description.unit
     count = {COUNT: f"{FIGURES[COUNT]} ({unit})"} if unit else {}
     return plan.description.column_labels(plan.tree) | FIGURES | count
 
 
-def with_names_labelled(labels: dict[str, str], frame: pl.DataFrame) -> dict[str, str]:
+def with_names_labelled(labels: TextByName, frame: pl.DataFrame) -> TextByName:
     """Return labels of columns, with those of the columns of names that a table has."""
     return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
             if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip
@@ -101,7 +102,7 @@ def statements(plan: Plan) -> list[str]:
     return [*source, *said.notes, UNLISTED, str(plan.promise), f"Plan SHA-256: {plan.hash}."]
 
 
-def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> dict[str, str]:
+def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> TextByName:
     """Return for each name one of ASCII letters, digits and _, all different whatever their case.
 
     Args:
@@ -109,7 +110,7 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    found: dict[str, str] = {}
+    found: TextByName = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"

@@ -33,7 +33,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.text import visible
+from hedgerow.text import TextByName, visible
 
 STRUCTURE, DATA = "structure.xml", "data.csv"
 TOTAL, OBSERVED = "_T", "OBS_VALUE"
@@ -132,7 +132,7 @@ class _Structures:
         whole = f"{self.agency}:{name}({VERSION}){f'.{item}' if item else ''}"
         return f"urn:sdmx:org.sdmx.infomodel.{kind}={whole}"
 
-    def _maintained(self, name: str, words: str) -> dict[str, str]:
+    def _maintained(self, name: str, words: str) -> TextByName:
         return {"id": name, "name": words, "agency": self.agency, "version": VERSION}
 
     def artefacts(self) -> list[Any]:

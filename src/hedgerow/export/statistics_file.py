@@ -19,6 +19,7 @@ from hedgerow.export.released import (
 from hedgerow.machine import library
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
+from hedgerow.text import TextByName
 
 EXACT = 1 << 53
 """Whole numbers below are exact in these formats, which store doubles."""
@@ -109,11 +110,11 @@ class StatisticsFile:
 
 
 def _value_labels(
-    release: Release, frame: pl.DataFrame, names: dict[str, str]
-) -> dict[str, dict[str, str]]:
+    release: Release, frame: pl.DataFrame, names: TextByName
+) -> dict[str, TextByName]:
     """Return for each plain column of codes what its codes are called: code → name."""
     coded = frame.select(column for column in column_codes(release.plan) if column in frame.columns)
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, TextByName] = {}
     for column in coded.columns:
         named = release.plan.tree.with_names(coded.select(column).unique(maintain_order=True))
         if len(named.columns) > 1:

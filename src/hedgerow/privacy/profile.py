@@ -126,7 +126,7 @@ class Profile:
         gaussians = (tuple(part for part in case if isinstance(part, Gaussians)) for case in parts)
         return Domination(tuple(gaussians), _pairs(self.uses))
 
-    def delta_bounds(self, epsilon: Exact | float) -> Bounds:
+    def delta_bounds(self, epsilon: Exact) -> Bounds:
         """Return proved lower and upper bounds of δ(ε), round-off included.
 
         The lower one is 0 where the figures are not exact (`is_exact`).
@@ -144,11 +144,11 @@ class Profile:
         lower = max(lower for lower, _ in bounds) if self.is_exact else 0.0
         return lower, max(upper for _, upper in bounds)
 
-    def delta(self, epsilon: Exact | float) -> float:
+    def delta(self, epsilon: Exact) -> float:
         """Return δ such that the composition is (ε, δ)-DP: the upper bound of δ(ε)."""
         return self.delta_bounds(epsilon)[1]
 
-    def epsilon(self, delta: Exact | float) -> float:
+    def epsilon(self, delta: Exact) -> float:
         """Return the least ε such that the composition is (ε, δ)-DP, rounded up.
 
         Args:
@@ -174,11 +174,11 @@ class Profile:
                 raise
             return enough
 
-    def zcdp_epsilon(self, delta: Exact | float) -> float:
+    def zcdp_epsilon(self, delta: Exact) -> float:
         """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
         return self._from_rho(delta, optimal_epsilon)
 
-    def bureau_epsilon(self, delta: Exact | float) -> float:
+    def bureau_epsilon(self, delta: Exact) -> float:
         """Return ρ + 2√(ρ ln(1/δ)) (Bun & Steinke, used by the Census Bureau), rounded up."""
         return self._from_rho(delta, bun_steinke_epsilon)
 
@@ -215,7 +215,7 @@ class Profile:
         """
         return min(1.0, math.nextafter(1 - self.tradeoff(alpha), math.inf))
 
-    def loss_bound(self, delta: Exact | float) -> float:
+    def loss_bound(self, delta: Exact) -> float:
         """Return x that the privacy loss exceeds with probability δ at most, rounded up.
 
         The loss L = ln(P[o | y] / P[o | y']) of what comes out, o, of the true table y beside a
@@ -261,7 +261,7 @@ class Profile:
 
     def statement(
         self,
-        delta: Exact | float | None = None,
+        delta: Exact | None = None,
         *,
         who: str = "Used together, they satisfy",
         epsilon: Fraction | float | None = None,
@@ -297,7 +297,7 @@ class Profile:
             "pure_epsilon": None if pure is None else str(pure),
         }
 
-    def _from_rho(self, delta: Exact | float, conversion: Any) -> float:
+    def _from_rho(self, delta: Exact, conversion: Any) -> float:
         rho = self.rho
         if rho is None:
             return float("inf")

@@ -147,7 +147,7 @@ class Promise:
     budget: EpsilonDelta | None = None
     fixed_counts: str | None = None
 
-    def epsilon(self, delta: Exact | float) -> Fraction | float:
+    def epsilon(self, delta: Exact) -> Fraction | float:
         """Return ε at δ as it is stated: as it was asked for, where the exact one is no larger."""
         exact = self.profile.epsilon(delta)
         asked = self.budget
@@ -155,7 +155,7 @@ class Promise:
             return asked.epsilon
         return exact
 
-    def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
+    def statement(self, delta: Exact | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.budget.delta if delta is None and self.budget else delta
         epsilon = None if at is None else self.epsilon(at)

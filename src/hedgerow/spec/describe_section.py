@@ -5,6 +5,7 @@ from pydantic import Field
 from hedgerow.errors import SpecError
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.description import Description, paragraphs
+from hedgerow.text import TextByName
 
 
 class DescribeSection(Section):
@@ -17,8 +18,8 @@ class DescribeSection(Section):
     notes: str = Field(default="", min_length=1)
     licence: str = Field(default="", min_length=1)
     language: str = Field(default="", min_length=1)
-    axes: dict[str, str] = Field(default_factory=dict)
-    levels: dict[str, str | dict[str, str]] = Field(default_factory=dict)
+    axes: TextByName = Field(default_factory=dict)
+    levels: dict[str, str | TextByName] = Field(default_factory=dict)
 
 
 def described_by(section: DescribeSection) -> Description:
@@ -32,9 +33,9 @@ def described_by(section: DescribeSection) -> Description:
     return Description(**said, notes=paragraphs(section.notes), levels=_flat(section.levels))
 
 
-def _flat(levels: dict[str, str | dict[str, str]]) -> dict[str, str]:
+def _flat(levels: dict[str, str | TextByName]) -> TextByName:
     """Return labels by ``axis.level``: TOML reads ``origin.region = …`` as a table in a table."""
-    flat: dict[str, str] = {}
+    flat: TextByName = {}
     for name, given in levels.items():
         inner = {name: given} if isinstance(given, str) else {}
         if isinstance(given, dict):

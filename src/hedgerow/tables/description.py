@@ -8,7 +8,7 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Json, Texts, is_visible
+from hedgerow.text import Json, TextByName, Texts, is_visible
 
 LONGEST_TEXT, LONGEST_NOTE = 200, 4_000
 MOST_NOTES, MOST_LABELS = 50, 1_000
@@ -124,7 +124,7 @@ class Description:
         """Return what readers call a level or column of an axis, beside the axis's label."""
         return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, readable(name)))
 
-    def column_labels(self, tree: Tree) -> dict[str, str]:
+    def column_labels(self, tree: Tree) -> TextByName:
         """Return for each column of a release's codes what readers call it, alone."""
         return {
             column: self.level_words(tree, axis, name)
@@ -197,7 +197,7 @@ def _told(axis: Axis) -> Sequence[str]:
     return () if axis.product is None else axis.columns
 
 
-def _checked_labels(name: str, given: object) -> dict[str, str]:
+def _checked_labels(name: str, given: object) -> TextByName:
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise TableError(f"{name} must be a table of names and labels, got {kind_of(given)}")
     if len(given) > MOST_LABELS:

@@ -12,6 +12,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape, Nesting
+from hedgerow.text import TextByName
 
 _COMMENTS = {
     "levels": "from coarse to fine",
@@ -148,7 +149,7 @@ def axis_of_list(
         levels: the list's columns, where they are known.
         prefix: the characters of each level, where they are known.
     """
-    names: str | dict[str, str] | None
+    names: str | TextByName | None
     rule, notes = ({}, "") if levels else _rule(name, shape, listed, prefix)
     if rule:
         chosen, own, names = rule.pop("levels"), listed, shape.name_of(listed)
@@ -174,7 +175,7 @@ def axis_of_list(
     return ProposedAxis(keys, reason + notes, shape)
 
 
-def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | dict[str, str]:
+def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | TextByName:
     """Return the columns of names as a release file has them: that of the last level alone."""
     names = {level: found[level] for level in levels if level in found}
     return names[levels[-1]] if list(names) == [levels[-1]] else names

@@ -133,7 +133,7 @@ def _fit(
     scale, flat = _curvature(queries)
     penalty = _penalties(group, scale, bounds)
     for p in range(cells):
-        scale[p] += penalty[group[p]] * _members(group, group[p]) + penalty[-1] * cells
+        scale[p] += penalty[group[p]] * (group == group[p]).sum() + penalty[-1] * cells
     small = ACCURACY * max(flat / scale.max(), FLATTEST)
     multiplier, pull = np.zeros(bounds[0].shape), np.zeros(len(penalty))
     at, old, slope = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape)
@@ -220,15 +220,6 @@ def _penalties(group: Int32, steep: Float64, bounds: Bounds) -> Float64:
                     members, total = members + 1, total + steep[p]
             penalty[g] = total / members**2 if members else 0.0
     return penalty
-
-
-@kernel
-def _members(group: Int32, wanted: int) -> int:
-    """Return the number of cells of a group."""
-    found = 0
-    for g in group:
-        found += g == wanted
-    return found
 
 
 @kernel

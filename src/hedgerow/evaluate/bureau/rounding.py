@@ -110,14 +110,11 @@ def _whole_vector(wanted: Float64, total: int, low: Int64, high: Int64) -> Int64
     """Return the nearest whole vector of a sum: a block whose second row takes what is left."""
     if not len(wanted):
         return np.zeros(0, dtype=np.int64)
-    target = np.vstack((wanted, total - wanted)).T
+    target = np.column_stack((wanted, total - wanted))
     rows = np.full(len(wanted), total)
     columns = np.array([total, total * (len(wanted) - 1)])
-    bounds = (
-        np.vstack((low, np.zeros_like(low))).T,
-        np.vstack((high, np.full_like(high, total))).T,
-    )
-    return nearest_whole(target, *bounds, rows, columns, np.array([1.0, 0.0]))[:, 0]
+    low, high = np.column_stack((low, np.zeros_like(low))), np.column_stack((high, rows))
+    return nearest_whole(target, low, high, rows, columns, np.array([1.0, 0.0]))[:, 0]
 
 
 def nearest_whole(

@@ -151,7 +151,7 @@ class Standing:
             compose_profiles([charge.profile for charge in self.charges]) if self.charges else None
         )
 
-    def statement(self, delta: Exact | float) -> str:
+    def statement(self, delta: Exact) -> str:
         """Return what all charges together promise, and to whom, with ε at δ."""
         if self.together is None:
             return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"

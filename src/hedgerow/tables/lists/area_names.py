@@ -7,6 +7,7 @@ import polars as pl
 from hedgerow.errors import TableError, did_you_mean
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.sources.source import as_codes
+from hedgerow.text import TextByName
 
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
@@ -18,7 +19,7 @@ CODE, NAME, LEVEL = "code", "name", "level"
 SUFFIX = "_name"
 
 
-def name_columns(given: Given | None, levels: Sequence[str], subject: str) -> dict[str, str]:
+def name_columns(given: Given | None, levels: Sequence[str], subject: str) -> TextByName:
     """Return level → its column of names.
 
     Raises:

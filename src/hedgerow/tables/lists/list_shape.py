@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.tables.lists.column_names import ColumnName
-from hedgerow.text import Texts
+from hedgerow.text import TextByName, Texts
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),
@@ -139,13 +139,13 @@ class ListShape:
         numbers = fractions | texts.str.contains(r"^-?\d+$")
         return bool(fractions.any() and numbers.all() and not texts.str.contains(r"^0\d").any())
 
-    def _names(self, levels: Sequence[str], full: pl.DataFrame) -> dict[str, str]:
+    def _names(self, levels: Sequence[str], full: pl.DataFrame) -> TextByName:
         """Return level → the column that has one name for each of its codes.
 
         Names are in a column of names, or in one that is called like the codes without a word for
         codes: ``Ethnic group`` beside ``Ethnic group Code``.
         """
-        found = dict[str, str]()
+        found = TextByName()
         for level in levels:
             mine = self.column(level)
             words = [mine.words, *([()] if level == levels[-1] else [])]

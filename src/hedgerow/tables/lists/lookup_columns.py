@@ -13,7 +13,7 @@ from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
-from hedgerow.text import Texts
+from hedgerow.text import TextByName, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | Non
     return None
 
 
-def _codes_said(tree: Tree, codes: Mapping[str, str]) -> dict[str, str]:
+def _codes_said(tree: Tree, codes: Mapping[str, str]) -> TextByName:
     """Return header → the release's column of the codes, which may be said as ``origin.town``.
 
     Raises:
         TableError: the release has no such level or column.
     """
-    known, found, levels = _known(tree), dict[str, str](), _levels_by_name(tree)
+    known, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
     for header, said in codes.items():
         if said not in known and said not in levels:
             raise TableError(
@@ -118,7 +118,7 @@ def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
     }
 
 
-def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
+def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> TextByName:
     """Return what columns are called in the release → their headers.
 
     Raises:
