@@ -23,6 +23,10 @@ TAKEN = {
 """Columns of a release's own, which no level can have."""
 
 
+Steps = tuple[tuple[int, int], ...]
+"""The axis that each step refines, and the level that it refines it to."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A chain of cuboids, each refining one axis of the one before.
@@ -53,7 +57,7 @@ class Tree:
     """
 
     axes: tuple[Axis, ...]
-    steps: tuple[tuple[int, int], ...]
+    steps: Steps
 
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
@@ -110,7 +114,7 @@ class Tree:
         """The number of each axis by its name."""
         return {axis.name: i for i, axis in enumerate(self.axes)}
 
-    def _alternate(self, order: list[str]) -> tuple[tuple[int, int], ...]:
+    def _alternate(self, order: list[str]) -> Steps:
         numbers = self._numbers
         if sorted(order) != sorted(numbers):
             raise TableError(
@@ -130,7 +134,7 @@ class Tree:
             ),
         )
 
-    def _listed(self, refine: list[str]) -> tuple[tuple[int, int], ...]:
+    def _listed(self, refine: list[str]) -> Steps:
         numbers = self._numbers
         reached = [0] * len(self.axes)
         steps = []

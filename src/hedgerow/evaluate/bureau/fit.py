@@ -201,9 +201,10 @@ def _curvature(queries: tuple[Int32, Float64]) -> tuple[Float64, float]:
         for p in range(cells):
             sharing[column[q, p]] += 1
         for p in range(cells):
-            steep[p] += weight[column[q, p]] * sharing[column[q, p]]
-            if sharing[column[q, p]] == 1:
-                alone[p] += weight[column[q, p]]
+            entry = column[q, p]
+            steep[p] += weight[entry] * sharing[entry]
+            if sharing[entry] == 1:
+                alone[p] += weight[entry]
     return steep, alone.min()
 
 

@@ -204,19 +204,19 @@ def _nearest(block: Block, rows: Int64, columns: Int64, out: Int64) -> bool:
     that lacks a unit, over cells that go up (row to column) and down (column to row); each unit
     takes a path of least cost, with potentials that keep all reduced costs at 0 or above.
     """
-    n, k = block[0].shape
-    whole = np.zeros((n, k), dtype=np.int64)
+    whole = np.zeros(block[0].shape, dtype=np.int64)
+    n, nodes = len(rows), len(rows) + len(columns)
     excess = _begin(block, rows, columns, whole)
     if excess.sum() != 0:
         return False
-    potential, far = np.zeros(n + k), np.zeros(n + k)
-    before, done = np.zeros(n + k, dtype=np.int64), np.zeros(n + k, dtype=np.bool_)
-    for source in range(n + k):
+    potential, far = np.zeros(nodes), np.zeros(nodes)
+    before, done = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.bool_)
+    for source in range(nodes):
         while excess[source] > 0:
             end = _shortest(source, block, whole, excess, potential, (far, before, done))
             if end < 0:
                 return False
-            for v in range(n + k):
+            for v in range(nodes):
                 if done[v]:
                     potential[v] += far[v] - far[end]
             excess[source] -= 1

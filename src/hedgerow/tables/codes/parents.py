@@ -96,13 +96,13 @@ def _parents(rows: pl.DataFrame, subject: str) -> Int64:
 def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
     """Return the paths of the leaves of rows of a code and its parent."""
     top = len(rows)
-    depth = _depths(up)
-    if (depth[:-1] < 0).any():
-        code = rows["code"][int((depth[:-1] < 0).argmax())]
+    depth = _depths(up)[:-1]
+    if (depth < 0).any():
+        code = rows["code"][int((depth < 0).argmax())]
         raise TableError(f"{subject}: {code!r} is its own parent, or among those of its parents")
     has_children = np.bincount(up[:-1], minlength=top + 1)[:-1] > 0
-    kept = depth[:-1] <= len(levels)
-    node = np.flatnonzero(kept & (~has_children | (depth[:-1] == len(levels))))
+    kept = depth <= len(levels)
+    node = np.flatnonzero(kept & (~has_children | (depth == len(levels))))
     columns = dict[str, pl.Series]()
     for k, level in reversed(list(enumerate(levels, start=1))):
         here = depth[node] == k
