@@ -45,16 +45,14 @@ class Catalogue:
         """
         text = self.texts[key]
         if not isinstance(text, str):
-            text = text["one" if self._is_one(values["n"]) else "other"]
+            singular = str(self.texts["number.singular"]).split()
+            text = text["one" if str(values["n"]) in singular else "other"]
 
         def put(gap: re.Match[str]) -> str:
             value = values[gap[1]]
             return self.number(value) if isinstance(value, int) else value
 
         return _GAP.sub(put, text)
-
-    def _is_one(self, n: str | int) -> bool:
-        return str(n) in str(self.texts["number.singular"]).split()
 
     def number(self, value: int) -> str:
         """Return a whole number with marks between its thousands: ``10,533,470``."""

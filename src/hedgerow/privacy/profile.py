@@ -137,7 +137,7 @@ class Profile:
         Raises:
             BudgetError: ε is no number.
         """
-        value = _float_below(exact_or_smaller(epsilon, "epsilon"))
+        value = -float_above(-exact_or_smaller(epsilon, "epsilon"))  # a float below
         if not self.is_worst:
             return 0.0, self._delta_above(value)
         bounds = [accountant.delta_bounds(one, value) for one in self.losses]
@@ -383,7 +383,3 @@ def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
         if others:
             worst.append(max(others, key=lambda pair: pair[0].epsilon))
     return tuple(worst)
-
-
-def _float_below(value: Fraction) -> float:
-    return -float_above(-value)

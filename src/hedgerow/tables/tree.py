@@ -77,7 +77,7 @@ class Tree:
         object.__setattr__(self, "steps", steps)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.cuboid_name(t) for t in range(self.depth + 1))
+        names = ", ".join(map(self.name_of, self.chain))
         return f"Tree({names}; {self.leaves:,} leaves)"
 
     def with_axes(self, axes: Sequence[Axis]) -> "Tree":
@@ -182,7 +182,8 @@ class Tree:
 
     def cuboid(self, depth: int) -> Levels:
         """Return the level of each axis at a depth 0..T."""
-        self._check_depth(depth)
+        if not 0 <= depth <= self.depth:
+            raise TableError(f"depth must be between 0 and {self.depth}, got {depth}")
         levels = [0] * len(self.axes)
         for axis, level in self.steps[:depth]:
             levels[axis] = level
@@ -273,15 +274,11 @@ class Tree:
         Raises:
             TableError: no depth is called that.
         """
-        matching = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
-        if not matching:
-            names = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
-            raise TableError(f"the tree has no depth {level!r}; its depths are {names}")
-        return matching[0]
-
-    def _check_depth(self, depth: int) -> None:
-        if not 0 <= depth <= self.depth:
-            raise TableError(f"depth must be between 0 and {self.depth}, got {depth}")
+        names = list(map(self.name_of, self.chain))
+        if level not in names:
+            depths = ", ".join(map(repr, names))
+            raise TableError(f"the tree has no depth {level!r}; its depths are {depths}")
+        return names.index(level)
 
     @cached_property
     def digest(self) -> str:

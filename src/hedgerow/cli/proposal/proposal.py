@@ -147,7 +147,9 @@ class Proposer:
             return numeric(words.name, *words.bounds)
         if words.numbers:
             return self._numbered(words, shape)
-        here = self._here(words, self.shapes if shape is None else [shape])
+        in_table = set(words.words) <= set(self.source.names)
+        codes = matches(words.words, self.shapes if shape is None else [shape])
+        here = [match for match in codes if in_table and match.columns == words.words]
         shape = shape or next((match.shape for match in here), None)
         if shape is None:
             shape = next((s for s in self.shapes if set(words.words) <= set(s.frame.columns)), None)
@@ -159,12 +161,6 @@ class Proposer:
                 self.source.place(column)
             return words
         return self._of_list(words, shape, here)
-
-    def _here(self, words: AxisWords, shapes: Sequence[ListShape]) -> list[Match]:
-        """Return the lists that have the codes of columns of the table that a user names."""
-        if not set(words.words) <= set(self.source.names):
-            return []
-        return [match for match in matches(words.words, shapes) if match.columns == words.words]
 
     def _of_list(self, words: AxisWords, shape: ListShape, here: Sequence[Match]) -> ProposedAxis:
         """Return the axis of columns of the table, of a list, or of both."""

@@ -97,8 +97,15 @@ class Ledger:
         row = account_row(wanted)
         with self._transaction("IMMEDIATE") as connection:
             for entry in self._entries(connection):
-                if (entry.account.dataset, entry.account.protection) == (dataset, protection):
-                    return _with_cap(entry.account, wanted)
+                there = entry.account
+                if (there.dataset, there.protection) == (dataset, protection):
+                    if there.cap == wanted.cap:
+                        return there
+                    raise BudgetError(
+                        f"the account of {there.describe()} has the cap {there.symbol} = "
+                        f"{there.amount}, and a cap is fixed when the account is opened; it cannot "
+                        f"become {wanted.symbol} = {wanted.amount}"
+                    )
             connection.execute(
                 "INSERT INTO account (dataset, protection, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
@@ -226,14 +233,3 @@ def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
 def _check_seal(digest: str, before: str, row: list[str]) -> None:
     if digest != seal_row(before, row):
         raise ValueError("the seal does not fit")
-
-
-def _with_cap(there: Account, wanted: Account) -> Account:
-    """Return the account that is there, if its cap is the one wanted."""
-    if there.cap != wanted.cap:
-        raise BudgetError(
-            f"the account of {there.describe()} has the cap {there.symbol} = {there.amount}, and "
-            f"a cap is fixed when the account is opened; it cannot become {wanted.symbol} = "
-            f"{wanted.amount}"
-        )
-    return there

@@ -123,7 +123,11 @@ def _level(
                 raise TableError(
                     f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
                 )
-            _check_size(labels, subject)
+            if len(labels) > MOST_AREAS:
+                raise TableError(
+                    f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
+                    f"{len(labels):,}; give shapes of a coarser level"
+                )
             return level, read
         told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
         lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
@@ -133,14 +137,6 @@ def _level(
             f"axis ({shorten(', '.join(codes.columns), 200)}); name it with shapes_key"
         )
     raise TableError(f"{subject}: {min(lacking)[1]}; give a file with all areas of one level")
-
-
-def _check_size(labels: pl.Series, subject: str) -> None:
-    if len(labels) > MOST_AREAS:
-        raise TableError(
-            f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
-            f"{len(labels):,}; give shapes of a coarser level"
-        )
 
 
 def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: str) -> None:

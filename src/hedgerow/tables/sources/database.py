@@ -224,20 +224,16 @@ def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"
             if query.scheme == "sqlite":  # of a damaged file this is what fails
                 cursor.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
         with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
-            _compile(query, cursor, f"SELECT * FROM {select}")
+            # read without being run: what fails then is of no record
+            if query.scheme == "sqlite":
+                cursor.execute(f"EXPLAIN SELECT * FROM {select}")
+            else:
+                cursor.adbc_prepare(f"SELECT * FROM {select}")
         with _reading(query, subject, lost):  # even of no rows a database may sum the table
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema
         yield RunningQuery(query, subject, cursor, select, schema, lost)
-
-
-def _compile(query: Query, cursor: Any, select: str) -> None:
-    """Let the database read a query without running it: what fails then is of no record."""
-    if query.scheme == "sqlite":
-        cursor.execute(f"EXPLAIN {select}")
-    else:
-        cursor.adbc_prepare(select)
 
 
 def _is_lost(connection: Any) -> bool:
