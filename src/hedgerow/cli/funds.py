@@ -1,6 +1,5 @@
 """The command `funds`: share an amount by released counts, with intervals of what is due."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
@@ -27,7 +26,6 @@ from hedgerow.release.cuboid import levels_of
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
-from hedgerow.tables.tree import Tree
 from hedgerow.text import Texts, visible
 
 MOST_SHOWN = 40
@@ -83,13 +81,19 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         raise ReleaseError("name one cuboid: --level, or --by AXIS=LEVEL")
     with stage("sharing"), undamaged(directory):
         released = read_release(directory)
+        tree = released.plan.tree
+        axes = [axis.name for axis in tree.axes]
+        for name in chosen_levels:
+            if name not in axes:
+                there = ", ".join(axes)
+                raise ReleaseError(f"--by: no axis is called {name!r}; there are {there}")
         if level is None:
-            level = _named(released.plan.tree, chosen_levels)
+            level = tree.name_of(levels_of(tree, chosen_levels))
         frame = share_intervals(released, level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
-    head = with_names(released.plan.tree, frame.head(MOST_SHOWN))
+    head = with_names(tree, frame.head(MOST_SHOWN))
     rows = [_row(row, whole=whole) for row in head.iter_rows(named=True)]
     total = f"{amount:,.2f}".removesuffix(".00")
     say(
@@ -115,15 +119,6 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
         return Above(threshold, equally=name is RuleName.ABOVE_EQUALLY)
     rules: tuple[Rule, ...] = Proportional(), Logarithmic(), Quadratic(), Seats()
     return next(rule for rule in rules if rule.name == name.value)
-
-
-def _named(tree: Tree, levels: Mapping[str, str]) -> str:
-    """Return the name of the cuboid of one level of some axes."""
-    for name in levels:
-        if name not in [axis.name for axis in tree.axes]:
-            names = ", ".join(axis.name for axis in tree.axes)
-            raise ReleaseError(f"--by: no axis is called {name!r}; there are {names}")
-    return tree.name_of(levels_of(tree, levels))
 
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> Texts:

@@ -190,8 +190,7 @@ def write_parts(
     apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
-        with whole_file(place) as file, ExitStack() as stack:
-            _write_parquet(parts, file, stack)
+        _write_parquet(parts, place)
         return
     changed = 0
     with whole_file(place) as file:
@@ -223,15 +222,16 @@ def _warn(found: int, place: Path, way_out: str) -> None:
         )
 
 
-def _write_parquet(parts: Iterable[pl.DataFrame], file: BinaryIO, stack: ExitStack) -> None:
+def _write_parquet(parts: Iterable[pl.DataFrame], place: Path) -> None:
     """Write a Parquet file, a row group a part."""
     writer = None
-    for part in parts:
-        table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if writer is None:
-            new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
-            writer = stack.enter_context(new)
-        writer.write_table(table)
+    with whole_file(place) as file, ExitStack() as stack:
+        for part in parts:
+            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
+                writer = stack.enter_context(new)
+            writer.write_table(table)
 
 
 def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:

@@ -136,7 +136,10 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     write_page(page, spec, made, runs=simulate, ledger=ledger)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
-        _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
+        frames = {"forecast": expected, "sums": sums, **shown, **more}
+        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+        facts |= {name: frame.to_dicts() for name, frame in frames.items()}
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
     _show_more(made, sums, more)
@@ -157,12 +160,6 @@ def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame])
         _show_areas(more["areas"])
     if "simulated" in more:
         _show_simulated(more["simulated"], more["simulated_sums"])
-
-
-def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
-    facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-    facts |= {name: frame.to_dicts() for name, frame in frames.items()}
-    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
 
 
 def _show_next(file: Path, for_target: Plan | None) -> None:

@@ -57,7 +57,16 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
     setting and common alternatives. Nothing simulated may be published as a release.
     """
-    metrics = _checked(runs, workers, show)
+    if runs < FEWEST_RUNS:
+        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
+    if workers is not None and workers < 1:
+        raise PlanError(f"--workers must be at least 1, got {workers}")
+    metrics: Sequence[str] = show or USUAL
+    for metric in metrics:
+        if metric not in METRICS:
+            raise SpecError(
+                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
+            )
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
@@ -116,20 +125,6 @@ def _words(said: Description, tree: Tree) -> TableWords:
         unit=said.unit or "records",
         labels={tree.name_of(each): said.cuboid_label(tree, each) for each in levels if worded},
     )
-
-
-def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:
-    """Return the metrics to show, or raise before anything is read."""
-    if runs < FEWEST_RUNS:
-        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
-    if workers is not None and workers < 1:
-        raise PlanError(f"--workers must be at least 1, got {workers}")
-    for metric in show or ():
-        if metric not in METRICS:
-            raise SpecError(
-                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
-            )
-    return show or USUAL
 
 
 def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut]) -> None:

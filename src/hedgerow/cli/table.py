@@ -297,10 +297,18 @@ def _put(
     about: str = OF_WHICH,
     reasons: Sequence[str] = (),
 ) -> None:
-    """Write a table, or show its first rows with what they are and what is said about errors."""
+    """Write a table, or show its first rows with what they are and what is said about errors.
+
+    Codes stand to the left, numbers to the right, flags with their reasons.
+    """
     if asked.output is None:
         show_heading(plan)
-        _show(frame, reasons)
+        head = frame.head(FIRST_ROWS)
+        columns = [[_word(name, value) for value in head[name]] for name in head.columns]
+        if CONTRADICTED in head.columns:
+            columns[head.columns.index(CONTRADICTED)] = list(reasons)
+        codes = {i for i, kind in enumerate(head.dtypes) if kind == pl.String}
+        say(aligned([head.columns, *zip(*columns, strict=True)], left=codes))
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
@@ -312,16 +320,6 @@ def _put(
         return
     write_table(frame, asked.output, quote_formulas=asked.quote_formulas)
     stdout.print(f"{len(frame):,} rows: [bold]{escape(asked.output)}[/bold]")
-
-
-def _show(frame: pl.DataFrame, reasons: Sequence[str]) -> None:
-    """Print the first rows: codes to the left, numbers to the right, flags with their reasons."""
-    head = frame.head(FIRST_ROWS)
-    columns = [[_word(name, value) for value in head[name]] for name in head.columns]
-    if CONTRADICTED in head.columns:
-        columns[head.columns.index(CONTRADICTED)] = list(reasons)
-    rows = [head.columns, *zip(*columns, strict=True)]
-    say(aligned(rows, left={i for i, kind in enumerate(head.dtypes) if kind == pl.String}))
 
 
 def _reasons(head: pl.DataFrame) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -142,6 +143,8 @@ class TableWords:
 
 
 TABLE = TableWords()
+Colours = dict[str | None, str]
+"""Of each estimator, and of methods without one."""
 
 
 def picture_of_simulation(
@@ -173,7 +176,9 @@ def picture_of_simulation(
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
-    cuboids, colours = _cuboids(errors), _colours(errors)
+    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True)
+    colours: Colours = {None: GREY, **dict(zip(estimators, cycle(COLOURS), strict=False))}
+    cuboids = _cuboids(errors)
     heading = words.title or "Settings compared", f"{about} {DRAWN}".strip()
     size = max(3.2 + 2.0 * len(cuboids), NARROWEST), len(metrics) * (1.25 + 0.19 * len(names)) + 0.5
     with figure_for(path, size, ReleaseError, force=force) as figure:
@@ -209,14 +214,7 @@ def _cuboids(errors: pl.DataFrame) -> list[str]:
     return [every[int(i)] for i in chosen]
 
 
-def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
-    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True).to_list()
-    return {None: GREY, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
-
-
-def _draw(
-    axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], dict[str | None, str]]
-) -> None:
+def _draw(axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], Colours]) -> None:
     """Draw a metric of a cuboid: each setting that has one at its own place."""
     from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - optional
 
@@ -247,7 +245,7 @@ def _draw(
         axes.set_xlim(0, 1.08 * np.nanmax(values + bars))
 
 
-def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> Marks:
+def _legend(colours: Colours, errors: pl.DataFrame) -> Marks:
     looks = {
         estimator or "no projection": {"marker": "o", "color": colour}
         for estimator, colour in colours.items()

@@ -101,21 +101,16 @@ def draw_state(nation: Nation, number: int) -> tuple[State, Generator]:
     dense = rng.beta(10 * WITH_PEOPLE, 10 * (1 - WITH_PEOPLE), size=len(tracts))
     likely = dense[tract_of[group_of]] - rng.random(len(group_of))
     inhabited = likely > np.quantile(likely, 1 - WITH_PEOPLE)
-    areas = _coded(STATE_CODES[number], county_of, tract_of, group_of)
+    # As in FIPS, a code is its parent's with more digits: 2 for the state, 3 for the county (odd
+    # numbers), 6 for the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
+    state_of = np.zeros(len(counties), dtype=np.int64)
+    below = (
+        *(("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)),
+        *(("block_group", tract_of, 12, 1, 2), ("block", group_of, 15, 0, 1)),
+    )
+    areas = nested_codes("state", np.array([STATE_CODES[number]]), 2, *below)
     people = int(nation.people[number])
     return State(areas, county_of, tract_of, group_of, inhabited, people, number), rng
-
-
-def _coded(state: int, county_of: Int64, tract_of: Int64, group_of: Int64) -> pl.DataFrame:
-    """Return the list of blocks in the manner of FIPS.
-
-    A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
-    the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
-    """
-    state_of = np.zeros(county_of[-1] + 1, dtype=np.int64)
-    counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
-    groups, blocks = ("block_group", tract_of, 12, 1, 2), ("block", group_of, 15, 0, 1)
-    return nested_codes("state", np.array([state]), 2, counties, tracts, groups, blocks)
 
 
 def limited_families(rng: Generator, pull: Float64, children: int, most: int) -> Int64:

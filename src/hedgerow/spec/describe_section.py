@@ -30,18 +30,13 @@ def described_by(section: DescribeSection) -> Description:
         SpecError: a level with two labels.
     """
     said = section.model_dump(exclude={"notes", "levels"})
-    return Description(**said, notes=paragraphs(section.notes), levels=_flat(section.levels))
-
-
-def _flat(levels: dict[str, str | TextByName]) -> TextByName:
-    """Return labels by ``axis.level``: TOML reads ``origin.region = …`` as a table in a table."""
-    flat: TextByName = {}
-    for name, given in levels.items():
+    levels: TextByName = {}
+    for name, given in section.levels.items():
         inner = {name: given} if isinstance(given, str) else {}
-        if isinstance(given, dict):
+        if isinstance(given, dict):  # as TOML reads ``origin.region = …``
             inner = {f"{name}.{level}": label for level, label in given.items()}
         for full, label in inner.items():
-            if full in flat:
+            if full in levels:
                 raise SpecError(f"levels labels {full!r} twice; label it once")
-            flat[full] = label
-    return flat
+            levels[full] = label
+    return Description(**said, notes=paragraphs(section.notes), levels=levels)

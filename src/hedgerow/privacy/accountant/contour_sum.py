@@ -108,7 +108,12 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
                 return None
             low, high = _near_revivals(low, high, step, radius)
     count = _pieces(low, high, waves)
-    return None if count.sum() > _LARGEST_SIEVE else _cut_short(low, high, count)
+    if count.sum() > _LARGEST_SIEVE:
+        return None
+    source = np.repeat(np.arange(low.size), count)
+    length = ((high - low) / count)[source]
+    start = low[source] + _ranks(count) * length
+    return start, start + length
 
 
 def _near_revivals(low: Float64, high: Float64, step: float, radius: float) -> Intervals:
@@ -137,13 +142,6 @@ def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
     turning = sum(strength * step * step for step, strength in waves)
     shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
     return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
-
-
-def _cut_short(low: Float64, high: Float64, count: Int64) -> Intervals:
-    source = np.repeat(np.arange(low.size), count)
-    length = ((high - low) / count)[source]
-    start = low[source] + _ranks(count) * length
-    return start, start + length
 
 
 def _within_room(low: Float64, high: Float64, waves: list[Wave], room: float) -> Intervals:
