@@ -159,7 +159,13 @@ def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame])
     if "areas" in more:
         _show_areas(more["areas"])
     if "simulated" in more:
-        _show_simulated(more["simulated"], more["simulated_sums"])
+        errors, others = more["simulated"], more["simulated_sums"]
+        stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+        headings = headings_of(errors, SIMULATED_HEADINGS)
+        say(f"{aligned([headings, *simulated_rows(errors)])}\n")
+        if len(others):
+            stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
+            say(f"{aligned([SUMS_HEADINGS, *sums_rows(others)])}\n")
 
 
 def _show_next(file: Path, for_target: Plan | None) -> None:
@@ -264,15 +270,6 @@ def _show_areas(errors: pl.DataFrame) -> None:
     )
     headings = (*(visible(name) for name in errors.columns[:-1]), "standard error of the estimate")
     say(f"{aligned([headings, *rows], left=set(range(len(headings) - 1)))}\n")
-
-
-def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
-    stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-    headings = headings_of(errors, SIMULATED_HEADINGS)
-    say(f"{aligned([headings, *simulated_rows(errors)])}\n")
-    if len(sums):
-        stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
-        say(f"{aligned([SUMS_HEADINGS, *sums_rows(sums)])}\n")
 
 
 def _show_fairness(made: Plan) -> None:

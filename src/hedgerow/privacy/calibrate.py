@@ -133,7 +133,12 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
     stated = EpsilonDelta(Fraction(profile.bureau_epsilon(delta)), delta)
 
     def scaled(factor: Fraction) -> Profile:
-        return replace(profile, uses=tuple(_narrowed(use, factor) for use in profile.uses))
+        uses = (  # with their variances times the factor, as they are priced in ρ
+            replace(use, mechanism=type(noise).with_precision(precision_of(noise) / factor))
+            for use in profile.uses
+            for noise in [use.noise]
+        )
+        return replace(profile, uses=tuple(uses))
 
     low, high = Fraction(1, 1000), Fraction(1)
     while high - low > Fraction(1, 2_000_000):
@@ -143,11 +148,6 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
     while factor < 1 and _excess(scaled(factor), stated) > 0:
         factor += Fraction(1, 1_000_000)
     return factor
-
-
-def _narrowed(use: Use, factor: Fraction) -> Use:
-    """Return a use of noise with its variance times a factor, as it is priced in ρ."""
-    return replace(use, mechanism=type(use.noise).with_precision(precision_of(use.noise) / factor))
 
 
 def _bought(

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Bounds, Losses, PairLoss, gather_losses
+from hedgerow.noise.loss import Bounds, Losses, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import (
@@ -124,7 +124,16 @@ class Profile:
         """What dominates the composition whatever the changes are that have its norms."""
         parts = [[use.dominated for use in case] for case in self.cases]
         gaussians = (tuple(part for part in case if isinstance(part, Gaussians)) for case in parts)
-        return Domination(tuple(gaussians), _pairs(self.uses))
+        # The pairs of all uses but Gaussian noise, each of the case that costs it most, dominate
+        # those of any case: what keeps (ε, δ) keeps it with a larger ε.
+        pairs = []
+        for use in self.uses:
+            each = map(use.in_case, range(len(use.changes)))
+            others = [one.dominated for one in each if one is not None]
+            others = [pair for pair in others if not isinstance(pair, Gaussians)]
+            if others:
+                pairs.append(max(others, key=lambda pair: pair[0].epsilon))
+        return Domination(tuple(gaussians), tuple(pairs))
 
     def delta_bounds(self, epsilon: Exact) -> Bounds:
         """Return proved lower and upper bounds of δ(ε), round-off included.
@@ -368,18 +377,3 @@ def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
 
 def _is_part(losses: Losses, others: Losses) -> bool:
     return Counter(dict(losses)) <= Counter(dict(others))
-
-
-def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
-    """Return the pairs of all uses but Gaussian noise, each of the case that costs it most.
-
-    They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
-    """
-    worst = []
-    for use in uses:
-        each = map(use.in_case, range(len(use.changes)))
-        pairs = [part.dominated for part in each if part is not None]
-        others = [pair for pair in pairs if not isinstance(pair, Gaussians)]
-        if others:
-            worst.append(max(others, key=lambda pair: pair[0].epsilon))
-    return tuple(worst)

@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-import polars as pl
 from pydantic import Field
 
 from hedgerow.distribution.bins import coded_axis
@@ -163,7 +162,15 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     rule, levels = axis.rule, tuple(axis.levels)
     check_names(axis.name, levels, levels)
     if of_table:
-        areas = _own_areas(axis, source)
+        if rule is not None or axis.names is not None:
+            raise SpecError(
+                'areas = "table" takes one column a level from the table; prefix, parent, divide '
+                "and names need a public list"
+            )
+        columns = axis.columns or axis.levels
+        check_names(axis.name, levels, tuple(columns))
+        areas = read_areas(source, columns, repeated=True)
+        areas = areas.rename(dict(zip(columns, levels, strict=True)))
     else:
         subject = "the list of areas"
         named = name_columns(axis.names, levels, subject).values()
@@ -184,19 +191,6 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
         from_table=of_table,
         attribute=axis.attribute,
     )
-
-
-def _own_areas(axis: AxisSection, source: Path | Query) -> pl.DataFrame:
-    """Return the areas of a section as the table's own codes tell them, declared public."""
-    if axis.rule is not None or axis.names is not None:
-        raise SpecError(
-            'areas = "table" takes one column a level from the table; prefix, parent, divide and '
-            "names need a public list"
-        )
-    columns = axis.columns or axis.levels
-    check_names(axis.name, tuple(axis.levels), tuple(columns))
-    areas = read_areas(source, columns, repeated=True)
-    return areas.rename(dict(zip(columns, axis.levels, strict=True)))
 
 
 def _number(given: Bound, name: str) -> Fraction:

@@ -437,13 +437,8 @@ class Axis:
             >>> combinations["age"].to_list(), number.tolist()
             (['old', 'young'], [0, 1, 0, 1])
         """
-        chosen = self._named(as_list("columns", columns, "a list of columns", TableError))
-        return distinct_rows(self.leaf_frame().select(chosen))
-
-    def _named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of names, each once."""
-        found = dict[str, None]()
-        for given in names:
+        found = dict[str, None]()  # each once
+        for given in as_list("columns", columns, "a list of columns", TableError):
             bare = given.removeprefix(f"{self.name}.") if isinstance(given, str) else given
             if bare in self.columns:
                 found[bare] = None
@@ -457,7 +452,7 @@ class Axis:
                 )
         if not found:
             raise TableError(f"axis {self.name!r}: name at least one column")
-        return list(found)
+        return distinct_rows(self.leaf_frame().select(list(found)))
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""

@@ -69,7 +69,17 @@ class Description:
             _check_text(f"paragraph {number} of notes", note, LONGEST_NOTE, needed=True)
         object.__setattr__(self, "notes", notes)
         for name in ("axes", "levels"):
-            object.__setattr__(self, name, _checked_labels(name, getattr(self, name)))
+            given = getattr(self, name)
+            if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+                raise TableError(
+                    f"{name} must be a table of names and labels, got {kind_of(given)}"
+                )
+            if len(given) > MOST_LABELS:
+                raise TableError(f"{name} has at most {MOST_LABELS:,} labels, got {len(given):,}")
+            for key, label in given.items():
+                subject = f"the label of {key[:80]!r} in {name}"
+                _check_text(subject, label, LONGEST_TEXT, needed=True)
+            object.__setattr__(self, name, dict(given))
 
     def __bool__(self) -> bool:
         return bool(self.to_dict())
@@ -195,16 +205,6 @@ def paragraphs(text: str) -> Texts:
 def _told(axis: Axis) -> Sequence[str]:
     """Return the columns of a product axis, which are no levels."""
     return () if axis.product is None else axis.columns
-
-
-def _checked_labels(name: str, given: object) -> TextByName:
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise TableError(f"{name} must be a table of names and labels, got {kind_of(given)}")
-    if len(given) > MOST_LABELS:
-        raise TableError(f"{name} has at most {MOST_LABELS:,} labels, got {len(given):,}")
-    for key, label in given.items():
-        _check_text(f"the label of {key[:80]!r} in {name}", label, LONGEST_TEXT, needed=True)
-    return dict(given)
 
 
 def _check_text(subject: str, given: object, longest: int, *, needed: bool = False) -> None:

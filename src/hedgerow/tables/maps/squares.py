@@ -19,8 +19,13 @@ def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None
     """
     for level in range(len(labels), 0, -1):
         corners = _corners(labels[level - 1])
-        if len(corners) <= MOST_AREAS and not np.isnan(corners).all():
-            return _shapes(level, corners, widths[level - 1])
+        there = np.flatnonzero(~np.isnan(corners[:, 0]))
+        if len(corners) <= MOST_AREAS and len(there):
+            square = SQUARE * widths[level - 1]
+            points = (corners[there][:, None, :] + square).reshape(-1, 2)
+            number = np.arange(len(there))
+            rings = Rings(points, np.repeat(number, len(SQUARE)), number, there)
+            return shapes_of(level, len(corners), rings, lambda it, _needed: it, geographic=False)
     return None
 
 
@@ -29,11 +34,3 @@ def _corners(labels: pl.Series) -> Float64:
     parts = labels.str.extract_groups(r"^(?<x>-?\d{1,16})_(?<y>-?\d{1,16})$").struct.unnest()
     corners: Float64 = parts.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return corners
-
-
-def _shapes(level: int, corners: Float64, width: int) -> Shapes:
-    there = np.flatnonzero(~np.isnan(corners[:, 0]))
-    points = (corners[there][:, None, :] + SQUARE * width).reshape(-1, 2)
-    number = np.arange(len(there))
-    rings = Rings(points, np.repeat(number, len(SQUARE)), number, there)
-    return shapes_of(level, len(corners), rings, lambda whole, _needed: whole, geographic=False)

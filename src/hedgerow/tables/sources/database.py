@@ -62,29 +62,24 @@ class NoRoomError(MachineError):
 def open_database(memory: int | None = None, *, spills: bool = True) -> Iterator[Database]:
     """Open a database in memory that spills to a private folder, removed afterwards, or nowhere."""
     with private_folder() if spills else nullcontext("") as folder:
-        settings = _settings(str(folder), memory)
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder),
+            "threads": core_count(),
+            "preserve_insertion_order": False,
+            # nothing is fetched from the network behind the user's back
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        usable = usable_memory()  # unknown, DuckDB decides
+        if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
+            memory = usable // 2
+        if memory is not None:
+            settings["memory_limit"] = f"{memory}B"
         with closing(duckdb.connect(":memory:", config=settings)) as db:
             if db.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
                 # Ours is the only one. In a notebook without widgets it is off and cannot be set.
                 db.execute("SET enable_progress_bar = false")
             yield db
-
-
-def _settings(folder: str, memory: int | None) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "temp_directory": folder,
-        "threads": core_count(),
-        "preserve_insertion_order": False,
-        # nothing is fetched from the network behind the user's back
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    usable = usable_memory()  # unknown, DuckDB decides
-    if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
-        memory = usable // 2
-    if memory is not None:
-        settings["memory_limit"] = f"{memory}B"
-    return settings
 
 
 @contextmanager
