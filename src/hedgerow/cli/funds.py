@@ -29,6 +29,7 @@ from hedgerow.release.release import read_release
 from hedgerow.text import Texts, visible
 
 MOST_SHOWN = 40
+FIGURES = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
 
 
 class RuleName(StrEnum):
@@ -101,8 +102,7 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         "due by the true counts:\n"
     )
     rows = [tuple(map(visible, row)) for row in rows]  # labels come from the user's lists
-    headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    say(aligned([headings, *rows]))
+    say(aligned([("area", *FIGURES), *rows]))
     if len(frame) > MOST_SHOWN:
         stdout.print(f"\n{len(frame) - MOST_SHOWN:,} more areas; --output writes them all.")
     say_files({"\nAll areas": output})
@@ -123,8 +123,7 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
 
 def _row(row: dict[str, str | int | float], *, whole: bool) -> Texts:
     """Return a row in words; the area by its codes, coarsest first, and their names."""
-    facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    words = (value for name, value in row.items() if name not in facts and value is not None)
+    words = (value for name, value in row.items() if name not in FIGURES and value is not None)
     area = " ".join(map(str, words)) or "all"
     number = "{:,.0f}" if whole else "{:,.2f}"
     money = (number.format(row[name]) for name in (AMOUNT, LOW, HIGH))

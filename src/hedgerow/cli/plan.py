@@ -190,8 +190,7 @@ def _show_cost(made: Plan, records: int | None) -> None:
                 f"The tree is cut into subtrees at depth {outline.cut} "
                 f"({made.tree.cuboid_name(outline.cut)}), on one machine or many.\n"
             )
-    everything = not isinstance(made.measure, Survivors)
-    if records is None and not everything:
+    if records is None and isinstance(made.measure, Survivors):
         stdout.print(
             "For the expected time, memory and disk give the number of records: --records N\n"
         )

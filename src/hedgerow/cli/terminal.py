@@ -147,15 +147,19 @@ def not_stated(counts: Counts) -> list[Note]:
 
 def moved(counts: Counts) -> list[Note]:
     """Return for each numeric axis how many values were moved to a bound."""
-    notes = []
-    for name, number in counts.moved:
-        confidential = (
-            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
-            f"in the outermost bins (confidential, shown only here)"
+    return [
+        (
+            (
+                f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
+                f"in the outermost bins (confidential, shown only here)"
+            ),
+            (
+                f"axis {name!r}: values outside the bounds are counted in the outermost bins; "
+                f"{COMPARE}"
+            ),
         )
-        rule = f"axis {name!r}: values outside the bounds are counted in the outermost bins"
-        notes.append((confidential, f"{rule}; {COMPARE}"))
-    return notes
+        for name, number in counts.moved
+    ]
 
 
 def report_reading(counts: Counts) -> None:

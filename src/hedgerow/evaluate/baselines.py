@@ -29,6 +29,8 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 CHUNK_CELLS = 1 << 22
+Answers = Iterator[tuple[Levels, CuboidCounts]]
+"""Each cuboid with its counts."""
 
 
 def check_leaves(tree: Tree, most: int = MOST_DENSE) -> None:
@@ -90,7 +92,7 @@ class LeafNoise:
         """Raise a TableError if the table has too many leaves."""
         check_leaves(counts.tree)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield all cells of every cuboid."""
         leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
         given = tree.chain[-1]
@@ -156,7 +158,7 @@ class StabilityHistogram:
     def check(self, counts: Counts) -> None:
         """Accept any table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield what is left of every cuboid."""
         left = stability_histogram(counts, bits, budget=self.for_one_replaced())
         for levels in counts.tree.chain:
@@ -199,7 +201,7 @@ class IndependentNoise:
         if self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield the noisy counts of every cuboid."""
         tree, found = counts.tree, dict[Levels, CuboidCounts]()
         for levels, what in self.plan.by_levels.items():

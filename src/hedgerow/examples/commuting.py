@@ -227,9 +227,8 @@ def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, 
     region_of = parents_of(rng, size.regions, size.provinces, sigma=0.5)
     province_of = parents_of(rng, size.provinces, size.municipalities, sigma=0.7)
     numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
-    region_rows = region_of[province_of]
     areas = [
-        codes_of("region", np.arange(1, size.regions + 1), 2)[region_rows],
+        codes_of("region", np.arange(1, size.regions + 1), 2)[region_of[province_of]],
         codes_of("province", np.arange(1, size.provinces + 1), 3)[province_of],
         codes_of("municipality", numbers, 6),
     ]

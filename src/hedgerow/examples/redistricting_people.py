@@ -94,13 +94,12 @@ class Residents:
 
     def frame(self, blocks: pl.Series) -> pl.DataFrame:
         """Return the public list of facilities."""
-        in_group_quarters = np.where(self.kind > 0, self.facilities, 0)
         return pl.DataFrame(
             [
                 blocks[self.block],
                 pl.Series("hhgq", KINDS)[self.kind],
                 pl.Series("facilities", self.facilities),
-                pl.Series("people_at_least", in_group_quarters),
+                pl.Series("people_at_least", np.where(self.kind > 0, self.facilities, 0)),
             ]
         )
 

@@ -11,10 +11,9 @@ import polars as pl
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
-    column_labels,
+    labels_of,
     plain_names,
     statements,
-    with_names_labelled,
 )
 from hedgerow.machine import library
 from hedgerow.release.directory.manifest import sha256
@@ -136,7 +135,7 @@ class _Files:
     ) -> Json:
         place = self.folder / path
         frame.write_csv(place)
-        labels = with_names_labelled(column_labels(self.release.plan), frame)
+        labels = labels_of(self.release.plan, frame)
         needed = {"constraints": {"required": True}}
         fields = [
             {"name": column, "type": _TYPES[kind.base_type()], "title": labels[column]}

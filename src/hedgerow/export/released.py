@@ -83,8 +83,9 @@ def column_labels(plan: Plan) -> TextByName:
     return plan.description.column_labels(plan.tree) | FIGURES | count
 
 
-def with_names_labelled(labels: TextByName, frame: pl.DataFrame) -> TextByName:
+def labels_of(plan: Plan, frame: pl.DataFrame) -> TextByName:
     """Return labels of columns, with those of the columns of names that a table has."""
+    labels = column_labels(plan)
     return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
             if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip
 

@@ -9,12 +9,11 @@ import polars as pl
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     column_codes,
-    column_labels,
+    labels_of,
     one_table,
     plain_names,
     statements,
     whole_file,
-    with_names_labelled,
 )
 from hedgerow.machine import library
 from hedgerow.release.page.words import title
@@ -95,7 +94,7 @@ class StatisticsFile:
         frame = one_table(release, self.level, names=self.names)
         check_fits(frame, limits, output.suffix)
         names = plain_names(frame.columns, limits.name, TAKEN)
-        labels = with_names_labelled(column_labels(release.plan), frame)
+        labels = labels_of(release.plan, frame)
         given: dict[str, Any] = {
             "file_label": _cut(title(release.plan), limits.title),
             "column_labels": [_cut(labels[name], limits.label) for name in frame.columns],

@@ -93,8 +93,7 @@ class Axis:
     shapes: Shapes | None = None
 
     def __post_init__(self) -> None:
-        told = None if self.product is None else self.product.told
-        check_names(self.name, self.levels, self.columns, told)
+        check_names(self.name, self.levels, self.columns, self._told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
             self._check_parent_is_told(by_area)
@@ -333,6 +332,11 @@ class Axis:
             )
 
     @property
+    def _told(self) -> tuple[int, ...] | None:
+        """Of a product axis how many columns each level and those above it tell."""
+        return None if self.product is None else self.product.told
+
+    @property
     def depth(self) -> int:
         """The number of levels below everything."""
         return len(self.levels)
@@ -467,8 +471,7 @@ class Axis:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
-        told = None if self.product is None else self.product.told
-        kind = (self.attribute, told) if self.attribute or told else ()
+        kind = (self.attribute, self._told) if self.attribute or self._told else ()
         facts = (self.name, self.levels, self.not_stated, self.from_table, *kind)
         whole = hashlib.sha256(repr(facts).encode())
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 from unicodedata import normalize
 
@@ -128,10 +129,9 @@ def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int
     elif axis.not_stated is not None:
         outside = str(axis.not_stated_leaves[0])
     join += more
-    leaf = _leaf_sql(name, fields, levels, (outside, f"{name}.id"), is_ragged=ragged)
-    unlisted = None
-    if axis.not_stated is not None:
-        unlisted = _leaf_sql(name, fields, levels, ("1", "0"), is_ragged=ragged)
+    leaf_sql = partial(_leaf_sql, name, fields, levels, is_ragged=ragged)
+    leaf = leaf_sql((outside, f"{name}.id"))
+    unlisted = None if axis.not_stated is None else leaf_sql(("1", "0"))
     return Match(axis, columns, fields, join, leaf, unlisted)
 
 
@@ -180,10 +180,9 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
 
     Codes below a leaf that the list knows have rows, too; then there are no levels and no stops.
     """
-    leaves = axis.size(axis.depth)
     columns = {
         "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
-        "id": pa.array(np.arange(leaves, dtype=np.int32)),
+        "id": pa.array(np.arange(axis.size(axis.depth), dtype=np.int32)),
     }
     for k in levels:
         columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow(compat_level=VIEWS)

@@ -63,9 +63,9 @@ def workload_sections(sizes: Sizes) -> list[str]:
 
 def _fits(sizes: Sequence[Sequence[int]]) -> bool:
     """Return whether the cells that a cube measures whole are few enough."""
-    whole = prod(map(sum, sizes))
-    if len(sizes) == 2 and prod(size[-1] for size in sizes) > FEW_LEAVES:
-        whole -= prod(size[-1] for size in sizes)  # survivors alone
+    whole, leaves = prod(map(sum, sizes)), prod(size[-1] for size in sizes)
+    if len(sizes) == 2 and leaves > FEW_LEAVES:
+        whole -= leaves  # survivors alone
     return whole <= MOST_WHOLE_CELLS
 
 

@@ -149,11 +149,10 @@ class Ledger:
                         f"release keeps what it was charged for: start a new one"
                     )
             standing.check(charge.profile)
-            number = len(standing.charges) + 1
             connection.execute(
                 "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
                 "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (entry.id, number, *row, seal_row(standing.digest, row)),
+                (entry.id, len(standing.charges) + 1, *row, seal_row(standing.digest, row)),
             )
         return charge
 

@@ -61,12 +61,11 @@ def read_names(
         return ()
     levels = [codes.name for codes in labels]
     if rule is None:
-        columns = name_columns(given, levels, subject)
         pairs = {
             level: pl.DataFrame(
                 [paths[level].alias(CODE), as_codes(areas, [name], subject)[name].alias(NAME)]
             )
-            for level, name in columns.items()
+            for level, name in name_columns(given, levels, subject).items()
         }
     else:
         if not isinstance(given, str) or rule.numeric:

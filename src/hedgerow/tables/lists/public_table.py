@@ -37,10 +37,9 @@ def read_public_table(
         codes = _codes(table, known, numbers)
         kinds = load(db, table, [*codes, *numbers])
         check_fits(db, kinds, subject)
-        texts = coded(db, table, codes, kinds[: len(codes)])
         chosen = [
             f"{text if known[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
-            for name, text in zip(codes, texts, strict=True)
+            for name, text in zip(codes, coded(db, table, codes, kinds[: len(codes)]), strict=True)
         ]
         for i, (name, empty) in enumerate(numbers.items(), start=len(codes)):
             number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
