@@ -8,7 +8,6 @@ import polars as pl
 from hedgerow.cli.output_file import check_named, write_parts
 from hedgerow.cli.terminal import bar, escape, say, stage, stdout
 from hedgerow.plan.describe import aligned
-from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
 from hedgerow.text import visible
@@ -35,18 +34,18 @@ def show_records(
             _show(next(parts).head(FIRST_ROWS), total)
         return
     with bar("writing the records") as progress, undamaged(directory):
-        write_parts(_told(parts, total, progress), output, quote_formulas=quote_formulas)
+
+        def written() -> Iterator[pl.DataFrame]:
+            """Yield what is written, and tell how much of it has been."""
+            done = 0
+            for part in parts:
+                yield part
+                done += len(part)
+                progress.on_cells(len(part))
+                progress.on_fraction(done / max(1, total))
+
+        write_parts(written(), output, quote_formulas=quote_formulas)
     stdout.print(f"{total:,} rows: [bold]{escape(output)}[/bold]")
-
-
-def _told(parts: Iterator[pl.DataFrame], total: int, progress: Progress) -> Iterator[pl.DataFrame]:
-    """Yield what is written, and tell how much of it has been."""
-    done = 0
-    for part in parts:
-        yield part
-        done += len(part)
-        progress.on_cells(len(part))
-        progress.on_fraction(done / max(1, total))
 
 
 def _show(head: pl.DataFrame, total: int) -> None:

@@ -150,8 +150,8 @@ def moved(counts: Counts) -> list[Note]:
     return [
         (
             (
-                f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
-                f"in the outermost bins (confidential, shown only here)"
+                f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are "
+                f"counted in the outermost bins (confidential, shown only here)"
             ),
             (
                 f"axis {name!r}: values outside the bounds are counted in the outermost bins; "

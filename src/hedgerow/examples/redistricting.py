@@ -62,7 +62,19 @@ def write_redistricting(
     """
     chosen = size_of(REDISTRICTING_SIZES, size)
     free(directory, "release.toml", PRODUCTION, *LISTS, *TABLES)
-    for name, frame in _lists().items():
+    race = [  # a group is the race of those who are not Hispanic
+        (hispanic, one, "hispanic" if hispanic == "yes" else one if one in RACES else GROUPS[6])
+        for hispanic in HISPANIC
+        for one in CENRACE
+    ]
+    lists = [
+        pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
+        pl.DataFrame({"votingage": AGES}),
+        pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
+        pl.DataFrame({"hispanic": HISPANIC}),
+        pl.DataFrame({"cenrace": CENRACE}),
+    ]
+    for name, frame in zip(LISTS, lists, strict=True):
         frame.write_csv(directory / name)
     _write_tables(directory, chosen, progress)
     several = chosen.states > 1
@@ -105,28 +117,6 @@ def _people(rng: np.random.Generator, state: State, residents: Residents) -> Ite
             for (name, words), place in cells
         ]
         yield pl.DataFrame([blocks[residents.block[row]], *texts, pl.Series("count", count)])
-
-
-def _lists() -> dict[str, pl.DataFrame]:
-    """Return the lists of attributes; a group is the race of those who are not Hispanic."""
-    race = [
-        (hispanic, one, "hispanic" if hispanic == "yes" else one if one in RACES else GROUPS[6])
-        for hispanic in HISPANIC
-        for one in CENRACE
-    ]
-    return dict(
-        zip(
-            LISTS,
-            [
-                pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
-                pl.DataFrame({"votingage": AGES}),
-                pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
-                pl.DataFrame({"hispanic": HISPANIC}),
-                pl.DataFrame({"cenrace": CENRACE}),
-            ],
-            strict=True,
-        )
-    )
 
 
 def _institution(kind: str) -> str:

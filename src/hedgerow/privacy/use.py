@@ -185,18 +185,15 @@ class Use:
                 f"holds"
             )
         if isinstance(law, GaussianLoss):
-            self._check_gaussian(law, shift)
+            first: object = self.noise.loss(1)
+            # one σ² at every shift: `dominated` relies on it
+            if not isinstance(first, GaussianLoss) or law != GaussianLoss(first.sigma2, abs(shift)):
+                raise BudgetError(
+                    f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete "
+                    f"Gaussian that moves by {abs(shift)}, with one sigma2 at every shift; where "
+                    f"the noise is dominated by a larger move, give the loss of a smaller sigma2"
+                )
         return law
-
-    def _check_gaussian(self, law: GaussianLoss, shift: int) -> None:
-        """Raise unless a Gaussian loss has one σ² at every shift: `dominated` relies on it."""
-        first: object = self.noise.loss(1)
-        if not isinstance(first, GaussianLoss) or law != GaussianLoss(first.sigma2, abs(shift)):
-            raise BudgetError(
-                f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete Gaussian "
-                f"that moves by {abs(shift)}, with one sigma2 at every shift; where the noise is "
-                f"dominated by a larger move, give the loss of a smaller sigma2"
-            )
 
 
 def read_use(described: Json) -> Use:

@@ -189,11 +189,8 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
     if stops is not None:
         columns["stop"] = pa.array(stops)
     deeper = None if axis.reading is None else axis.reading.deeper
-    return pa.table(columns) if deeper is None else _with_deeper(axis, deeper)
-
-
-def _with_deeper(axis: Axis, deeper: pl.DataFrame) -> pa.Table:
-    """Return one row for each code that tells a leaf: its own, and those of the list below it."""
+    if deeper is None:
+        return pa.table(columns)
     labels = axis.labels[-1].alias("label")
     leaves = pl.DataFrame([labels, pl.Series("id", np.arange(len(labels), dtype=np.int32))])
     below = deeper.join(leaves, left_on="leaf", right_on="label").select(label="code", id="id")

@@ -198,16 +198,12 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
 
 def _word(codes: Codes, seed: np.uint64) -> UInt64:
     word = np.full(len(codes[0]), seed)
-    for code in codes:
-        word = _mixed(word ^ code.astype(np.uint64)) + seed
+    for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
+        word = word ^ code.astype(np.uint64)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word = (word ^ (word >> np.uint64(31))) + seed
     return word
-
-
-def _mixed(word: UInt64) -> UInt64:
-    """Apply the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 Leaves = tuple[Codes, Int64]

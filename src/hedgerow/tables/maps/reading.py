@@ -56,7 +56,10 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     own = [shapes.get(code) for code in labels[level - 1]]
     _check(own, labels[level - 1], codes.placeless[level - 1], subject)
     polygons = np.array(own, dtype=object)
-    geographic = _is_geographic(given, polygons)
+    # coordinates are degrees as the file says, or else as they look
+    west, south, east, north = shapely.total_bounds(polygons)
+    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
+    geographic = bool(in_degrees and given.crs.may_be_geographic)
     return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
 
 
@@ -165,10 +168,3 @@ def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: s
         raise TableError(f"{subject} has coordinates that are no numbers")
     if np.abs(shapely.get_coordinates(every)).max(initial=0) > 1e12:
         raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")
-
-
-def _is_geographic(given: Areas, polygons: NDArray[Any]) -> bool:
-    """Return whether coordinates are degrees: as the file says, or else as they look."""
-    west, south, east, north = shapely.total_bounds(polygons)
-    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
-    return bool(in_degrees and given.crs.may_be_geographic)

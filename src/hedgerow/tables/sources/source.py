@@ -440,9 +440,9 @@ def _listed(
         kinds = load(db, areas, columns)
         if not repeated:
             check_fits(db, kinds, subject)
-        fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
-        fractional = columns if numbers is True else fractional
-        codes = coded(db, areas, columns, kinds, fractional)
+        if isinstance(numbers, bool):
+            numbers = columns if numbers else ()
+        codes = coded(db, areas, columns, kinds, numbers)
         texts = ", ".join(f"{code} AS c{i}" for i, code in enumerate(codes))
         named = ", ".join(f"c{i} AS {sql_identifier(name)}" for i, name in enumerate(columns))
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
