@@ -139,9 +139,9 @@ def example(
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
-        names = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}"
+            f"{did_you_mean(kind, EXAMPLES)}"
         )
     check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]

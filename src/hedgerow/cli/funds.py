@@ -86,8 +86,7 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         axes = [axis.name for axis in tree.axes]
         for name in chosen_levels:
             if name not in axes:
-                there = ", ".join(axes)
-                raise ReleaseError(f"--by: no axis is called {name!r}; there are {there}")
+                raise ReleaseError(f"--by: no axis is called {name!r}; there are {', '.join(axes)}")
         if level is None:
             level = tree.name_of(levels_of(tree, chosen_levels))
         frame = share_intervals(released, level, chosen, amount, sure, draws=draws)

@@ -117,8 +117,8 @@ def _value_labels(
     for column in coded.columns:
         named = release.plan.tree.with_names(coded.select(column).unique(maintain_order=True))
         if len(named.columns) > 1:
-            pairs = dict(named.drop_nulls().iter_rows())
-            found[names[column]] = {code: _cut(pairs[code], LONGEST_VALUE) for code in pairs}
+            pairs = named.drop_nulls().rows()
+            found[names[column]] = {code: _cut(name, LONGEST_VALUE) for code, name in pairs}
     return found
 
 

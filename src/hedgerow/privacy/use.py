@@ -37,7 +37,7 @@ class Use:
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
             raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
-        if not isinstance(self.mechanism, EpsilonDelta | Epsilon):
+        if self._pair is None:
             check_mechanism(type(self.mechanism))
             self._check_loss()
         for change in self.changes:
@@ -46,7 +46,7 @@ class Use:
             raise BudgetError(
                 "shifts are missing: counts that no unit can change are public and need no noise"
             )
-        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.changes != ((1,),):
+        if self._pair is not None and self.changes != ((1,),):
             raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
 
     def _check(self, change: Change) -> None:
@@ -126,7 +126,7 @@ class Use:
     @property
     def is_exact(self) -> bool:
         """Whether `losses` are those of what is used, and not of something that dominates it."""
-        return isinstance(self.mechanism, EpsilonDelta | Epsilon) or self.mechanism.loss_is_exact
+        return self._pair is not None or self.noise.loss_is_exact
 
     @property
     def dominated(self) -> Gaussians | tuple[PairLoss, int]:
@@ -160,8 +160,7 @@ class Use:
 
     @property
     def _is_gaussian(self) -> bool:
-        is_noise = not isinstance(self.mechanism, EpsilonDelta | Epsilon)
-        return is_noise and isinstance(self._loss(1), GaussianLoss)
+        return self._pair is None and isinstance(self._loss(1), GaussianLoss)
 
     def _check_loss(self) -> None:
         """Raise unless the noise tells its price for every change, known or told by its norm."""

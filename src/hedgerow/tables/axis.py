@@ -352,9 +352,8 @@ class Axis:
             TableError: no such level.
         """
         if level not in self.levels:
-            levels = ", ".join(self.levels)
             raise TableError(
-                f"axis {self.name!r} has no level {level!r}; it has {levels}"
+                f"axis {self.name!r} has no level {level!r}; it has {', '.join(self.levels)}"
                 f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1

@@ -120,9 +120,9 @@ class Description:
         ):
             for name in given:
                 if name not in known:
-                    there = ", ".join(dict.fromkeys(known))[:300]
                     raise TableError(
-                        f"no {kind} is called {name[:80]!r}; there are {there}"
+                        f"no {kind} is called {name[:80]!r}; there are "
+                        f"{', '.join(dict.fromkeys(known))[:300]}"
                         f"{did_you_mean(name, known)}"
                     )
 

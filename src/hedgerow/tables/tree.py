@@ -336,18 +336,12 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:
-                word |= _place(axis, level) << shift
+                start = axis.child_start[level - 1]
+                place = np.arange(axis.size(level)) - np.repeat(start[:-1], np.diff(start))
+                word |= place[axis.ancestors(level)] << shift
             shift += _bits(tree, depth)
         words.append(word)
     return words
-
-
-def _place(axis: Axis, level: int) -> Int64:
-    """Return for each leaf the place of its ancestor of a level among that one's siblings."""
-    nodes = np.arange(axis.size(level))
-    start = axis.child_start[level - 1]
-    place: Int64 = (nodes - np.repeat(start[:-1], np.diff(start)))[axis.ancestors(level)]
-    return place
 
 
 def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:

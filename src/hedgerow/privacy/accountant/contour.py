@@ -243,21 +243,16 @@ def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
             return _Figures(0.0, 0.0, 0.0)
         if largest == 0:
             return _about(-math.expm1(epsilon) * finite)
-    return None if _missing(losses, epsilon) > _MISSING else _about(finite)
+    # 1 - δ(ε)/P[L < ∞] is at most E e^(z(ε-L)), here at a few 0 < z < 1/2: of a finite loss
+    # 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
+    powers = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.45])
+    exponents = cumulant(losses, -powers) + powers * epsilon - _log_finite(losses)
+    missing = math.exp(min(float(np.min(exponents)), 0.0)) * (1 + 1e-6)
+    return None if missing > _MISSING else _about(finite)
 
 
 def _about(value: float) -> _Figures:
     return _Figures(value * (1 - 1e-12), value, value * (1 + 1e-12))
-
-
-def _missing(losses: Losses, epsilon: float) -> float:
-    """Return a bound of 1 - δ(ε)/P[L < ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
-
-    Of a finite loss 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
-    """
-    powers = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.45])
-    exponents = cumulant(losses, -powers) + powers * epsilon - _log_finite(losses)
-    return math.exp(min(float(np.min(exponents)), 0.0)) * (1 + 1e-6)
 
 
 def _evaluated(contour: Contour) -> _Figures:

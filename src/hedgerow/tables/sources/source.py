@@ -93,8 +93,9 @@ def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFr
     """Return public columns as text codes; an empty text counts as missing, ``74.0`` as 74."""
     for column in columns:
         if column not in frame.columns:
-            names = ", ".join(frame.columns)
-            raise TableError(f"{subject} has no column {column!r}; it has {names}")
+            raise TableError(
+                f"{subject} has no column {column!r}; it has {', '.join(frame.columns)}"
+            )
         kind = frame.schema[column]
         whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
         if not (whole or kind in CODE_TYPES or kind.is_float()):
