@@ -129,8 +129,8 @@ class Profile:
         pairs = []
         for use in self.uses:
             each = map(use.in_case, range(len(use.changes)))
-            others = [one.dominated for one in each if one is not None]
-            others = [pair for pair in others if not isinstance(pair, Gaussians)]
+            every = [one.dominated for one in each if one is not None]
+            others = [pair for pair in every if not isinstance(pair, Gaussians)]
             if others:
                 pairs.append(max(others, key=lambda pair: pair[0].epsilon))
         return Domination(tuple(gaussians), tuple(pairs))
