@@ -145,10 +145,10 @@ def read_leaves(
         matches = _prepare(db, tree, source, count, unit)
         with translate_duckdb_errors(subject, "cannot be read to its end"):
             records, before = _records(db, matches, unit, contributions, subject)
-            ((rows,),) = db.execute("SELECT COUNT(*) FROM loaded").fetchall()
+            rows = "SELECT COUNT(*) FROM loaded"
             ordering = Ordering(
                 tree,
-                grouped=count is None or rows > tree.leaves,
+                grouped=count is None or db.execute(rows).fetchall()[0][0] > tree.leaves,
                 folder=None if memory is None else folder,
             )
             flags = _flags(matches)
