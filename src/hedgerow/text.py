@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import isfinite
 from numbers import Integral
+from typing import Any
 
 from hedgerow.errors import BudgetError, HedgerowError, NoiseError
 
@@ -27,6 +28,15 @@ seen), and the two that are no characters of XML."""
 _UNSEEN = re.compile(f"[{''.join(f'{first}-{last}' for first, last in UNSEEN)}]")
 _UNSEEN_IN_LINES = re.compile(_UNSEEN.pattern.replace("\0-\x1f", "\0-\x09\x0b-\x1f"))
 LONGEST_LINE = 1500
+
+Texts = tuple[str, ...]
+"""Texts in their order: names of levels or columns, codes, the cells of a row."""
+Json = dict[str, Any]
+"""What JSON calls an object."""
+TextByName = dict[str, str]
+"""One text for each of some names: labels, columns, values of options."""
+Rows = list[Texts]
+"""A table for people, row by row."""
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -131,7 +141,7 @@ _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 _PERCENT = Context(prec=3, rounding=ROUND_CEILING)
 
 
-def exact_or_smaller(value: Exact | float, subject: str) -> Fraction:
+def exact_or_smaller(value: Exact, subject: str) -> Fraction:
     """Return an exact value; for a float, the smaller of its value and its decimal form."""
     if isinstance(value, float):
         printed = exact(str(float(value)), subject, BudgetError)
@@ -156,7 +166,7 @@ def format_percent(part: Fraction | float) -> str:
     return f"{float(shown):.3g}"
 
 
-def format_delta(delta: Exact | float) -> str:
+def format_delta(delta: Exact) -> str:
     """Return δ as people write it, 1e-10 and not 1/10000000000; a float as it prints."""
     if isinstance(delta, float):
         return str(float(delta))

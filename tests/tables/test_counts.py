@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree, join_parts, tree_rank, word_depths
+from hedgerow.tables.tree import Tree, tree_rank, word_depths
 from tests.made import fixed_axis, random_axis
 from tests.refused import refused
 
@@ -186,13 +186,6 @@ def test_counts_never_print_themselves():
     tree = Tree([Axis.from_frame("x", {"x": ["secret"]}, ["x"])])
     counts = Counts.from_leaves(tree, (np.array([0], np.int32),), np.array([12345]))
     assert repr(counts) == "Counts(confidential)"
-
-
-def test_parts_join_in_order():
-    part = (np.array([1], np.int32), np.array([2], np.int32)), np.array([3])
-    codes, values = join_parts([part, part])
-    assert [code.tolist() for code in codes] == [[1, 1], [2, 2]]
-    assert values.tolist() == [3, 3]
 
 
 def test_from_frame_remembers_the_bound_only_where_there_is_one():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from hedgerow.cli.output_file import pairs
 from hedgerow.errors import HedgerowError
@@ -14,7 +14,7 @@ from hedgerow.tables.tree import Tree
 
 Areas = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="Areas of your own, which may overlap: a CSV or Parquet file with a column of codes "
         "of one axis and a column of areas, one row a pair.",
@@ -22,13 +22,11 @@ Areas = Annotated[
 ]
 AreaColumn = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."
-    ),
+    Option(metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."),
 ]
 AreaNames = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="COLUMN",
         help="The column of --areas with the names of the areas. Default: the one called like that "
         "of the areas but for its end: PCON_NAME beside PCON_CODE.",
@@ -36,7 +34,7 @@ AreaNames = Annotated[
 ]
 AreaCodes = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="COLUMN=LEVEL",
         help="The column of --areas with the codes of a level or column of the release, where it "
         "is called otherwise: LSOA21CD=lsoa, or of several axes SA2_CODE=home.sa2.",

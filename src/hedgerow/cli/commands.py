@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
+from typer import Argument, Option
 
 from hedgerow import __version__
 from hedgerow.cli.described import show_heading, show_levels
@@ -22,7 +23,7 @@ from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
 from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
-from hedgerow.cli.plan import plan, show_plan, warn
+from hedgerow.cli.plan import plan, show_plan, warn_of
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
 from hedgerow.cli.released import check, estimate, report
 from hedgerow.cli.simulate import simulate
@@ -36,6 +37,8 @@ from hedgerow.cli.terminal import (
     moved,
     not_stated,
     report_reading,
+    say,
+    say_files,
     stage,
     stderr,
     stdout,
@@ -116,18 +119,18 @@ def _version(wanted: bool) -> None:
 def hedgerow(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Release hierarchical count tables under differential privacy."""
 
 
 def example(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write it to.")],
+    kind: Annotated[str, Argument(metavar="KIND", help=" or ".join(EXAMPLES))],
+    directory: Annotated[Path, Argument(metavar="DIR", help="The directory to write it to.")],
     size: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="small (the default), or national (the size of a country); of redistricting "
             "state (the default), nation or small."
         ),
@@ -135,9 +138,9 @@ def example(
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
     if kind not in EXAMPLES:
-        names = ", ".join(EXAMPLES)
         raise SpecError(
-            f"no example is called {kind!r}; there are {names}{did_you_mean(kind, EXAMPLES)}"
+            f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}"
+            f"{did_you_mean(kind, EXAMPLES)}"
         )
     check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
@@ -145,22 +148,22 @@ def example(
     if kind == "redistricting":
         with bar(task) as progress:
             file = write_redistricting(directory, size, progress.on_fraction)
-        also = escape(str(file.with_name(PRODUCTION)))
+        also = escape(file.with_name(PRODUCTION))
         stdout.print(f"The marginals and shares of the 2020 census: [bold]{also}[/bold]")
     else:
         with stage(task):
             file = EXAMPLES[kind](directory, size)
-    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(file)}[/bold]")
 
 
 def release(
     file: ReleaseFile,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Finish an interrupted run, with the same noise.")
+        bool, Option("--resume", help="Finish an interrupted run, with the same noise.")
     ] = False,
     discard: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--discard",
             help="Delete an interrupted run and start again: its charge stays in the ledger, and "
             "the new run is charged too.",
@@ -168,11 +171,11 @@ def release(
     ] = False,
     expect_plan: Annotated[
         str | None,
-        typer.Option(metavar="SHA256", help="Run only the plan with this hash."),
+        Option(metavar="SHA256", help="Run only the plan with this hash."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
+        Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
     ] = None,
 ) -> None:
     """Run the release; output is written atomically."""
@@ -186,12 +189,12 @@ def release(
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
         made = spec.plan(spec.tree())
-    warn(made, spec)
+    warn_of(made, spec)
     check_combines(estimator, made)
-    if spec.spark is not None and limit is not None:
-        raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     if spec.spark is None:
         check_memory(made, limit)
+    elif limit is not None:
+        raise SpecError("--memory is for this machine; on Spark its own settings limit memory")
     with stage("checking that estimates can be made"):
         made.design.rehearse()
     if expect_plan is not None and expect_plan != made.hash:
@@ -199,17 +202,18 @@ def release(
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
-    options: dict[str, Any] = {"charging": charging, "unfinished": unfinished}
-    options |= {"estimator": estimator, "directory": spec.output}
+    options: dict[str, Any] = {
+        "charging": charging, "unfinished": unfinished, "estimator": estimator,
+        "directory": spec.output,
+    }  # fmt: skip
     run = _released_on_spark if spec.spark is not None else _released_here
-    made_release = run(spec, made, options, limit)
-    released = int(made_release.level("total")["count"].sum())
-    stdout.print(f"\n[bold]Released {released:,} records into {escape(str(spec.output))}[/bold]")
+    released = int(run(spec, made, options, limit).level("total")["count"].sum())
+    stdout.print(f"\n[bold]Released {released:,} records into {escape(spec.output)}[/bold]")
     show_plan(made)
     if charging is not None:
         warn_of_other_accounts(charging.ledger, {charging.dataset})
-        stdout.print(escape(charging.standing(made).describe()))
-    stdout.print(f"Next: [bold]hedgerow check {escape(str(spec.output))}[/bold]")
+        say(charging.standing(made).describe())
+    stdout.print(f"Next: [bold]hedgerow check {escape(spec.output)}[/bold]")
 
 
 def _released_here(
@@ -263,24 +267,22 @@ def compare(
         expected, covered = forecast(released.plan), coverage(by_size)
     bounding = kept(counts)
     if bounding is not None:
-        stdout.print(
-            f"The release {escape(bounding)}; the errors below leave out what was dropped.\n"
-        )
+        say(f"The release {bounding}; the errors below leave out what was dropped.\n")
     for confidential, _ in not_stated(counts) + moved(counts):
-        stdout.print(f"{escape(confidential)}\n")
+        say(f"{confidential}\n")
     show_heading(released.plan)
     stdout.print("Error of the released counts against the truth (confidential):\n")
     rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected, covered)]
-    stdout.print(escape(aligned(rows)))
+    say(aligned(rows))
     stdout.print("")
     show_levels(released.plan)
     stdout.print(f"{COMPARED}\n")
     for what, heading in BY_SIZE.items():
         stdout.print(f"{heading}, by the size of the true count (confidential):\n")
-        stdout.print(f"{escape(aligned(size_rows(by_size, what)))}\n")
+        say(f"{aligned(size_rows(by_size, what))}\n")
     if picture is not None:
         picture_of_errors(released.plan, errors, picture, expected=expected, covered=covered)
-        stdout.print(f"Picture: {escape(str(picture))}")
+    say_files({"Picture": picture})
 
 
 for command in (

@@ -4,17 +4,22 @@ Names of axes, levels and columns stay as they are typed; what readers call them
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from hedgerow.cli.terminal import escape, stdout
+import polars as pl
+
+from hedgerow.cli.terminal import escape, say, stdout
+from hedgerow.errors import TableError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
+from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.tables.tree import Tree
 
 
 def show_heading(plan: Plan) -> None:
     """Print title, unit and period, where any is said."""
     said = plan.description
-    counted = f"counts of {said.unit}" if said.unit else ""
-    about = ", ".join(filter(None, [counted, said.period]))
+    about = ", ".join(filter(None, [f"counts of {said.unit}" if said.unit else "", said.period]))
     words = f"{said.title} ({about})" if said.title and about else said.title or about
     if words:
         stdout.print(f"[bold]{escape(words[:1].upper() + words[1:])}[/bold]\n")
@@ -45,8 +50,15 @@ def show_columns(plan: Plan, columns: Sequence[str]) -> None:
     _show([(column, labels[column]) for column in columns if column in known])
 
 
+def with_names(tree: Tree, frame: pl.DataFrame, lookup: Lookup | None = None) -> pl.DataFrame:
+    """Return a table with names of areas; as it is where a column is called like one of names."""
+    with suppress(TableError):  # codes are enough
+        return tree.with_names(frame if lookup is None else lookup.with_names(frame))
+    return frame
+
+
 def _show(pairs: Sequence[tuple[str, str]]) -> None:
     """Print names and what readers call them, unless that is nothing new."""
     new = [(f"  {name}", label) for name, label in pairs if name != label]
     if new:
-        stdout.print(f"In the publisher's words:\n{escape(aligned(new, left={0, 1}))}\n")
+        say(f"In the publisher's words:\n{aligned(new, left={0, 1})}\n")

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import numpy as np
-import typer
+from typer import Option
 
 from hedgerow.arrays import Float64
 from hedgerow.cli.output_file import Directory, Picture, check_picture_place
@@ -12,6 +12,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.describe import aligned
 from hedgerow.release.distribution.distribution import picture_of_distribution, read_distribution
+from hedgerow.text import Rows
 
 DECILES = tuple(i / 10 for i in range(1, 10))
 CDF_ROWS = 20
@@ -22,14 +23,14 @@ def distribution(
     directory: Directory,
     quantile: Annotated[
         list[float] | None,
-        typer.Option(metavar="Q", help="A rank in (0, 1); may be repeated. Default: all deciles."),
+        Option(metavar="Q", help="A rank in (0, 1); may be repeated. Default: all deciles."),
     ] = None,
     between: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="A B", help="Count the records from A to below B."),
+        Option(metavar="A B", help="Count the records from A to below B."),
     ] = None,
     level: Annotated[
-        float, typer.Option("--confidence", "--level", help="Confidence of each interval.")
+        float, Option("--confidence", "--level", help="Confidence of each interval.")
     ] = 0.95,
     picture: Picture = None,
 ) -> None:
@@ -46,7 +47,7 @@ def distribution(
     form = f",.{_digits(released.ranges.edges)}g"
     parts = [f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n"]
     if total or quantile:
-        rows: list[tuple[str, ...]] = [("quantile", name, f"{percent} interval", "")]
+        rows: Rows = [("quantile", name, f"{percent} interval", "")]
         for q in quantile or DECILES:
             made = released.quantile(q, confidence)
             rows.append((f"{q:g}", *(format(x, form) for x in (made.value, made.low, made.high))))
@@ -68,7 +69,7 @@ def distribution(
     parts.append(escape(aligned(rows, left=())))
     if picture is not None:
         picture_of_distribution(released, picture, confidence=confidence)
-        parts.append(f"\nPicture: {escape(str(picture))}")
+        parts.append(f"\nPicture: {escape(picture)}")
     for part in parts:
         stdout.print(part)
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from hedgerow.cli.output_file import Directory, warn_of_formulas
 from hedgerow.cli.terminal import escape, stage, stdout
@@ -26,36 +26,34 @@ FORMS: dict[str, type[Any]] = {
 
 def export(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    form: Annotated[
-        str, typer.Option("--as", metavar="FORMAT", help=f"The format: {', '.join(FORMS)}.")
-    ],
-    output: Annotated[Path, typer.Option(help="The file or directory to make.")],
+    form: Annotated[str, Option("--as", metavar="FORMAT", help=f"The format: {', '.join(FORMS)}.")],
+    output: Annotated[Path, Option(help="The file or directory to make.")],
     level: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Of formats with one table: a cuboid by its name in the plan. Default: the "
             "released table."
         ),
     ] = None,
     agency: Annotated[
-        str | None, typer.Option(help="Of sdmx: the identifier of the agency. Default: HEDGEROW.")
+        str | None, Option(help="Of sdmx: the identifier of the agency. Default: HEDGEROW.")
     ] = None,
     shapes: Annotated[
-        Path | None, typer.Option(help="Of geoparquet: a public file with the shapes of areas.")
+        Path | None, Option(help="Of geoparquet: a public file with the shapes of areas.")
     ] = None,
     key: Annotated[
-        str | None, typer.Option(help="The column of --shapes with the codes of the areas.")
+        str | None, Option(help="The column of --shapes with the codes of the areas.")
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="The table's column with these codes. Default: by its name.")
+        str | None, Option(help="The table's column with these codes. Default: by its name.")
     ] = None,
     listed: Annotated[
         bool,
-        typer.Option("--listed", help="Of geoparquet: positive counts alone, not every area."),
+        Option("--listed", help="Of geoparquet: positive counts alone, not every area."),
     ] = False,
     names: Annotated[
         bool,
-        typer.Option("--names", help="Of formats with one table: names of areas as columns, too."),
+        Option("--names", help="Of formats with one table: names of areas as columns, too."),
     ] = False,
 ) -> None:
     """Write a release for other tools, from its directory alone, at no privacy cost.
@@ -81,7 +79,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("exporting"):
         write_export(directory, output, _form(form, output, given))
     warn_of_formulas(output)
-    stdout.print(f"Export: [bold]{escape(str(output))}[/bold]")
+    stdout.print(f"Export: [bold]{escape(output)}[/bold]")
 
 
 def _form(form: str, output: Path, given: dict[str, Any]) -> Form:

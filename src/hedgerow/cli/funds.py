@@ -1,14 +1,13 @@
 """The command `funds`: share an amount by released counts, with intervals of what is due."""
 
-from collections.abc import Mapping
-from contextlib import suppress
 from enum import StrEnum
 from math import ceil
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
+from hedgerow.cli.described import with_names
 from hedgerow.cli.output_file import (
     TABLES,
     Directory,
@@ -17,8 +16,8 @@ from hedgerow.cli.output_file import (
     pairs,
     write_table,
 )
-from hedgerow.cli.terminal import escape, stage, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.cli.terminal import say, say_files, stage, stdout, warn_of_contradictions
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
@@ -27,10 +26,10 @@ from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMAT
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.naming import levels_of
 from hedgerow.release.release import read_release
-from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import Texts, visible
 
 MOST_SHOWN = 40
+FIGURES = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
 
 
 class RuleName(StrEnum):
@@ -46,26 +45,26 @@ class RuleName(StrEnum):
 
 def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    amount: Annotated[float, typer.Option(help="The amount to share, or the number of seats.")],
+    amount: Annotated[float, Option(help="The amount to share, or the number of seats.")],
     level: Annotated[
-        str | None, typer.Option(help="The level or cuboid whose areas share: county.")
+        str | None, Option(help="The level or cuboid whose areas share: county.")
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="AXIS=LEVEL",
             help="The cuboid of one level of an axis; may be repeated for more axes.",
         ),
     ] = None,
     rule: Annotated[
-        RuleName, typer.Option(help="By which weight, above which count, or in whole seats.")
+        RuleName, Option(help="By which weight, above which count, or in whole seats.")
     ] = RuleName.PROPORTIONAL,
     threshold: Annotated[
-        int | None, typer.Option(help="For above: only areas with more records than this share.")
+        int | None, Option(help="For above: only areas with more records than this share.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of each interval.")] = 0.95,
+    confidence: Annotated[float, Option(help="Confidence of each interval.")] = 0.95,
     output: Annotated[
-        Path | None, typer.Option(help="Write all areas into this file (CSV or Parquet).")
+        Path | None, Option(help="Write all areas into this file (CSV or Parquet).")
     ] = None,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
@@ -83,28 +82,29 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         raise ReleaseError("name one cuboid: --level, or --by AXIS=LEVEL")
     with stage("sharing"), undamaged(directory):
         released = read_release(directory)
+        tree = released.plan.tree
+        axes = [axis.name for axis in tree.axes]
+        for name in chosen_levels:
+            if name not in axes:
+                raise ReleaseError(f"--by: no axis is called {name!r}; there are {', '.join(axes)}")
         if level is None:
-            level = _named(released.plan.tree, chosen_levels)
+            level = tree.name_of(levels_of(tree, chosen_levels))
         frame = share_intervals(released, level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)
     whole = rule is RuleName.SEATS
-    head = frame.head(MOST_SHOWN)
-    with suppress(TableError):  # a column called like one of names is there: codes are enough
-        head = released.plan.tree.with_names(head)
+    head = with_names(tree, frame.head(MOST_SHOWN))
     rows = [_row(row, whole=whole) for row in head.iter_rows(named=True)]
     total = f"{amount:,.2f}".removesuffix(".00")
-    stdout.print(
-        f"\n{total} shared by {escape(level)}, {rule.value}; {confidence:.0%} intervals of what is "
+    say(
+        f"\n{total} shared by {level}, {rule.value}; {confidence:.0%} intervals of what is "
         "due by the true counts:\n"
     )
     rows = [tuple(map(visible, row)) for row in rows]  # labels come from the user's lists
-    headings = ("area", COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    stdout.print(escape(aligned([headings, *rows])))
+    say(aligned([("area", *FIGURES), *rows]))
     if len(frame) > MOST_SHOWN:
         stdout.print(f"\n{len(frame) - MOST_SHOWN:,} more areas; --output writes them all.")
-    if output is not None:
-        stdout.print(f"\nAll areas: {escape(str(output))}")
+    say_files({"\nAll areas": output})
     warn_of_contradictions(frame[CONTRADICTED])
 
 
@@ -120,19 +120,9 @@ def _rule(name: RuleName, threshold: int | None) -> Rule:
     return next(rule for rule in rules if rule.name == name.value)
 
 
-def _named(tree: Tree, levels: Mapping[str, str]) -> str:
-    """Return the name of the cuboid of one level of some axes."""
-    for name in levels:
-        if name not in [axis.name for axis in tree.axes]:
-            names = ", ".join(axis.name for axis in tree.axes)
-            raise ReleaseError(f"--by: no axis is called {name!r}; there are {names}")
-    return tree.name_of(levels_of(tree, levels))
-
-
-def _row(row: dict[str, str | int | float], *, whole: bool) -> tuple[str, ...]:
+def _row(row: dict[str, str | int | float], *, whole: bool) -> Texts:
     """Return a row in words; the area by its codes, coarsest first, and their names."""
-    facts = (COUNT, ESTIMATE, SHARE, AMOUNT, LOW, HIGH, CONTRADICTED)
-    words = (value for name, value in row.items() if name not in facts and value is not None)
+    words = (value for name, value in row.items() if name not in FIGURES and value is not None)
     area = " ".join(map(str, words)) or "all"
     number = "{:,.0f}" if whole else "{:,.2f}"
     money = (number.format(row[name]) for name in (AMOUNT, LOW, HIGH))

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import pairs
 from hedgerow.cli.proposal.proposal import (
     AxisWords,
+    Proposed,
     Proposer,
     check_no_record,
     left_over,
@@ -21,14 +22,13 @@ from hedgerow.cli.proposal.proposal import (
 from hedgerow.cli.proposal.proposed_axis import ProposedAxis, toml
 from hedgerow.cli.proposal.template import (
     UNKNOWN_AXIS,
-    axis_section,
     last_sections,
     number_hint,
     privacy_section,
     table_section,
     workload_sections,
 )
-from hedgerow.cli.terminal import escape, stderr, stdout
+from hedgerow.cli.terminal import escape, say, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.privacy.budget import EpsilonDelta
@@ -46,19 +46,17 @@ from hedgerow.text import check_utf8
 URL = r"[\w+]+:/"
 """How a database begins; a path keeps only one slash of a URL's two."""
 
-Proposed = ProposedAxis | AxisWords
-
 
 def new(  # noqa: PLR0913, PLR0917 - the options of a command
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="The confidential table: CSV or Parquet.")
+        Path, Argument(metavar="TABLE", help="The confidential table: CSV or Parquet.")
     ],
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where the release file goes.")
-    ] = Path("release.toml"),
+    file: Annotated[Path, Argument(metavar="FILE", help="Where the release file goes.")] = Path(
+        "release.toml"
+    ),
     axis: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=COLUMN,…",
             help="A hierarchy and its columns, coarsest first: geography=state,county. With a "
             "--list, one column of the table or columns of the list, or numbers: place=2,5,11 for "
@@ -68,7 +66,7 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--list",
             metavar="[NAME=]FILE",
             help="A public list of codes; axes are proposed from its columns and codes. With a "
@@ -76,15 +74,15 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         ),
     ] = None,
     count: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The number of records of each row.")
+        str | None, Option(metavar="COLUMN", help="The number of records of each row.")
     ] = None,
     unit: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Who is protected, such as person_id.")
+        str | None, Option(metavar="COLUMN", help="Who is protected, such as person_id.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The ε of the privacy promise.")] = None,
-    delta: Annotated[str, typer.Option(help="The δ of the privacy promise.")] = USUAL_DELTA,
+    epsilon: Annotated[str | None, Option(help="The ε of the privacy promise.")] = None,
+    delta: Annotated[str, Option(help="The δ of the privacy promise.")] = USUAL_DELTA,
     contributions: Annotated[
-        int | None, typer.Option(metavar="N", help="The most records of one --unit to keep.")
+        int | None, Option(metavar="N", help="The most records of one --unit to keep.")
     ] = None,
 ) -> None:
     """Write a release file to fill in, from the header of a table and public lists.
@@ -114,14 +112,14 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     text = "\n".join([
         f"{head}\n# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
         table_section(os.path.relpath(table, file.parent), count, unit, may_be=who),
-        *(_section(one) for one in axes or [AxisWords(*UNKNOWN_AXIS)]),
+        *(one.text for one in axes or [AxisWords(*UNKNOWN_AXIS)]),
         *map(number_hint, hints),
         *workload_sections(sizes),
         privacy_section(epsilon, delta, unit, most),
         last_sections(
             sizes,
-            is_distribution=len(axes) == 1 and _is(axes[0], "bins"),
-            has_attributes=any(_is(one, "attribute") for one in axes),
+            is_distribution=len(axes) == 1 and "bins" in axes[0].keys,
+            has_attributes=any("attribute" in one.keys for one in axes),
         ),
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
@@ -130,14 +128,14 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     is_whole = axes and epsilon is not None and most is not None
     is_whole = is_whole and all(one.is_whole for one in proposed)
     left = "" if is_whole else " Replace the placeholders in <…>."
-    stdout.print(f"Written: {escape(str(file))}, from the header of {escape(str(table))}.{left}")
+    say(f"Written: {file}, from the header of {table}.{left}")
     for one in proposed:
-        stdout.print(f"  {escape(one.name)}: {escape(one.reason)}")
+        say(f"  {one.name}: {one.reason}")
     for column in hints:
         name = escape(column)
         stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
     if many is not None:
-        stdout.print(escape(f"  {many}: a number of records? Set count = {toml(many)} in [table]"))
+        say(f"  {many}: a number of records? Set count = {toml(many)} in [table]")
     if who is not None:
         question = (
             f"  {who}: one person, or other unit, in several rows? To protect each with all its "
@@ -145,10 +143,10 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
             f"again with --unit {who} --contributions N and another file name); without, each row "
             f"is protected by itself"
         )
-        stdout.print(escape(question))
+        say(question)
     if sys.stderr.isatty():  # a table without a header has a record in its first line
         stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
-    stdout.print(f"Next: [bold]hedgerow plan {escape(str(file))}[/bold]")
+    stdout.print(f"Next: [bold]hedgerow plan {escape(file)}[/bold]")
 
 
 def _check(table: Path, file: Path, count: str | None, unit: str | None) -> None:
@@ -208,7 +206,7 @@ def _check_columns(source: Source, used: Sequence[str]) -> None:
 
     The message never quotes a first line that is not a header.
     """
-    if any(_is_number(name) for name in source.names):
+    if any(map(_is_number, source.names)):
         raise TableError(
             f"{source.subject} has a column whose name is a number; if its first line is a record, "
             f"put a header before it"
@@ -223,14 +221,6 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _section(one: Proposed) -> str:
-    return one.text if isinstance(one, ProposedAxis) else axis_section(one.name, one.words)
-
-
-def _is(one: Proposed, key: str) -> bool:
-    return isinstance(one, ProposedAxis) and key in one.keys
 
 
 def _sizes(one: Proposed, folder: Path, table: Path) -> list[int] | None:

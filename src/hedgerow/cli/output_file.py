@@ -1,6 +1,5 @@
 """Options that commands share, and the files that options name: never overwritten unasked."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,17 +8,17 @@ from typing import Annotated, BinaryIO
 
 import polars as pl
 import pyarrow.parquet as pq
-import typer
+from typer import Argument, Option
 
-from hedgerow.cli.terminal import escape, stderr
+from hedgerow.cli.terminal import warn
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
     SpecError,
     did_you_mean,
-    machine_errors,
     shorten,
 )
+from hedgerow.export.released import whole_file as whole_place
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
@@ -27,16 +26,17 @@ from hedgerow.release.naming import levels_of
 from hedgerow.release.release import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 TABLES = (".csv", ".parquet")
 
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A release directory.")]
-Picture = Annotated[Path | None, typer.Option(help="Draw it into this file (PNG, SVG or PDF).")]
+ReleaseFile = Annotated[Path, Argument(metavar="FILE", help="The release file (TOML).")]
+Directory = Annotated[Path, Argument(metavar="DIR", help="A release directory.")]
+Picture = Annotated[Path | None, Option(help="Draw it into this file (PNG, SVG or PDF).")]
 
 ByLevels = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="AXIS=LEVEL",
         help="The cuboid of one level of an axis; may be repeated for more axes. Of attributes "
         "beside a spine also a column alone, such as hispanic, or several of them.",
@@ -45,7 +45,7 @@ ByLevels = Annotated[
 
 QuoteFormulas = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--quote-formulas",
         help="In CSV, put an apostrophe before codes that a spreadsheet would run as formulas (= + "
         "- @, tab, new line). Default: write them unchanged, with a warning. Numbers stay numbers.",
@@ -53,7 +53,7 @@ QuoteFormulas = Annotated[
 ]
 
 
-def levels_by(tree: Tree, words: Sequence[str]) -> dict[str, str]:
+def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
     """Return axis → level, or columns joined by ×, of a repeated ``--by``.
 
     A word without = is a level or a column of some axis, with or without the axis
@@ -108,9 +108,9 @@ def _names(axis: Axis) -> set[str]:
     return names | {f"{axis.name}.{name}" for name in names}
 
 
-def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
+def pairs(words: Sequence[str], option: str, example: str) -> TextByName:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: dict[str, str] = {}
+    values: TextByName = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):
@@ -171,14 +171,8 @@ def check_picture_place(
 @contextmanager
 def whole_file(place: Path) -> Iterator[BinaryIO]:
     """Open a file to fill that then takes its place, or leaves nothing where the block fails."""
-    part = place.with_name(f".{place.name}.{os.getpid()}")
-    with machine_errors(f"cannot write {str(place)!r}"):
-        try:
-            with part.open("xb") as file:
-                yield file
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
+    with whole_place(place) as part, part.open("xb") as file:
+        yield file
 
 
 def write_table(frame: pl.DataFrame, place: Path, *, quote_formulas: bool = False) -> None:
@@ -196,8 +190,7 @@ def write_parts(
     apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
-        with whole_file(place) as file, ExitStack() as stack:
-            _write_parquet(parts, file, stack)
+        _write_parquet(parts, place)
         return
     changed = 0
     with whole_file(place) as file:
@@ -222,22 +215,23 @@ def warn_of_formulas(place: Path) -> None:
 
 def _warn(found: int, place: Path, way_out: str) -> None:
     if found:
-        stderr.print(
-            f"[yellow]Warning:[/yellow] {found:,} codes or names in {escape(str(place))} begin "
+        warn(
+            f"{found:,} codes or names in {place} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; {way_out}"
         )
 
 
-def _write_parquet(parts: Iterable[pl.DataFrame], file: BinaryIO, stack: ExitStack) -> None:
+def _write_parquet(parts: Iterable[pl.DataFrame], place: Path) -> None:
     """Write a Parquet file, a row group a part."""
     writer = None
-    for part in parts:
-        table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if writer is None:
-            new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
-            writer = stack.enter_context(new)
-        writer.write_table(table)
+    with whole_file(place) as file, ExitStack() as stack:
+        for part in parts:
+            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
+                writer = stack.enter_context(new)
+            writer.write_table(table)
 
 
 def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:

@@ -3,15 +3,14 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_heading, show_levels
+from hedgerow.cli.described import show_heading, show_levels, with_names
 from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
@@ -20,9 +19,9 @@ from hedgerow.cli.output_file import (
     levels_by,
 )
 from hedgerow.cli.planning_page import check_page_options, write_page
-from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout
+from hedgerow.cli.terminal import bar, escape, say, say_files, stage, stdout, warn
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError, TableError, kind_of
+from hedgerow.errors import PlanError, SpecError, kind_of
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -54,7 +53,7 @@ from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.text import visible
+from hedgerow.text import Rows, visible
 
 MOST_AREAS = 20
 """Areas that a terminal lists."""
@@ -63,26 +62,24 @@ MOST_RECORDS = 10**18
 
 Records = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."
-    ),
+    Option(metavar="N", help="Estimate time, memory and disk for N records (public, or a bound)."),
 ]
 
 
 def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     file: ReleaseFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the plan as JSON.")] = False,
     picture: Picture = None,
     simulate: Annotated[
-        int, typer.Option(metavar="RUNS", help="Also simulate releases of the public prior.")
+        int, Option(metavar="RUNS", help="Also simulate releases of the public prior.")
     ] = 0,
     fair: Annotated[
-        bool, typer.Option("--fairness", help="Show how precision depends on family sizes.")
+        bool, Option("--fairness", help="Show how precision depends on family sizes.")
     ] = False,
     records: Records = None,
     target_mse: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="MSE", help="Find the least budget whose weighted squared error is at most MSE."
         ),
     ] = None,
@@ -93,11 +90,11 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     by: ByLevels = None,
     page: Annotated[
         Path | None,
-        typer.Option(help="Write an HTML page for choosing the budget, from public facts alone."),
+        Option(help="Write an HTML page for choosing the budget, from public facts alone."),
     ] = None,
     ledger: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--ledger",
             help="Show on the page what the account has left; marks the page internal.",
         ),
@@ -124,7 +121,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("reading the lists of areas"):
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
-    warn(made, spec)
+    warn_of(made, spec)
     check_combines(estimator, made)
     made.design.rehearse()
     expected = forecast(made)
@@ -138,50 +135,47 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     write_page(page, spec, made, runs=simulate, ledger=ledger)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
-        _print_json(made, {"forecast": expected, "sums": sums, **shown, **more})
+        frames = {"forecast": expected, "sums": sums, **shown, **more}
+        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+        facts |= {name: frame.to_dicts() for name, frame in frames.items()}
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
     show_plan(made, expected)
-    _show_sums(made, sums)
-    _show_more(more)
+    _show_more(made, sums, more)
     for sentence in [] if lookup is None else lookup.notes(made.tree):
-        stdout.print(escape(sentence))
+        say(sentence)
     if fair:
         _show_fairness(made)
     _show_cost(made, records)
-    _show_files({"Picture": picture, "Page": page})
+    say_files({"Picture": picture, "Page": page})
     _show_next(file, None if target_mse is None else made)
 
 
-def _show_files(written: Mapping[str, Path | None]) -> None:
-    """Print where pictures and pages were written."""
-    for kind, path in written.items():
-        if path is not None:
-            stdout.print(f"{kind}: {escape(str(path))}")
-
-
-def _show_more(more: Mapping[str, pl.DataFrame]) -> None:
-    """Print what was asked for beside the forecast."""
+def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame]) -> None:
+    """Print sums off the chain, and what was asked for beside the forecast."""
+    if text := sums_text(sums, everything=not isinstance(made.measure, Survivors)):
+        say(f"{text}\n")
     if "areas" in more:
         _show_areas(more["areas"])
     if "simulated" in more:
-        _show_simulated(more["simulated"], more["simulated_sums"])
-
-
-def _print_json(made: Plan, frames: dict[str, pl.DataFrame]) -> None:
-    facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-    facts |= {name: frame.to_dicts() for name, frame in frames.items()}
-    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        errors, others = more["simulated"], more["simulated_sums"]
+        stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
+        headings = headings_of(errors, SIMULATED_HEADINGS)
+        say(f"{aligned([headings, *simulated_rows(errors)])}\n")
+        if len(others):
+            stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
+            say(f"{aligned([SUMS_HEADINGS, *sums_rows(others)])}\n")
 
 
 def _show_next(file: Path, for_target: Plan | None) -> None:
     """Print the next command, and for a plan with a target the lines to write into the file."""
-    release = f"[bold]hedgerow release {escape(str(file))}[/bold]"
+    release = f"[bold]hedgerow release {escape(file)}[/bold]"
     if for_target is None:
         stdout.print(f"Next: {release}")
         return
-    stdout.print(
-        f"{escape(str(file))} has its own budget and shares. For this plan write into it:\n\n"
-        f"{escape(release_file_lines(for_target))}\n"
+    say(
+        f"{file} has its own budget and shares. For this plan write into it:\n\n"
+        f"{release_file_lines(for_target)}\n"
     )
     stdout.print(f"Then: {release} --expect-plan {for_target.hash}")
 
@@ -189,12 +183,11 @@ def _show_next(file: Path, for_target: Plan | None) -> None:
 def _show_cost(made: Plan, records: int | None) -> None:
     """Print where the tree is cut, and the expected time, memory and disk."""
     if (cut := made.design.jobs_below) is not None:
-        stdout.print(
-            f"The tree is cut into subtrees at depth {cut} "
-            f"({escape(made.tree.cuboid_name(cut))}), on one machine or many.\n"
+        say(
+            f"The tree is cut into subtrees at depth {cut} ({made.tree.cuboid_name(cut)}), on one "
+            f"machine or many.\n"
         )
-    everything = not isinstance(made.measure, Survivors)
-    if records is None and not everything:
+    if records is None and isinstance(made.measure, Survivors):
         stdout.print(
             "For the expected time, memory and disk give the number of records: --records N\n"
         )
@@ -206,11 +199,11 @@ def _show_cost(made: Plan, records: int | None) -> None:
     stdout.print(f"{cost}{assumed}\n")
 
 
-def warn(made: Plan, spec: ReleaseSpec) -> None:
+def warn_of(made: Plan, spec: ReleaseSpec) -> None:
     """Warn on standard error of a budget that is hardly intended, and of what nobody compared."""
     for said in (weakness(made.budget), spec.table.not_compared):
         if said is not None:
-            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
+            warn(said)
 
 
 def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
@@ -218,25 +211,25 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     frame = forecast(made) if expected is None else expected
     stdout.print("")
     show_heading(made)
-    stdout.print(f"{escape(forecast_table(frame))}\n\n{escape(forecast_legend(made, frame))}\n")
+    say(f"{forecast_table(frame)}\n\n{forecast_legend(made, frame)}\n")
     show_levels(made)
     if matrix := forecast_matrix(made, frame):
-        stdout.print(f"{escape(matrix)}\n")
+        say(f"{matrix}\n")
     if len(made.tables) > 1:
         names = "; ".join(map(made.tree.name_of, made.tables))
-        stdout.print(
-            f"{len(made.tables)} tables are released: {escape(names)}. They agree on all that "
+        say(
+            f"{len(made.tables)} tables are released: {names}. They agree on all that "
             "they have in common, and no joint table is made.\n"
         )
     if made.price_of_a_share > 1:
-        stdout.print(f"{escape(shares_are_relative(made.price_of_a_share))}\n")
+        say(f"{shares_are_relative(made.price_of_a_share)}\n")
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
-    stdout.print(f"{escape(str(made.promise))}\n\n{escape(made.promise.attacker)}\n")
+    say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
-        stdout.print(f"{escape(made.public_facts)}\n")
-    stdout.print(escape(price_table(made.guarantee, made.deltas, made.promise.epsilon)))
+        say(f"{made.public_facts}\n")
+    say(price_table(made.guarantee, made.deltas, made.promise.epsilon))
     if made.saved is not None:
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")
@@ -252,20 +245,12 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
         return simulated_releases(made, prior, spec.estimator, runs=runs)
 
 
-def _show_sums(made: Plan, sums: pl.DataFrame) -> None:
-    text = sums_text(sums, everything=not isinstance(made.measure, Survivors))
-    if text:
-        stdout.print(f"{escape(text)}\n")
-
-
 def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     """Return the standard errors that sums over areas of the user's own will have."""
     sums = AreaSums(made, lookup, levels_by(made.tree, by))
     with bar("errors of the areas") as progress:
         errors = area_forecast(sums, progress.on_fraction)
-    with suppress(TableError):  # a column called like that is there: codes are enough
-        return made.tree.with_names(lookup.with_names(errors))
-    return errors
+    return with_names(made.tree, errors, lookup)
 
 
 def _show_areas(errors: pl.DataFrame) -> None:
@@ -280,16 +265,7 @@ def _show_areas(errors: pl.DataFrame) -> None:
         f"{len(worst):,} of them (all with --json):\n"
     )
     headings = (*(visible(name) for name in errors.columns[:-1]), "standard error of the estimate")
-    stdout.print(escape(aligned([headings, *rows], left=set(range(len(headings) - 1)))) + "\n")
-
-
-def _show_simulated(errors: pl.DataFrame, sums: pl.DataFrame) -> None:
-    stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
-    headings = headings_of(errors, SIMULATED_HEADINGS)
-    stdout.print(escape(aligned([headings, *simulated_rows(errors)])) + "\n")
-    if len(sums):
-        stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
-        stdout.print(escape(aligned([SUMS_HEADINGS, *sums_rows(sums)])) + "\n")
+    say(f"{aligned([headings, *rows], left=set(range(len(headings) - 1)))}\n")
 
 
 def _show_fairness(made: Plan) -> None:
@@ -298,7 +274,7 @@ def _show_fairness(made: Plan) -> None:
     stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
     sentences = fairness_rows(made)
     for sentence in sentences:
-        stdout.print(escape(sentence))
+        say(sentence)
     frame = frame.filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
     if not sentences and not len(frame):
         stdout.print("All counts of a cuboid have the same variance.")
@@ -308,12 +284,12 @@ def _show_fairness(made: Plan) -> None:
              f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
             for r in frame.iter_rows(named=True)
         ]  # fmt: skip
-        rows: list[tuple[str, ...]] = [
+        rows: Rows = [
             ("depth", "cuboid", "siblings", "families", "sd", "ratio"),
             *words,
         ]
         if frame["depth"].null_count():
             kept = [("", cuboid, sd, ratio) for _, cuboid, _, _, sd, ratio in words]
             rows = [("", "cuboid", "sd", "largest / least"), *kept]
-        stdout.print(escape(aligned(rows)))
+        say(aligned(rows))
     stdout.print("")

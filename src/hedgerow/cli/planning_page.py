@@ -11,7 +11,6 @@ from hedgerow.plan.page.page import Simulated, planning_page
 from hedgerow.plan.page.points import plans_for_trials, value_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.ledger import Ledger
-from hedgerow.privacy.ledger.records import Standing
 from hedgerow.spec.release_spec import ReleaseSpec
 
 RUNS = 3
@@ -38,18 +37,15 @@ def write_page(
     """Write the planning page of a release file, if it is asked for."""
     if path is None:
         return
-    standing = _standing(spec, made) if ledger else None
+    standing = None
+    if ledger:
+        book = Ledger(spec.ledger_path)
+        standing = book.standing(book.account(spec.dataset, made.protection))
     simulated = _trials(spec, made, runs)
     with stage("computing the page"):
         text = planning_page(made, __version__, standing=standing, simulated=simulated)
     with whole_file(path) as file:
         file.write(text.encode())
-
-
-def _standing(spec: ReleaseSpec, made: Plan) -> Standing:
-    """Return where the account of the release file stands."""
-    account_of = Ledger(spec.ledger_path)
-    return account_of.standing(account_of.account(spec.dataset, made.protection))
 
 
 def _trials(spec: ReleaseSpec, made: Plan, runs: int) -> Simulated | None:

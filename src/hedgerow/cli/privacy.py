@@ -6,6 +6,7 @@ from typing import Annotated
 
 import polars as pl
 import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import (
     Picture,
@@ -14,7 +15,7 @@ from hedgerow.cli.output_file import (
     check_place,
     write_table,
 )
-from hedgerow.cli.terminal import escape, stage, stderr, stdout
+from hedgerow.cli.terminal import escape, say, stage, stderr
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
@@ -43,17 +44,15 @@ DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 def account(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
+        Path, Argument(metavar="FILE", help="A TOML list of [[use]], or a release directory.")
     ],
-    delta: Annotated[
-        list[str] | None, typer.Option(help="δ to state ε at; may be repeated.")
-    ] = None,
+    delta: Annotated[list[str] | None, Option(help="δ to state ε at; may be repeated.")] = None,
     match: Annotated[
         str | None,
-        typer.Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
+        Option(help="bureau: the smaller σ² that keeps the ε of Bun & Steinke at --delta."),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(help="Write ε and the bounds of δ(ε) into this file.")
+        Path | None, Option(help="Write ε and the bounds of δ(ε) into this file.")
     ] = None,
     picture: Picture = None,
 ) -> None:
@@ -73,26 +72,26 @@ def account(
     if plan is not None:
         parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in filter(None, parts):
-        stdout.print(escape(text))
+        say(text)
     if csv is not None:
         rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
         table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
         write_table(table, csv)
-        stdout.print(f"Table: {escape(str(csv))}")
+        say(f"Table: {csv}")
     if picture is not None:
         title = "What the guarantee says"
         picture_of_profile(profile, picture, stated, title_of(plan, title) if plan else title)
-        stdout.print(f"Picture: {escape(str(picture))}")
+        say(f"Picture: {picture}")
 
 
 @ledgers.command("open")
 def open_ledger(
     file: ReleaseFile,
     rho: Annotated[
-        str | None, typer.Option(help="The cap: all that releases of the dataset may cost, in ρ.")
+        str | None, Option(help="The cap: all that releases of the dataset may cost, in ρ.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="The cap in pure ε (discrete Laplace releases only).")
+        str | None, Option(help="The cap in pure ε (discrete Laplace releases only).")
     ] = None,
 ) -> None:
     """Open the account that a release file names in [ledger]; its cap can never be changed."""
@@ -112,13 +111,13 @@ def open_ledger(
     ledger = Ledger(path) if path.exists() else create_ledger(path)
     account = ledger.open_account(spec.dataset, protection, cap)
     warn_of_other_accounts(ledger, {spec.dataset})
-    stdout.print(escape(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}"))
+    say(f"{ledger.standing(account).describe()}\n{protection.describe(ALL)}")
 
 
 @ledgers.command("show")
 def show_ledger(
-    database: Annotated[Path, typer.Argument(metavar="DATABASE", help="A ledger.")],
-    delta: Annotated[str, typer.Option(help="δ to state the exact ε at.")] = "1e-10",
+    database: Annotated[Path, Argument(metavar="DATABASE", help="A ledger.")],
+    delta: Annotated[str, Option(help="δ to state the exact ε at.")] = "1e-10",
 ) -> None:
     """Show all accounts of a ledger: charges, what is spent, what is left."""
     ledger = Ledger(database)
@@ -131,8 +130,8 @@ def show_ledger(
             cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        stdout.print(escape(f"{standing.describe()}\n\n{aligned(rows)}\n"))
-        stdout.print(escape(f"{standing.statement(delta)}\n"))
+        say(f"{standing.describe()}\n\n{aligned(rows)}\n")
+        say(f"{standing.statement(delta)}\n")
 
 
 def warn_of_other_accounts(ledger: Ledger, datasets: set[str]) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.cli.output_file import check_named, write_parts
-from hedgerow.cli.terminal import bar, escape, stage, stdout
+from hedgerow.cli.terminal import bar, escape, say, stage, stdout
 from hedgerow.plan.describe import aligned
-from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
 from hedgerow.text import visible
@@ -35,24 +34,23 @@ def show_records(
             _show(next(parts).head(FIRST_ROWS), total)
         return
     with bar("writing the records") as progress, undamaged(directory):
-        write_parts(_told(parts, total, progress), output, quote_formulas=quote_formulas)
-    stdout.print(f"{total:,} rows: [bold]{escape(str(output))}[/bold]")
 
+        def written() -> Iterator[pl.DataFrame]:
+            """Yield what is written, and tell how much of it has been."""
+            done = 0
+            for part in parts:
+                yield part
+                done += len(part)
+                progress.on_cells(len(part))
+                progress.on_fraction(done / max(1, total))
 
-def _told(parts: Iterator[pl.DataFrame], total: int, progress: Progress) -> Iterator[pl.DataFrame]:
-    """Yield what is written, and tell how much of it has been."""
-    done = 0
-    for part in parts:
-        yield part
-        done += len(part)
-        progress.on_cells(len(part))
-        progress.on_fraction(done / max(1, total))
+        write_parts(written(), output, quote_formulas=quote_formulas)
+    stdout.print(f"{total:,} rows: [bold]{escape(output)}[/bold]")
 
 
 def _show(head: pl.DataFrame, total: int) -> None:
     rows = [[visible(str(value)) for value in row] for row in head.iter_rows()]
-    columns = set(range(len(head.columns)))
-    stdout.print(escape(aligned([head.columns, *rows], left=columns)))
+    say(aligned([head.columns, *rows], left=set(range(len(head.columns)))))
     stdout.print(
         f"\n{len(head):,} of {total:,} records; each is a released count written out, nobody "
         f"stands behind it. --output FILE.csv writes all."

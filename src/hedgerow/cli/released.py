@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
+from typer import Argument, Option
 
 from hedgerow.arrays import Levels
 from hedgerow.cli.output_file import (
     Directory,
     check_place,
 )
-from hedgerow.cli.terminal import escape, stage, stdout
+from hedgerow.cli.terminal import escape, say, stage, stdout
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.registry import ESTIMATORS, read_estimator
@@ -37,7 +38,7 @@ from hedgerow.release.reestimate.reestimate import (
 )
 from hedgerow.release.release import read_release
 from hedgerow.spec.measurement_file import read_measurements
-from hedgerow.text import one_line
+from hedgerow.text import Texts, one_line
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
@@ -61,9 +62,9 @@ def check(directory: Directory) -> None:
         raise ReleaseError(f"{failed} of {checks} checks failed in {str(directory)!r}{rest}")
     unverified = [finding.what for finding in findings if finding.unverified]
     if unverified:
-        stdout.print(
+        say(
             f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
-            f"verified: {escape('; '.join(unverified))}."
+            f"verified: {'; '.join(unverified)}."
         )
         raise typer.Exit(NOT_VERIFIED)
     stdout.print(f"All {checks} checks passed.")
@@ -80,7 +81,7 @@ def _line(finding: Finding) -> str:
 def report(
     directory: Directory,
     output: Annotated[
-        Path | None, typer.Option(help="Where the page goes. Default: DIR.report.html.")
+        Path | None, Option(help="Where the page goes. Default: DIR.report.html.")
     ] = None,
 ) -> None:
     """Write the page of a release again, from its directory alone, at no privacy cost.
@@ -91,11 +92,10 @@ def report(
     check_place(place)
     with stage("writing the page"), undamaged(directory):
         release = verified_release(directory)
-        version = made_by(read_manifest(directory))
-        text = page(directory, release.plan, release.estimator, version)
+        text = page(directory, release.plan, release.estimator, made_by(read_manifest(directory)))
     with machine_errors(f"cannot write {str(place)!r}"), place.open("x", encoding="utf-8") as file:
         file.write(text)
-    stdout.print(f"Page: [bold]{escape(str(place))}[/bold]")
+    stdout.print(f"Page: [bold]{escape(place)}[/bold]")
 
 
 ESTIMATE_HEADINGS = (
@@ -106,24 +106,22 @@ ESTIMATE_HEADINGS = (
 def estimate(
     source: Annotated[
         Path,
-        typer.Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
+        Argument(metavar="DIR|FILE", help="A release directory, or a measurement file."),
     ],
     method: Annotated[
         str | None,
-        typer.Option(
-            help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."
-        ),
+        Option(help=f"{', '.join(ESTIMATORS)}. Default: euclidean, or isotonic for running sums."),
     ] = None,
     penalty: Annotated[
         float | None,
-        typer.Option(help="For sparse: the penalty of a positive count, in variances."),
+        Option(help="For sparse: the penalty of a positive count, in variances."),
     ] = None,
     combine: Annotated[
         bool | None,
-        typer.Option("--combine/--no-combine", help="Whether to combine depths first."),
+        Option("--combine/--no-combine", help="Whether to combine depths first."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Where the estimates go. Default: beside the source.")
+        Path | None, Option(help="Where the estimates go. Default: beside the source.")
     ] = None,
 ) -> None:
     """Re-estimate published noisy counts, beside the released ones, at no privacy cost.
@@ -149,12 +147,11 @@ def estimate(
             else estimate_measurements(read_measurements(source), estimator)
         )
     estimates.write(place)
-    stdout.print(f"\n{escape(estimates.described['claim'].capitalize())}.\n")
+    say(f"\n{estimates.described['claim'].capitalize()}.\n")
     rows = [_estimate_row(estimates, levels) for levels in estimates.frames]
     along = tuple(estimates.frames) == estimates.tree.chain
-    headings = ("depth" if along else "", *ESTIMATE_HEADINGS)
-    stdout.print(escape(aligned([headings, *rows])))
-    stdout.print(f"\nEstimates: {escape(str(place))}")
+    say(aligned([("depth" if along else "", *ESTIMATE_HEADINGS), *rows]))
+    say(f"\nEstimates: {place}")
 
 
 def _beside(source: Path, name: Callable[[Path], str]) -> Path:
@@ -165,7 +162,7 @@ def _beside(source: Path, name: Callable[[Path], str]) -> Path:
     return named.with_name(name(named))
 
 
-def _estimate_row(estimates: Estimates, levels: Levels) -> tuple[str, ...]:
+def _estimate_row(estimates: Estimates, levels: Levels) -> Texts:
     tree, frame = estimates.tree, estimates.frames[levels]
     value = COUNT if COUNT in frame.columns else ESTIMATE
     differs = ""

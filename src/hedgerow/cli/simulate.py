@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Argument, Option
 
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
-from hedgerow.cli.terminal import bar, escape, stage, stdout, warn_of_copies
+from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
 from hedgerow.errors import PlanError, ReleaseError, SpecError
 from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
 from hedgerow.evaluate.simulate import left_out as left_out_of
@@ -34,26 +34,22 @@ USUAL = ("rmse", "max_error", "false_discovery_rate")
 def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="A release file with [simulate], or a file that names one."
-        ),
+        Argument(metavar="FILE", help="A release file with [simulate], or a file that names one."),
     ],
-    runs: Annotated[int, typer.Option(metavar="R", help="Releases of each setting.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of all noise; the same seed, the same table.")] = 0,
+    runs: Annotated[int, Option(metavar="R", help="Releases of each setting.")] = 20,
+    seed: Annotated[int, Option(help="Of all noise; the same seed, the same table.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(help="Threads. Default: one a core. Results do not change.")
+        int | None, Option(help="Threads. Default: one a core. Results do not change.")
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC", help=f"May be repeated: {', '.join(METRICS)}."),
+        Option(metavar="METRIC", help=f"May be repeated: {', '.join(METRICS)}."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Write every metric into this Parquet file.")
+        Path | None, Option(help="Write every metric into this Parquet file.")
     ] = None,
     picture: Picture = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the output and the picture.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite the output and the picture.")] = False,
 ) -> None:
     """Compare settings on a PUBLIC or synthetic table, by simulated releases.
 
@@ -61,7 +57,16 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
     setting and common alternatives. Nothing simulated may be published as a release.
     """
-    metrics = _checked(runs, workers, show)
+    if runs < FEWEST_RUNS:
+        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
+    if workers is not None and workers < 1:
+        raise PlanError(f"--workers must be at least 1, got {workers}")
+    metrics: Sequence[str] = show or USUAL
+    for metric in metrics:
+        if metric not in METRICS:
+            raise SpecError(
+                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
+            )
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
@@ -74,13 +79,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if output is not None:
         with whole_file(output) as opened:
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
-        stdout.print(f"\nEvery metric: {escape(str(output))}")
+        say(f"\nEvery metric: {output}")
     if picture is not None:
         about = f"{runs} simulated releases of a public table under each setting. Not a release."
         picture_of_simulation(
             errors, picture, words=words, about=about, metrics=metrics, force=force
         )
-        stdout.print(f"\nPicture: {escape(str(picture))}")
+        say(f"\nPicture: {picture}")
 
 
 def _simulated(
@@ -122,29 +127,14 @@ def _words(said: Description, tree: Tree) -> TableWords:
     )
 
 
-def _checked(runs: int, workers: int | None, show: Sequence[str] | None) -> Sequence[str]:
-    """Return the metrics to show, or raise before anything is read."""
-    if runs < FEWEST_RUNS:
-        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
-    if workers is not None and workers < 1:
-        raise PlanError(f"--workers must be at least 1, got {workers}")
-    for metric in show or ():
-        if metric not in METRICS:
-            raise SpecError(
-                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
-            )
-    return show or USUAL
-
-
 def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut]) -> None:
     """Print a table of each metric, and which settings were left out, by reason."""
-    stdout.print(escape(legend(errors)))
+    say(legend(errors))
     for metric in metrics:
         stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        tables = map(aligned, metric_tables(errors, metric))
-        stdout.print(escape("\n\n".join(tables)))
+        say("\n\n".join(map(aligned, metric_tables(errors, metric))))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        stdout.print(f"\nLeft out: {escape(names[0])}{more}: {escape(reason)}")
+        say(f"\nLeft out: {names[0]}{more}: {reason}")

@@ -1,16 +1,15 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
+from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_columns, show_heading
+from hedgerow.cli.described import show_columns, show_heading, with_names
 from hedgerow.cli.output_file import (
     TABLES,
     ByLevels,
@@ -22,8 +21,8 @@ from hedgerow.cli.output_file import (
     write_table,
 )
 from hedgerow.cli.records import show_records
-from hedgerow.cli.terminal import bar, escape, stage, stderr, stdout, warn_of_contradictions
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.cli.terminal import bar, escape, say, stage, stderr, stdout, warn_of_contradictions
+from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.areas import area_sums
@@ -42,7 +41,8 @@ from hedgerow.release.naming import is_off_tree, label_columns, levels_of
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.text import visible
+from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName, visible
 
 FIRST_ROWS = 20
 OF_WHICH = (
@@ -61,6 +61,7 @@ class Asked:
     """The table that the options name.
 
     Attributes:
+        directory: of the release.
         level: a cuboid by its name.
         depth: a depth of a chain by its number.
         by: levels of axes, as they were given.
@@ -68,35 +69,26 @@ class Asked:
         areas: a lookup of areas of the user's own, which the counts are summed over.
         all_cells: whether cells with a count of 0 are listed, too.
         names: whether names of areas are written; a terminal shows them anyway.
+        output: the file that is written; None to show the first rows.
+        quote_formulas: whether codes that are formulas get an apostrophe there.
     """
 
+    directory: Path
     level: str | None
     depth: int | None
     by: list[str]
     counts_only: bool
     areas: AreaOptions
-    all_cells: bool = False
-    names: bool = False
+    all_cells: bool
+    names: bool
+    output: Path | None
+    quote_formulas: bool
 
-    def named(
-        self,
-        frame: pl.DataFrame,
-        released: Release,
-        output: Path | None,
-        lookup: Lookup | None = None,
-    ) -> pl.DataFrame:
+    def named(self, frame: pl.DataFrame, tree: Tree, lookup: Lookup | None = None) -> pl.DataFrame:
         """Return a table with the names of its areas, where they are asked for or shown."""
-
-        def with_names() -> pl.DataFrame:
-            named = frame if lookup is None else lookup.with_names(frame)
-            return released.plan.tree.with_names(named)
-
         if self.names:
-            return with_names()
-        if output is None:
-            with suppress(TableError):  # a column called like that is there: codes are enough
-                return with_names()
-        return frame
+            return tree.with_names(frame if lookup is None else lookup.with_names(frame))
+        return with_names(tree, frame, lookup) if self.output is None else frame
 
     def __post_init__(self) -> None:
         self.areas.check(ReleaseError)
@@ -117,11 +109,9 @@ class Asked:
 
 def table(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    level: Annotated[
-        str | None, typer.Option(help="A cuboid by its name in the plan: county.")
-    ] = None,
+    level: Annotated[str | None, Option(help="A cuboid by its name in the plan: county.")] = None,
     depth: Annotated[
-        int | None, typer.Option(help="A depth of a chain by its number, 0: the total.")
+        int | None, Option(help="A depth of a chain by its number, 0: the total.")
     ] = None,
     by: ByLevels = None,
     areas: Areas = None,
@@ -129,49 +119,49 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
     counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Without standard errors and intervals.")
+        bool, Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
     all_cells: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
         ),
     ] = False,
     noisy: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--noisy",
             help="The noisy counts that were measured, and the variance of their noise.",
         ),
     ] = False,
     records: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--records",
             help="One row a released record: of the released table, or of --level or --depth.",
         ),
     ] = False,
     round_to: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--round", metavar="N", help="Show counts as the nearest multiple of N, ties upwards."
         ),
     ] = None,
     suppress_wider: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="SHARE",
             help="Leave out counts whose interval is wider than this share of the count: 0.5.",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file. Default: show the first rows.")
+        Path | None, Option(help="A CSV or Parquet file. Default: show the first rows.")
     ] = None,
     names: Annotated[
         bool,
-        typer.Option("--names", help="Write names of areas, too, which a terminal always shows."),
+        Option("--names", help="Write names of areas, too, which a terminal always shows."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
 ) -> None:
     """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
@@ -207,17 +197,20 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
             "--all, --round and --suppress-wider"
         )
-    asked = Asked(level, depth, by or [], counts_only, of_areas, all_cells, names)
+    asked = Asked(
+        directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
+        quote_formulas,
+    )  # fmt: skip
     if noisy:
-        _noisy(directory, asked, output, quote_formulas=quote_formulas)
+        _noisy(asked)
     else:
-        _counts(directory, asked, presentation, output, quote_formulas=quote_formulas)
+        _counts(asked, presentation)
 
 
-def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas: bool) -> None:
+def _noisy(asked: Asked) -> None:
     """Write or show noisy counts."""
-    with stage("reading the release"), undamaged(directory):
-        released = read_release(directory)
+    with stage("reading the release"), undamaged(asked.directory):
+        released = read_release(asked.directory)
         plan, level = released.plan, asked.level
         if levels := levels_by(plan.tree, asked.by):
             label_columns(plan, levels)  # or an error that says which there are
@@ -228,31 +221,23 @@ def _noisy(directory: Path, asked: Asked, output: Path | None, *, quote_formulas
                 )
             level = plan.tree.name_of(levels_of(plan.tree, levels))
         frame = released.measurements(level, depth=asked.depth)
-    _put(
-        plan, asked.named(frame, released, output), output, quote_formulas=quote_formulas,
-        note="noisy counts as they were measured, unbiased; a cell that is not listed was not "
-        "measured",
-    )  # fmt: skip
+    note = (
+        "noisy counts as they were measured, unbiased; a cell that is not listed was not measured"
+    )
+    _put(asked, plan, asked.named(frame, plan.tree), note=note)
 
 
-def _counts(
-    directory: Path,
-    asked: Asked,
-    presentation: Presentation,
-    output: Path | None,
-    *,
-    quote_formulas: bool,
-) -> None:
+def _counts(asked: Asked, presentation: Presentation) -> None:
     """Write or show counts."""
-    with stage("reading the release"), undamaged(directory):
-        released = read_release(directory)
+    with stage("reading the release"), undamaged(asked.directory):
+        released = read_release(asked.directory)
         levels = levels_by(released.plan.tree, asked.by)
         bare = asked.counts_only and presentation.suppress_wider is None
         lookup = asked.areas.lookup(released.plan.tree)
         if lookup is None:
             whole = _frame(released, asked, levels, bare=bare)
     if lookup is not None:
-        whole = _sums(directory, released, AreaSums(released.plan, lookup, levels), bare=bare)
+        whole = _sums(asked, released, AreaSums(released.plan, lookup, levels), bare=bare)
     reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
@@ -263,15 +248,12 @@ def _counts(
         note = "a cell that is not listed is known to be empty, or was not measured"
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
-    named = asked.named(frame, released, output, lookup)
+    named = asked.named(frame, released.plan.tree, lookup)
     about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
-    _put(
-        released.plan, named, output, note=note, about=about, reasons=reasons,
-        quote_formulas=quote_formulas,
-    )  # fmt: skip
+    _put(asked, released.plan, named, note=note, about=about, reasons=reasons)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
-        stdout.print(escape(sentence))
+        say(sentence)
     if CONTRADICTED in whole.columns:
         astray = (whole[COUNT] < whole[LOW]) | (whole[COUNT] > whole[HIGH])
         warn_of_contradictions(whole[CONTRADICTED], int(astray.sum()))
@@ -282,22 +264,22 @@ def _counts(
         )
 
 
-def _has_a_model(plan: Plan, levels: dict[str, str]) -> bool:
+def _has_a_model(plan: Plan, levels: TextByName) -> bool:
     """Return whether a part of the sums was not measured, below survivors of a chain."""
     wanted = levels_of(plan.tree, levels)
     return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
 
 
-def _sums(directory: Path, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
+def _sums(asked: Asked, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
     """Return sums over areas; errors of many take a while."""
     if bare:
-        with undamaged(directory):
+        with undamaged(asked.directory):
             return area_sums(released.content, sums, None)
-    with bar("errors of the sums") as progress, undamaged(directory):
+    with bar("errors of the sums") as progress, undamaged(asked.directory):
         return area_sums(released.content, sums, USUAL, progress.on_fraction)
 
 
-def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: bool) -> pl.DataFrame:
+def _frame(released: Release, asked: Asked, levels: TextByName, *, bare: bool) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if bare else USUAL, **levels)
     check_named(released.plan, asked.level, asked.depth)
@@ -305,20 +287,26 @@ def _frame(released: Release, asked: Asked, levels: dict[str, str], *, bare: boo
 
 
 def _put(
+    asked: Asked,
     plan: Plan,
     frame: pl.DataFrame,
-    output: Path | None,
     *,
     note: str,
-    quote_formulas: bool,
     about: str = OF_WHICH,
     reasons: Sequence[str] = (),
 ) -> None:
-    """Write a table, or show its first rows with what they are and what is said about errors."""
-    if output is None:
-        labels = [name for name, kind in frame.schema.items() if kind == pl.String]
+    """Write a table, or show its first rows with what they are and what is said about errors.
+
+    Codes stand to the left, numbers to the right, flags with their reasons.
+    """
+    if asked.output is None:
         show_heading(plan)
-        _show(frame, labels, reasons)
+        head = frame.head(FIRST_ROWS)
+        columns = [[_word(name, value) for value in head[name]] for name in head.columns]
+        if CONTRADICTED in head.columns:
+            columns[head.columns.index(CONTRADICTED)] = list(reasons)
+        codes = {i for i, kind in enumerate(head.dtypes) if kind == pl.String}
+        say(aligned([head.columns, *zip(*columns, strict=True)], left=codes))
         stdout.print("")
         show_columns(plan, frame.columns)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
@@ -328,20 +316,8 @@ def _put(
             "--output FILE.csv writes all rows."
         )
         return
-    write_table(frame, output, quote_formulas=quote_formulas)
-    stdout.print(f"{len(frame):,} rows: [bold]{escape(str(output))}[/bold]")
-
-
-def _show(frame: pl.DataFrame, labels: Sequence[str], reasons: Sequence[str]) -> None:
-    """Print the first rows: codes to the left, numbers to the right, flags with their reasons."""
-    head = frame.head(FIRST_ROWS)
-    columns = [[_word(name, value) for value in head[name]] for name in head.columns]
-    if CONTRADICTED in head.columns:
-        columns[head.columns.index(CONTRADICTED)] = list(reasons)
-    rows = [head.columns, *zip(*columns, strict=True)]
-    stdout.print(
-        escape(aligned(rows, left={i for i, name in enumerate(head.columns) if name in labels}))
-    )
+    write_table(frame, asked.output, quote_formulas=asked.quote_formulas)
+    stdout.print(f"{len(frame):,} rows: [bold]{escape(asked.output)}[/bold]")
 
 
 def _reasons(head: pl.DataFrame) -> list[str]:

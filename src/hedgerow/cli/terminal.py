@@ -1,9 +1,10 @@
 """The terminal: results on standard output, progress and notes on standard error."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import LARGEST_LEAF
-from hedgerow.text import visible
+from hedgerow.text import Rows, visible
 
 # The numbers of cells and survivors are confidential until the release appears, and timings always:
 # they go to a terminal alone, never to a file.
@@ -45,7 +46,7 @@ class Tally:
         before = self.work.get(name, (0, 0, 0.0))
         self.work[name] = before[0] + cells, before[1] + survivors, before[2] + seconds
 
-    def rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> Rows:
         """Return one row a cuboid: `HEADINGS` in words."""
         return [
             (name, f"{cells:,}", f"{survivors:,}", f"{seconds:,.1f}")
@@ -78,9 +79,26 @@ stdout = Console(soft_wrap=True, highlight=False)
 stderr = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def escape(text: str) -> str:
-    """Return lines of text without markup, and with escapes for invisible characters."""
-    return markup.escape(visible(text, lines=True))
+def escape(text: object) -> str:
+    """Return lines of text, or a path, without markup; invisible characters as escapes."""
+    return markup.escape(visible(str(text), lines=True))
+
+
+def say(text: str) -> None:
+    """Print lines of text on standard output as they are."""
+    stdout.print(escape(text))
+
+
+def warn(sentence: str) -> None:
+    """Print a warning on standard error."""
+    stderr.print(f"[yellow]Warning:[/yellow] {escape(sentence)}")
+
+
+def say_files(written: Mapping[str, Path | None]) -> None:
+    """Print where files were written, of those that were asked for."""
+    for kind, path in written.items():
+        if path is not None:
+            say(f"{kind}: {path}")
 
 
 def on_terminal() -> bool:
@@ -129,15 +147,19 @@ def not_stated(counts: Counts) -> list[Note]:
 
 def moved(counts: Counts) -> list[Note]:
     """Return for each numeric axis how many values were moved to a bound."""
-    notes = []
-    for name, number in counts.moved:
-        confidential = (
-            f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are counted "
-            f"in the outermost bins (confidential, shown only here)"
+    return [
+        (
+            (
+                f"axis {name!r}: {number:,} of {counts.total:,} values outside the bounds are "
+                f"counted in the outermost bins (confidential, shown only here)"
+            ),
+            (
+                f"axis {name!r}: values outside the bounds are counted in the outermost bins; "
+                f"{COMPARE}"
+            ),
         )
-        rule = f"axis {name!r}: values outside the bounds are counted in the outermost bins"
-        notes.append((confidential, f"{rule}; {COMPARE}"))
-    return notes
+        for name, number in counts.moved
+    ]
 
 
 def report_reading(counts: Counts) -> None:
@@ -170,8 +192,7 @@ def warn_of_copies(find: Callable[[], Iterable[str]]) -> None:
         return
     try:
         for clause in find():
-            said = f"{clause} (confidential, shown only here). {COPIED}."
-            stderr.print(f"[yellow]Warning:[/yellow] {escape(said)}")
+            warn(f"{clause} (confidential, shown only here). {COPIED}.")
     except Exception as error:  # noqa: BLE001 - a release that was made is made
         stderr.print(f"Note: public files were not compared with the table: {type(error).__name__}")
 

@@ -26,8 +26,11 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 CHUNK_CELLS = 1 << 22
+Answers = Iterator[tuple[Levels, CuboidCounts]]
+"""Each cuboid with its counts."""
 
 
 def check_leaves(tree: Tree, most: int = MOST_DENSE) -> None:
@@ -44,8 +47,7 @@ def leaf_mechanism(
 ) -> Mechanism:
     """Return the noise of one leaf where the whole budget goes to the leaves."""
     changes = [neighbours.changes(tree.depth)]
-    worst = neighbours.is_worst
-    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=worst)
+    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=neighbours.is_worst)
     return profile.uses[0].noise
 
 
@@ -82,7 +84,7 @@ class LeafNoise:
         )
         object.__setattr__(self, "noise", noise)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return budget and mechanism."""
         return {"budget": budget_text(self.budget), "mechanism": self.noise.name}
 
@@ -90,7 +92,7 @@ class LeafNoise:
         """Raise a TableError if the table has too many leaves."""
         check_leaves(counts.tree)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield all cells of every cuboid."""
         leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
         given = tree.chain[-1]
@@ -149,14 +151,14 @@ class StabilityHistogram:
         times = 2 if isinstance(self.neighbours, AddRemove) else 1
         return EpsilonDelta(times * self.budget.epsilon, times * self.budget.delta)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return budget and mechanism."""
         return {"budget": budget_text(self.budget), "mechanism": DiscreteLaplace.name}
 
     def check(self, counts: Counts) -> None:
         """Accept any table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield what is left of every cuboid."""
         left = stability_histogram(counts, bits, budget=self.for_one_replaced())
         for levels in counts.tree.chain:
@@ -186,7 +188,7 @@ class IndependentNoise:
                 name = tree.name_of(levels)
                 raise PlanError(f"independent noise needs a measurement of {name!r}")
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return all but measure and estimator."""
         return {
             "budget": budget_text(self.plan.budget),
@@ -199,7 +201,7 @@ class IndependentNoise:
         if self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Answers:
         """Yield the noisy counts of every cuboid."""
         tree, found = counts.tree, dict[Levels, CuboidCounts]()
         for levels, what in self.plan.by_levels.items():

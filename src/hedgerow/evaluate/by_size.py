@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.evaluate.metrics import true_cells
+from hedgerow.evaluate.metrics import aligned, counts_of_both, error_figures, true_cells
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.text import Rows
 
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
           "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,
@@ -56,13 +56,8 @@ def _cells(
     codes, values = true_cells(counts, levels)
     truth = label_nodes(tree, levels, codes, **{COUNT: values})
     released, is_whole = _released(release, levels)
-    columns = truth.columns[:-1]
-    if columns:
-        both = released.join(truth, on=columns, how="full", suffix="_true")
-    else:  # the total, which is not listed where it is 0
-        both = released.select(pl.col(COUNT).sum(), pl.col(LOW).max(), pl.col(HIGH).max())
-        both = both.with_columns(truth.select(pl.col(COUNT).sum().alias(f"{COUNT}_true")))
-    true, given = (both[name].fill_null(0).to_numpy() for name in (f"{COUNT}_true", COUNT))
+    both = aligned(truth, released)
+    given, true = counts_of_both(both)
     ends = [both[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in (LOW, HIGH)]
     return true, given, (ends[0], ends[1]) if is_whole else None
 
@@ -100,15 +95,13 @@ def _bands(
             "least": int(starts[number]),
             "most": None if last else int(starts[number + 1]) - 1,
             "cells": cells,
-            "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
-            "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
-            "max_error": int(np.abs(error).max(initial=0)),
+            **error_figures(error, cells),
             **({} if ends is None else _held(true[within], ends[0][within], ends[1][within])),
         }
 
 
 def _held(true: Int64, low: Float64, high: Float64) -> dict[str, int]:
-    inside: NDArray[np.bool_] = (low <= true) & (true <= high)  # never where there is no interval
+    inside: Bool = (low <= true) & (true <= high)  # never where there is no interval
     return {"intervals": int((~np.isnan(low)).sum()), "held": int(inside.sum())}
 
 
@@ -127,7 +120,7 @@ def band_name(least: int, most: int | None) -> str:
     return f"{least:,} and more" if most is None else f"{least:,}–{most:,}"
 
 
-def size_rows(by_size: pl.DataFrame, what: str) -> list[tuple[str, ...]]:
+def size_rows(by_size: pl.DataFrame, what: str) -> Rows:
     """Return one figure as rows of text: cuboids down, sizes of the true count across.
 
     Args:

@@ -148,9 +148,18 @@ def _empty(axes: Any, errors: pl.DataFrame) -> None:
     axes.set_xlabel("of cells above 0")
 
 
-def _marks(*, covers: bool) -> tuple[list[Any], list[str]]:
+Marks = tuple[list[Any], list[str]]
+"""What a legend shows, and what it says beside each."""
+
+
+def marks_of(looks: Mapping[str, Mapping[str, Any]]) -> Marks:
+    """Return marks that look so, by what is said of each."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
 
+    return [Line2D([], [], linestyle="", **look) for look in looks.values()], list(looks)
+
+
+def _marks(*, covers: bool) -> Marks:
     looks: dict[str, dict[str, Any]] = {
         "measured": {"marker": "o", "color": GREEN},
         "forecast": {"marker": "o", "color": OCHRE, "mfc": "white", "mew": 1.7, "markersize": 8},
@@ -159,7 +168,7 @@ def _marks(*, covers: bool) -> tuple[list[Any], list[str]]:
         "wrongly there": {"marker": "s", "color": GREEN, "markersize": 5},
         "wrongly 0": {"marker": "s", "color": GREEN, "mfc": "white", "mew": 1.6},
     }
-    return [Line2D([], [], linestyle="", **look) for look in looks.values()], list(looks)
+    return marks_of(looks)
 
 
 def picture_of_methods(

@@ -21,6 +21,7 @@ from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Rows
 
 HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
@@ -135,7 +136,7 @@ def plan_over(plan: Plan, table: Counts) -> Plan:
     return replace(plan, tree=table.tree, inverse_two_rho=inverse_two_rho, prior=None)
 
 
-def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
+def simulated_rows(errors: pl.DataFrame) -> Rows:
     """Return the rows of `simulated_releases` in words, under `HEADINGS`."""
     return [
         (
@@ -148,7 +149,7 @@ def simulated_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def sums_rows(sums: pl.DataFrame) -> list[tuple[str, ...]]:
+def sums_rows(sums: pl.DataFrame) -> Rows:
     """Return the rows of the sums of `simulated_releases` in words, under `SUMS_HEADINGS`."""
     return [
         ("", row["cuboid"], f"{row['cells']:,.0f}", f"{row['rmse']:,.4g}",

@@ -42,8 +42,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
         raise EstimateError("seats are shared by counts from 0 to 2**53")
     if not 0 <= seats <= LARGEST_COUNT:
         raise EstimateError(f"the number of seats must be from 0 to 2**53, got {seats}")
-    rows = np.atleast_2d(counts)
-    return np.array([_row(row, seats) for row in rows]).reshape(counts.shape)
+    return np.array([_row(row, seats) for row in np.atleast_2d(counts)]).reshape(counts.shape)
 
 
 def _row(counts: Int64, seats: int) -> Int64:
@@ -94,17 +93,18 @@ def _compete(counts: Int64, left: int, given: Int64) -> None:
     """Hand out what is left, by exact priorities (their squares)."""
     if not left:
         return
-    waiting = [(_key(int(counts[i]), int(given[i])), i) for i in range(len(counts))]
+
+    def ranked(area: int) -> tuple[Fraction, int]:
+        # lower for a higher priority: minus the square of the priority
+        count, held = int(counts[area]), int(given[area])
+        return Fraction(-count * count, held * (held + 1)), area
+
+    waiting = list(map(ranked, range(len(counts))))
     heapq.heapify(waiting)
     for _ in range(left):
-        _, i = waiting[0]
-        given[i] += 1
-        heapq.heapreplace(waiting, (_key(int(counts[i]), int(given[i])), i))
-
-
-def _key(count: int, held: int) -> Fraction:
-    """Return a key that is lower for a higher priority: minus the square of the priority."""
-    return Fraction(-count * count, held * (held + 1))
+        _, first = waiting[0]
+        given[first] += 1
+        heapq.heapreplace(waiting, ranked(first))
 
 
 _LEAST_PART = -0.5  # where the logarithm of an unclipped estimate of a part stops

@@ -6,19 +6,22 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Bool, Codes, Int64, Levels
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
+from hedgerow.tables.ordered import Leaves
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Rows, Texts
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
     "ratio", "covered", "false positives", "false negatives",
 )  # fmt: skip
+TRUE = "_true"
+"""Ends the name of the column of true counts beside the released ones."""
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
 
@@ -37,7 +40,7 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
         codes, values = true_cells(counts, levels)
         truth = label_nodes(tree, levels, codes, **{COUNT: values})
         released = release.level(tree.name_of(levels))
-        rows.append(errors_of_cells(tree, levels, *_aligned(truth, released)))
+        rows.append(errors_of_cells(tree, levels, *counts_of_both(aligned(truth, released))))
     return with_depths(tree, release.plan.levels, rows)
 
 
@@ -48,11 +51,11 @@ def error_of_nodes(counts: Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFram
     for levels in cuboids:
         given = _numbered(nodes[levels].codes, nodes[levels].counts)
         true = _numbered(*true_cells(counts, levels))
-        rows.append(errors_of_cells(tree, levels, *_aligned(true, given)))
+        rows.append(errors_of_cells(tree, levels, *counts_of_both(aligned(true, given))))
     return with_depths(tree, cuboids, rows)
 
 
-def true_cells(counts: Counts, levels: Levels) -> tuple[Codes, Int64]:
+def true_cells(counts: Counts, levels: Levels) -> Leaves:
     """Return the non-zero cells of a cuboid, on the tree's chain or off it, and their counts."""
     depth = counts.tree.depth_at(levels)
     return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
@@ -71,6 +74,15 @@ def with_depths(
     return pl.DataFrame(list(rows))
 
 
+def error_figures(error: Int64, cells: float) -> dict[str, float]:
+    """Return the largest, root mean square and mean error over so many cells, in records."""
+    return {
+        "max_error": int(np.abs(error).max(initial=0)),
+        "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
+        "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
+    }
+
+
 def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> dict[str, Any]:
     """Return the metrics of a cuboid from the counts of all cells that either side holds."""
     error, shown, there = given - true, given > 0, true > 0
@@ -78,15 +90,13 @@ def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> di
     return {
         "cuboid": tree.name_of(levels),
         "cells": float(cells),
-        "max_error": int(np.abs(error).max(initial=0)),
-        "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
-        "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
+        **error_figures(error, cells),
         "false_discovery_rate": _share(shown & ~there, shown),
         "false_negative_rate": _share(there & ~shown, there),
     }
 
 
-def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
+def error_rows(errors: pl.DataFrame) -> Rows:
     """Return the rows of `error_by_cuboid` in words, under `HEADINGS`; a cube has no depths."""
     return [
         (
@@ -102,14 +112,14 @@ def error_rows(errors: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> tuple[str, ...]:
+def headings_of(errors: pl.DataFrame, headings: Sequence[str]) -> Texts:
     """Return headings that begin with the depth, which is blank where the frame has none."""
     return ("depth" if "depth" in errors.columns else "", *headings[1:])
 
 
 def rows_beside_forecast(
     errors: pl.DataFrame, expected: pl.DataFrame, covered: Mapping[str, float | None]
-) -> list[tuple[str, ...]]:
+) -> Rows:
     """Return the rows of `error_by_cuboid` with the forecast, under `HEADINGS_BESIDE_FORECAST`.
 
     ``expected`` is the `hedgerow.plan.forecast.forecast` of the release's own plan; words are empty
@@ -136,16 +146,21 @@ def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
     return f"{measured:,.3g}", f"{expected:,.3g}", ratio
 
 
-def _aligned(truth: pl.DataFrame, released: pl.DataFrame) -> tuple[Int64, Int64]:
-    """Return released and true counts, cell by cell, over the cells that either frame holds."""
+def aligned(truth: pl.DataFrame, released: pl.DataFrame) -> pl.DataFrame:
+    """Return the released cells, and those that the truth holds, with the counts of both."""
     columns = truth.columns[:-1]
-    if not columns:  # the total, which is not listed where it is 0
-        given, true = (np.array([frame[COUNT].sum()], np.int64) for frame in (released, truth))
-        return given, true
-    both = released.join(truth, on=columns, how="full", suffix="_true")
-    given, true = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}_true"))
+    if columns:
+        return released.join(truth, on=columns, how="full", suffix=TRUE)
+    # the total, which is not listed where it is 0
+    total = released.select(pl.col(COUNT).sum(), pl.exclude(COUNT).max())
+    return total.with_columns(truth.select(pl.col(COUNT).sum().name.suffix(TRUE)))
+
+
+def counts_of_both(both: pl.DataFrame) -> tuple[Int64, Int64]:
+    """Return released and true counts, cell by cell, of `aligned` frames."""
+    given, true = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}{TRUE}"))
     return given, true
 
 
-def _share(part: NDArray[np.bool_], whole: NDArray[np.bool_]) -> float:
+def _share(part: Bool, whole: Bool) -> float:
     return float(part.sum() / max(int(whole.sum()), 1))

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,6 +13,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError
+from hedgerow.evaluate.error_picture import Marks, marks_of
 from hedgerow.evaluate.simulate import METRICS
 from hedgerow.picture import (
     COLOURS,
@@ -22,6 +24,7 @@ from hedgerow.picture import (
     panel_name,
     write_heading,
 )
+from hedgerow.text import Rows
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are shown as percentages."""
@@ -53,7 +56,7 @@ NOTICE = (
 )
 
 
-def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...]]]:
+def metric_tables(errors: pl.DataFrame, metric: str) -> list[Rows]:
     """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
 
     Cuboids go by their numbers in `legend`, eight a table; a setting that does not answer one has
@@ -69,7 +72,7 @@ def metric_tables(errors: pl.DataFrame, metric: str) -> list[list[tuple[str, ...
     tables = []
     for begin in range(0, len(cuboids), MOST_COLUMNS):
         few = cuboids[begin : begin + MOST_COLUMNS]
-        rows: list[tuple[str, ...]] = [
+        rows: Rows = [
             ("", "setting", *(str(number) if metric != "seconds" else "" for number, _ in few))
         ]
         for (name,), part in errors.group_by(["setting"], maintain_order=True):
@@ -140,6 +143,8 @@ class TableWords:
 
 
 TABLE = TableWords()
+Colours = dict[str | None, str]
+"""Of each estimator, and of methods without one."""
 
 
 def picture_of_simulation(
@@ -171,11 +176,11 @@ def picture_of_simulation(
     """
     names = errors["setting"].unique(maintain_order=True).to_list()
     metrics = metrics if len(names) <= MANY_SETTINGS else metrics[:1]
-    cuboids, colours = _cuboids(errors), _colours(errors)
+    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True)
+    colours: Colours = {None: GREY, **dict(zip(estimators, cycle(COLOURS), strict=False))}
+    cuboids = _cuboids(errors)
     heading = words.title or "Settings compared", f"{about} {DRAWN}".strip()
-    width = max(3.2 + 2.0 * len(cuboids), NARROWEST)
-    part = 1.25 + 0.19 * len(names)
-    size = width, len(metrics) * part + 0.5
+    size = max(3.2 + 2.0 * len(cuboids), NARROWEST), len(metrics) * (1.25 + 0.19 * len(names)) + 0.5
     with figure_for(path, size, ReleaseError, force=force) as figure:
         write_heading(figure, *heading)
         grid = figure.subplots(len(metrics), len(cuboids), squeeze=False, sharey=True)
@@ -209,14 +214,7 @@ def _cuboids(errors: pl.DataFrame) -> list[str]:
     return [every[int(i)] for i in chosen]
 
 
-def _colours(errors: pl.DataFrame) -> dict[str | None, str]:
-    estimators = errors["estimator"].drop_nulls().unique(maintain_order=True).to_list()
-    return {None: GREY, **{e: COLOURS[i % len(COLOURS)] for i, e in enumerate(estimators)}}
-
-
-def _draw(
-    axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], dict[str | None, str]]
-) -> None:
+def _draw(axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], Colours]) -> None:
     """Draw a metric of a cuboid: each setting that has one at its own place."""
     from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - optional
 
@@ -247,14 +245,12 @@ def _draw(
         axes.set_xlim(0, 1.08 * np.nanmax(values + bars))
 
 
-def _legend(colours: dict[str | None, str], errors: pl.DataFrame) -> tuple[list[Any], list[str]]:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional extra
-
-    marks: dict[str, Any] = {
-        estimator or "no projection": Line2D([], [], marker="o", linestyle="", color=colour)
+def _legend(colours: Colours, errors: pl.DataFrame) -> Marks:
+    looks = {
+        estimator or "no projection": {"marker": "o", "color": colour}
         for estimator, colour in colours.items()
         if estimator is not None or errors["estimator"].null_count()
     }
     if (errors["measure"] == "all").any():
-        marks["all nodes measured"] = Line2D([], [], marker="s", linestyle="", color="black")
-    return list(marks.values()), list(marks)
+        looks["all nodes measured"] = {"marker": "s", "color": "black"}
+    return marks_of(looks)

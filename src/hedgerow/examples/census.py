@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
     Rows,
-    codes_of,
     free,
+    nested_codes,
     parents_of,
-    place_in_family,
     size_of,
     write_release_file,
     write_rows,
@@ -69,7 +69,7 @@ def age_names() -> list[str]:
     return [*bands, f"{EDGES[-1]}+"]
 
 
-def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
+def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
     """Yield codes of block, age and sex with how many people, some blocks at a time."""
     ages, sexes = pa.array(age_names()), pa.array(SEXES)
     inhabited = np.flatnonzero(population)
@@ -82,12 +82,11 @@ def _people(rng: np.random.Generator, blocks: pl.Series, population: Int64) -> I
         yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], people[block, cell]
 
 
-def _shares(rng: np.random.Generator, blocks: int) -> Float64:
+def _shares(rng: Generator, blocks: int) -> Float64:
     """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
     years = np.diff([*EDGES, 95]).astype(np.float64)
     middle = np.asarray(EDGES) + years / 2
-    centre = rng.normal(38, 14, size=(blocks, 1))
-    pull = years * (0.15 + np.exp(-(((middle - centre) / 22) ** 2)))
+    pull = years * (0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(blocks, 1))) / 22) ** 2)))
     share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
     return np.repeat(share, len(SEXES), axis=1)
 
@@ -132,35 +131,28 @@ def write_census(directory: Path, size: str = "small") -> Path:
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
     """
-    if size in CROSSED_SIZES:
-        return _write_crossed_census(directory, CROSSED_SIZES[size])
-    chosen = size_of(CENSUS_SIZES, size, *CROSSED_SIZES)
-    files = free(directory, "release.toml", "areas.parquet", "population.parquet")
+    chosen, crossed = size_of(CENSUS_SIZES | CROSSED_SIZES, size), size in CROSSED_SIZES
+    lists = {"ages": {"age": age_names()}, "sexes": {"sex": SEXES}} if crossed else {}
+    names = ["areas", *lists, "people" if crossed else "population"]
+    file, *files = free(directory, "release.toml", *(f"{name}.parquet" for name in names))
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
     population = _population(rng, tract_of, chosen)
-    areas.write_parquet(files[1])
-    people = areas.with_columns(population=population).filter(pl.col("population") > 0)
-    people.write_parquet(files[2])
-    write_release_file(files[0], "A census over its geography", _CENSUS + _PRIVACY)
-    return files[0]
+    frames = [areas, *map(pl.DataFrame, lists.values())]
+    for frame, path in zip(frames, files, strict=False):
+        frame.write_parquet(path)
+    if crossed:
+        people = _people(rng, areas["block"], population)
+        write_rows(files[-1], ["block", "age", "sex", "people"], people)
+        write_release_file(file, "A census by block, age and sex", _PEOPLE + _PRIVACY)
+        return file
+    rows = areas.with_columns(population=population).filter(pl.col("population") > 0)
+    rows.write_parquet(files[-1])
+    write_release_file(file, "A census over its geography", _CENSUS + _PRIVACY)
+    return file
 
 
-def _write_crossed_census(directory: Path, size: CensusSize) -> Path:
-    names = "areas.parquet", "ages.parquet", "sexes.parquet", "people.parquet"
-    files = free(directory, "release.toml", *names)
-    rng = np.random.default_rng(SEED)
-    areas, tract_of = _blocks(rng, size)
-    areas.write_parquet(files[1])
-    pl.DataFrame({"age": age_names()}).write_parquet(files[2])
-    pl.DataFrame({"sex": SEXES}).write_parquet(files[3])
-    people = _people(rng, areas["block"], _population(rng, tract_of, size))
-    write_rows(files[4], ["block", "age", "sex", "people"], people)
-    write_release_file(files[0], "A census by block, age and sex", _PEOPLE + _PRIVACY)
-    return files[0]
-
-
-def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
+def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     """Return the list of blocks in the manner of FIPS, and the tract of each.
 
     A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
@@ -170,20 +162,12 @@ def _blocks(rng: np.random.Generator, size: CensusSize) -> tuple[pl.DataFrame, I
     county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
     tract_of = parents_of(rng, size.tracts, size.blocks, sigma=0.6)
     states = np.array(STATE_CODES[: size.states])
-    counties = states[state_of] * 1_000 + 2 * place_in_family(state_of) + 1
-    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
-    blocks = tracts[tract_of] * 10_000 + 1_000 + place_in_family(tract_of)
-    county_rows = county_of[tract_of]
-    areas = [
-        codes_of("state", states, 2)[state_of[county_rows]],
-        codes_of("county", counties, 5)[county_rows],
-        codes_of("tract", tracts, 11)[tract_of],
-        codes_of("block", blocks, 15),
-    ]
-    return pl.DataFrame(areas), tract_of
+    counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
+    blocks = ("block", tract_of, 15, 1_000, 1_001)
+    return nested_codes("state", states, 2, counties, tracts, blocks), tract_of
 
 
-def _population(rng: np.random.Generator, tract_of: Int64, size: CensusSize) -> Int64:
+def _population(rng: Generator, tract_of: Int64, size: CensusSize) -> Int64:
     """Return people in each block: none in two fifths of them (more in some tracts)."""
     inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
     inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])

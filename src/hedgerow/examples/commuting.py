@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
@@ -74,7 +75,7 @@ class Sections:
 
 
 def draw_sections(
-    rng: np.random.Generator,
+    rng: Generator,
     areas: pl.DataFrame,
     people: Float64,
     sizes: tuple[int, int],
@@ -103,7 +104,7 @@ def draw_sections(
 
 def write_flows(
     path: Path,
-    rng: np.random.Generator,
+    rng: Generator,
     sections: Sections,
     pairs: tuple[Int64, Int64, Int64],
 ) -> None:
@@ -112,9 +113,7 @@ def write_flows(
     write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
 
 
-def _flows(
-    rng: np.random.Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]
-) -> Iterator[Rows]:
+def _flows(rng: Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]) -> Iterator[Rows]:
     """Return codes of both ends with how many trips, some pairs of municipalities at a time."""
     origin, destination, trips = pairs
     levels = [dictionary(sections.areas[level]) for level in LEVELS]
@@ -135,7 +134,7 @@ def _running(pull: Float64) -> Float64:
 
 
 def _drawn(
-    rng: np.random.Generator,
+    rng: Generator,
     running: Float64,
     start: Int64,
     municipality: Int64,
@@ -184,39 +183,31 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
     """
-    if size in SECTION_SIZES:
-        return _write_sections(directory, SECTION_SIZES[size])
-    chosen = size_of(COMMUTING_SIZES, size, *SECTION_SIZES)
-    files = free(directory, "release.toml", "municipalities.parquet", "trips.parquet")
+    sizes: dict[str, CommutingSize | SectionSize] = {**COMMUTING_SIZES, **SECTION_SIZES}
+    chosen = size_of(sizes, size)
+    below = chosen if isinstance(chosen, SectionSize) else None
+    above = chosen.above if isinstance(chosen, SectionSize) else chosen
+    name = "municipalities" if below is None else "sections"
+    file, listed, table = free(directory, "release.toml", f"{name}.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, chosen)
-    origin, destination, trips = _trips(rng, place, chosen)
-    areas.write_parquet(files[1])
-    ends = [
-        areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
-        for end, rows in (("o", origin), ("d", destination))
-    ]
-    pl.concat([*ends, pl.DataFrame({"trips": trips})], how="horizontal").write_parquet(files[2])
-    write_release_file(
-        files[0],
-        "Trips to work over origin × destination",
-        _release_text(LEVELS[:3], files[1].name),
-    )
-    return files[0]
-
-
-def _write_sections(directory: Path, size: SectionSize) -> Path:
-    files = free(directory, "release.toml", "sections.parquet", "trips.parquet")
-    rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, size.above)
-    pairs = _trips(rng, place, size.above)
-    sections = draw_sections(rng, areas, place.people, (size.localities, size.sections))
-    sections.areas.write_parquet(files[1])
-    write_flows(files[2], rng, sections, pairs)
-    write_release_file(
-        files[0], "Trips to work between census sections", _release_text(LEVELS, files[1].name)
-    )
-    return files[0]
+    areas, place = _municipalities(rng, above)
+    pairs = _trips(rng, place, above)
+    if below is not None:
+        sections = draw_sections(rng, areas, place.people, (below.localities, below.sections))
+        sections.areas.write_parquet(listed)
+        write_flows(table, rng, sections, pairs)
+        title, levels = "Trips to work between census sections", LEVELS
+    else:
+        areas.write_parquet(listed)
+        ends = [
+            areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
+            for end, rows in zip("od", pairs, strict=False)
+        ]
+        trips = pl.DataFrame({"trips": pairs[2]})
+        pl.concat([*ends, trips], how="horizontal").write_parquet(table)
+        title, levels = "Trips to work over origin × destination", LEVELS[:3]
+    write_release_file(file, title, _release_text(levels, listed.name))
+    return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +219,7 @@ class _Map:
     people: Float64
 
 
-def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
+def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
     """Return the list of municipalities in the manner of ISTAT, and a map of them.
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
@@ -236,9 +227,8 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
     region_of = parents_of(rng, size.regions, size.provinces, sigma=0.5)
     province_of = parents_of(rng, size.provinces, size.municipalities, sigma=0.7)
     numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
-    region_rows = region_of[province_of]
     areas = [
-        codes_of("region", np.arange(1, size.regions + 1), 2)[region_rows],
+        codes_of("region", np.arange(1, size.regions + 1), 2)[region_of[province_of]],
         codes_of("province", np.arange(1, size.provinces + 1), 3)[province_of],
         codes_of("municipality", numbers, 6),
     ]
@@ -249,9 +239,7 @@ def _municipalities(rng: np.random.Generator, size: CommutingSize) -> tuple[pl.D
     return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
 
 
-def _trips(
-    rng: np.random.Generator, place: _Map, size: CommutingSize
-) -> tuple[Int64, Int64, Int64]:
+def _trips(rng: Generator, place: _Map, size: CommutingSize) -> tuple[Int64, Int64, Int64]:
     """Return origin, destination and trips of every pair that has any, in order of origin."""
     n = size.municipalities
     arrival = _arrivals(rng, place).reshape(-1)
@@ -266,7 +254,7 @@ def _trips(
     return origin, destination, trips.astype(np.int64)
 
 
-def _arrivals(rng: np.random.Generator, place: _Map) -> NDArray[np.float32]:
+def _arrivals(rng: Generator, place: _Map) -> NDArray[np.float32]:
     """Return arrival times of pairs in a race: the first k are a sample, nearer pairs likelier.
 
     Exponential times with rates w arrive in the order of draws without replacement in proportion

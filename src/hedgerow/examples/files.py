@@ -1,6 +1,6 @@
 """The files of an example: where they go, and what writes the release file and long tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
@@ -15,12 +16,12 @@ from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
 
-def parents_of(rng: np.random.Generator, parents: int, children: int, sigma: float) -> Int64:
+def parents_of(rng: Generator, parents: int, children: int, sigma: float) -> Int64:
     """Return the parent of each child, in order: every parent has one, and families are uneven."""
     return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
-def families_by(rng: np.random.Generator, pull: Float64, children: int) -> Int64:
+def families_by(rng: Generator, pull: Float64, children: int) -> Int64:
     """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
     parents = len(pull)
     family = 1 + rng.multinomial(children - parents, pull / pull.sum())
@@ -36,6 +37,26 @@ def place_in_family(parent_of: Int64) -> Int64:
 def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:
     """Return numbers as text with leading zeros."""
     return pl.Series(name, numbers).cast(pl.String).str.zfill(width)
+
+
+def nested_codes(
+    name: str, numbers: Int64, digits: int, *below: tuple[str, Int64, int, int, int]
+) -> pl.DataFrame:
+    """Return codes of areas and of those that they lie in, where a code goes on with more digits.
+
+    Args:
+        name: of the coarsest level.
+        numbers: its codes.
+        digits: that they have.
+        below: of each finer level its name, the parent of each area, the digits of its codes, and
+            the numbers of the first and the second child of a parent.
+    """
+    columns = [codes_of(name, numbers, digits)]
+    for level, parent_of, longer, first, second in below:
+        place = first + (second - first) * place_in_family(parent_of)
+        numbers, digits = numbers[parent_of] * 10 ** (longer - digits) + place, longer
+        columns = [column[parent_of] for column in columns] + [codes_of(level, numbers, digits)]
+    return pl.DataFrame(columns)
 
 
 def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
@@ -74,10 +95,10 @@ directory = "{directory}"               # appears when the release is complete; 
 """
 
 
-def size_of(sizes: dict[str, Size], size: str, *others: str) -> Size:
-    """Return the size of a name; ``others`` are valid too."""
+def size_of(sizes: Mapping[str, Size], size: str) -> Size:
+    """Return the size of a name."""
     if size not in sizes:
-        *first, last = [*sizes, *others]
+        *first, last = sizes
         raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
     return sizes[size]
 

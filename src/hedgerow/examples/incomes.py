@@ -49,7 +49,6 @@ def write_incomes(directory: Path, size: str = "small") -> Path:
     rng = np.random.default_rng(SEED)
     earned = rng.lognormal(np.log(34_000), 0.65, households)
     income = np.where(rng.random(households) < 0.02, 0.0, earned).astype(np.int64)
-    names = np.arange(1, households + 1)
-    pl.DataFrame({"household": names, "income": income}).write_parquet(table)
+    pl.DataFrame({"household": np.arange(1, households + 1), "income": income}).write_parquet(table)
     write_release_file(file, "Incomes of households, their distribution", _INCOMES, _CHOICES)
     return file

@@ -95,10 +95,6 @@ def production_cuboids(*, several: bool) -> list[str]:
     ]
 
 
-def _listed(texts: list[str]) -> str:
-    return "".join(f'    "{text}",\n' for text in texts)
-
-
 def production_sections(*, several: bool) -> str:
     """Return the sections of a release file on the workload, the budget and the shares."""
     levels = levels_of(several=several)
@@ -106,7 +102,7 @@ def production_sections(*, several: bool) -> str:
     tables = "".join(_table(level) for level in levels)
     left_out = "" if several else " less the parts of the United States and of the state's total"
     return _SECTIONS.format(
-        cuboids=_listed(production_cuboids(several=several)),
+        cuboids="".join(f'    "{name}",\n' for name in production_cuboids(several=several)),
         rho=rho_measured(several=several),
         left_out=left_out,
         shares=shares,

@@ -5,10 +5,8 @@ release files: geography × one axis of all attributes, and the production's mar
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import polars as pl
@@ -64,7 +62,19 @@ def write_redistricting(
     """
     chosen = size_of(REDISTRICTING_SIZES, size)
     free(directory, "release.toml", PRODUCTION, *LISTS, *TABLES)
-    for name, frame in _lists().items():
+    race = [  # a group is the race of those who are not Hispanic
+        (hispanic, one, "hispanic" if hispanic == "yes" else one if one in RACES else GROUPS[6])
+        for hispanic in HISPANIC
+        for one in CENRACE
+    ]
+    lists = [
+        pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
+        pl.DataFrame({"votingage": AGES}),
+        pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
+        pl.DataFrame({"hispanic": HISPANIC}),
+        pl.DataFrame({"cenrace": CENRACE}),
+    ]
+    for name, frame in zip(LISTS, lists, strict=True):
         frame.write_csv(directory / name)
     _write_tables(directory, chosen, progress)
     several = chosen.states > 1
@@ -83,15 +93,15 @@ def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) 
     nation, done = draw_nation(size), 0
     with ExitStack() as stack:
         areas, facilities, people = (
-            stack.enter_context(_Parts(directory / name)) for name in TABLES
+            stack.enter_context(_parts(directory / name)) for name in TABLES
         )
         for number in range(size.states):
             state, rng = draw_state(nation, number)
             residents = draw_residents(rng, state)
-            areas.write(state.areas)
-            facilities.write(residents.frame(state.areas["block"]))
+            areas(state.areas)
+            facilities(residents.frame(state.areas["block"]))
             for part in _people(rng, state, residents):
-                people.write(part)
+                people(part)
             done += state.people
             progress(done / size.people)
 
@@ -109,63 +119,27 @@ def _people(rng: np.random.Generator, state: State, residents: Residents) -> Ite
         yield pl.DataFrame([blocks[residents.block[row]], *texts, pl.Series("count", count)])
 
 
-def _lists() -> dict[str, pl.DataFrame]:
-    """Return the lists of attributes; a group is the race of those who are not Hispanic."""
-    race = [
-        (hispanic, one, "hispanic" if hispanic == "yes" else one if one in RACES else GROUPS[6])
-        for hispanic in HISPANIC
-        for one in CENRACE
-    ]
-    return dict(
-        zip(
-            LISTS,
-            [
-                pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
-                pl.DataFrame({"votingage": AGES}),
-                pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
-                pl.DataFrame({"hispanic": HISPANIC}),
-                pl.DataFrame({"cenrace": CENRACE}),
-            ],
-            strict=True,
-        )
-    )
-
-
 def _institution(kind: str) -> str:
     if kind == HOUSEHOLD:
         return HOUSEHOLD
     return "institutional" if kind in INSTITUTIONAL else "noninstitutional"
 
 
-class _Parts:
-    """A Parquet file that is written frame by frame; the first one says its columns."""
+@contextmanager
+def _parts(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Give what writes rows to a Parquet file; the first frame says its columns."""
+    with ExitStack() as stack:
+        writer = None
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.writer: pq.ParquetWriter | None = None
+        def write(frame: pl.DataFrame) -> None:
+            nonlocal writer
+            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                new = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
+                writer = stack.enter_context(new)
+            writer.write_table(table)
 
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Finish the file."""
-        if self.writer is not None:
-            self.writer.close()
-
-    def write(self, frame: pl.DataFrame) -> None:
-        """Write some more rows."""
-        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if self.writer is None:
-            self.writer = pq.ParquetWriter(
-                self.path, table.schema, compression="zstd", store_schema=False
-            )
-        self.writer.write_table(table)
+        yield write
 
 
 GEOGRAPHY_SHARES = {

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.examples.census import STATE_CODES
-from hedgerow.examples.files import SEED, codes_of, families_by, parents_of, place_in_family
+from hedgerow.examples.files import SEED, families_by, nested_codes, parents_of
 
 MOST_GROUPS = 9
 """Block groups of a tract: one digit, the first of a block's number."""
@@ -71,7 +71,7 @@ class State:
     county_of: Int64
     tract_of: Int64
     group_of: Int64
-    inhabited: NDArray[np.bool_]
+    inhabited: Bool
     people: int
     number: int
 
@@ -89,7 +89,7 @@ def draw_nation(size: RedistrictingSize) -> Nation:
     return Nation(size, state_of, county_of, tract_of, blocks, people.astype(np.int64))
 
 
-def draw_state(nation: Nation, number: int) -> tuple[State, np.random.Generator]:
+def draw_state(nation: Nation, number: int) -> tuple[State, Generator]:
     """Return the blocks of a state, and the generator that goes on drawing for it."""
     rng = np.random.default_rng([SEED, number])
     counties = np.flatnonzero(nation.state_of == number)
@@ -101,34 +101,19 @@ def draw_state(nation: Nation, number: int) -> tuple[State, np.random.Generator]
     dense = rng.beta(10 * WITH_PEOPLE, 10 * (1 - WITH_PEOPLE), size=len(tracts))
     likely = dense[tract_of[group_of]] - rng.random(len(group_of))
     inhabited = likely > np.quantile(likely, 1 - WITH_PEOPLE)
-    areas = _coded(STATE_CODES[number], county_of, tract_of, group_of)
+    # As in FIPS, a code is its parent's with more digits: 2 for the state, 3 for the county (odd
+    # numbers), 6 for the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
+    state_of = np.zeros(len(counties), dtype=np.int64)
+    below = (
+        *(("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)),
+        *(("block_group", tract_of, 12, 1, 2), ("block", group_of, 15, 0, 1)),
+    )
+    areas = nested_codes("state", np.array([STATE_CODES[number]]), 2, *below)
     people = int(nation.people[number])
     return State(areas, county_of, tract_of, group_of, inhabited, people, number), rng
 
 
-def _coded(state: int, county_of: Int64, tract_of: Int64, group_of: Int64) -> pl.DataFrame:
-    """Return the list of blocks in the manner of FIPS.
-
-    A code is its parent's with more digits: 2 for the state, 3 for the county (odd numbers), 6 for
-    the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
-    """
-    counties = state * 1_000 + 2 * np.arange(county_of[-1] + 1) + 1
-    tracts = counties[county_of] * 1_000_000 + 100 * (place_in_family(county_of) + 1)
-    groups = tracts[tract_of] * 10 + place_in_family(tract_of) + 1
-    blocks = groups[group_of] * 1_000 + place_in_family(group_of)
-    tract_rows = tract_of[group_of]
-    return pl.DataFrame(
-        [
-            codes_of("state", np.array([state]), 2)[np.zeros(len(blocks), dtype=np.int64)],
-            codes_of("county", counties, 5)[county_of[tract_rows]],
-            codes_of("tract", tracts, 11)[tract_rows],
-            codes_of("block_group", groups, 12)[group_of],
-            codes_of("block", blocks, 15),
-        ]
-    )
-
-
-def limited_families(rng: np.random.Generator, pull: Float64, children: int, most: int) -> Int64:
+def limited_families(rng: Generator, pull: Float64, children: int, most: int) -> Int64:
     """Return the parent of each child as `families_by` does, in families of at most ``most``."""
     sizes = np.bincount(families_by(rng, pull, children))
     while (over := int(np.maximum(sizes - most, 0).sum())) > 0:

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.redistricting_areas import State
@@ -93,18 +94,17 @@ class Residents:
 
     def frame(self, blocks: pl.Series) -> pl.DataFrame:
         """Return the public list of facilities."""
-        in_group_quarters = np.where(self.kind > 0, self.facilities, 0)
         return pl.DataFrame(
             [
                 blocks[self.block],
                 pl.Series("hhgq", KINDS)[self.kind],
                 pl.Series("facilities", self.facilities),
-                pl.Series("people_at_least", in_group_quarters),
+                pl.Series("people_at_least", np.where(self.kind > 0, self.facilities, 0)),
             ]
         )
 
 
-def draw_residents(rng: np.random.Generator, state: State) -> Residents:
+def draw_residents(rng: Generator, state: State) -> Residents:
     """Return who lives in which kind of quarters: group quarters first, then homes."""
     inhabited = np.flatnonzero(state.inhabited)
     with_homes = state.inhabited.copy()
@@ -120,7 +120,7 @@ Rows = tuple[Int64, Int64, Int64, Int64]
 
 
 def _in_quarters(
-    rng: np.random.Generator, number: int, inhabited: Int64, with_homes: np.ndarray, state: State
+    rng: Generator, number: int, inhabited: Int64, with_homes: np.ndarray, state: State
 ) -> Rows:
     """Return the blocks of one kind of group quarters; strike out those that have no homes."""
     kind = QUARTERS[KINDS[number]]
@@ -132,7 +132,7 @@ def _in_quarters(
     return block, np.full(len(block), number), facilities, people.astype(np.int64)
 
 
-def _in_homes(rng: np.random.Generator, state: State, block: Int64, people: int) -> Rows:
+def _in_homes(rng: Generator, state: State, block: Int64, people: int) -> Rows:
     """Return housing units and who lives in them; some blocks have empty homes alone."""
     group = state.group_of[block]
     pull = rng.lognormal(sigma=0.95, size=len(block))
@@ -151,7 +151,7 @@ Cells = tuple[Int64, Int64, Int64, Int64, Int64]
 """Rows of `Residents`, places in `AGES`, `HISPANIC` and `CENRACE`, and how many people."""
 
 
-def draw_people(rng: np.random.Generator, state: State, residents: Residents) -> Iterator[Cells]:
+def draw_people(rng: Generator, state: State, residents: Residents) -> Iterator[Cells]:
     """Yield the cells in which somebody lives, in order, some rows of the residents at a time."""
     shares = _shares(rng, state)
     minors = np.array([0.0, *(kind.minors for kind in QUARTERS.values())])
@@ -168,7 +168,7 @@ def draw_people(rng: np.random.Generator, state: State, residents: Residents) ->
         yield _by_race(rng, rows, people.reshape(len(rows) * len(AGES), len(GROUPS)))
 
 
-def _shares(rng: np.random.Generator, state: State) -> Float64:
+def _shares(rng: Generator, state: State) -> Float64:
     """Return shares of the groups: float64 (tracts, groups), around those of state and county."""
     counties = int(state.county_of[-1]) + 1
     of_state = rng.lognormal(sigma=0.4 * UNEVEN, size=(1, len(GROUPS)))
@@ -177,7 +177,7 @@ def _shares(rng: np.random.Generator, state: State) -> Float64:
     return BASE * of_state * of_county[state.county_of] * of_tract
 
 
-def _by_race(rng: np.random.Generator, rows: Int64, people: Int64) -> Cells:
+def _by_race(rng: Generator, rows: Int64, people: Int64) -> Cells:
     """Return the cells of people by age and group: int64 (rows × ages, groups).
 
     One race: the group says it. Several races, or Hispanic: drawn from the same shares everywhere.

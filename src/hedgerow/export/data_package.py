@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
-    column_labels,
+    labels_of,
     plain_names,
     statements,
-    with_names_labelled,
 )
 from hedgerow.machine import library
 from hedgerow.release.directory.manifest import sha256
@@ -24,6 +22,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
+from hedgerow.text import Json
 
 DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60
@@ -52,8 +51,7 @@ class DataPackage:
         frictionless = library("frictionless", "datapackage")
         with whole_or_not(output) as folder:
             files = _Files(folder, release)
-            resources = [*files.lists(), *files.tables()]
-            described = _described(release) | {"resources": resources}
+            described = _described(release) | {"resources": [*files.lists(), *files.tables()]}
             try:
                 package = frictionless.Package.from_descriptor(described)
             except frictionless.FrictionlessException as error:
@@ -68,73 +66,60 @@ class _Files:
     folder: Path
     release: Release
 
-    def lists(self) -> list[dict[str, Any]]:
+    def lists(self) -> list[Json]:
         """Write the list of each level of each axis; return what describes them."""
         (self.folder / "domain").mkdir()
-        names = self.names
         every = [(axis, level) for axis in self._axes for level in _levels(axis)]
-        lists = [self._list(axis, level, names) for axis, level in every]
+        lists = [self._list(axis, level) for axis, level in every]
         named = [(axis, level) for axis, level in every if axis.names_of(level) is not None]
-        return lists + [self._names(axis, level, names) for axis, level in named]
+        return lists + [self._names(axis, level) for axis, level in named]
 
     @property
     def _axes(self) -> Sequence[Axis]:
         return self.release.plan.tree.axes
 
-    @property
-    def names(self) -> dict[str, str]:
-        """For each level, by axis and number, the name of its list."""
-        of_axes = plain_names([axis.name for axis in self._axes], LONGEST_NAME)
-        names: dict[str, str] = {}
-        for axis in self._axes:
-            of_levels = plain_names(axis.levels, LONGEST_NAME)
-            for level, plain in zip(_levels(axis), of_levels.values(), strict=True):
-                names[_key(axis, level)] = f"{of_axes[axis.name]}.{plain}".lower()
-        return names
+    def _name(self, axis: Axis, level: int) -> str:
+        """Return the name of the list of a level."""
+        of_axes = plain_names([each.name for each in self._axes], LONGEST_NAME)
+        plain = plain_names(axis.levels, LONGEST_NAME)[axis.levels[level - 1]]
+        return f"{of_axes[axis.name]}.{plain}".lower()
 
-    def _list(self, axis: Axis, level: int, names: dict[str, str]) -> dict[str, Any]:
-        name = names[_key(axis, level)]
-        nodes = np.arange(axis.size(level), dtype=np.int32)
-        frame, keys = pl.DataFrame(axis.path(level, nodes)), []
-        if level > 1:
-            above = list(axis.keys(level - 1).columns)
-            keys = [_reference(above, names[_key(axis, level - 1)])]
-        said = self.release.plan.description
-        words = said.level_words(self.release.plan.tree, axis, axis.levels[level - 1])
-        path = f"domain/{name}.csv"
-        return self._resource(frame, name, path, words, list(axis.keys(level).columns), keys)
+    def _words(self, axis: Axis, level: int) -> str:
+        plan = self.release.plan
+        return plan.description.level_words(plan.tree, axis, axis.levels[level - 1])
 
-    def _names(self, axis: Axis, level: int, names: dict[str, str]) -> dict[str, Any]:
+    def _reference(self, axis: Axis, level: int) -> Json:
+        """Return the key into the list of a level."""
+        fields = axis.keys(level).columns
+        return {
+            "fields": fields,
+            "reference": {"resource": self._name(axis, level), "fields": fields},
+        }
+
+    def _list(self, axis: Axis, level: int) -> Json:
+        name, own = self._name(axis, level), axis.keys(level).columns
+        keys = [self._reference(axis, level - 1)] if level > 1 else []
+        words = self._words(axis, level)
+        return self._resource(axis.paths(level), name, f"domain/{name}.csv", words, own, keys)
+
+    def _names(self, axis: Axis, level: int) -> Json:
         """Write the names of a level's areas; return what describes them."""
-        name, codes = names[_key(axis, level)], axis.keys(level)
-        (column,) = codes.columns
-        frame = axis.with_names(codes).drop_nulls()
-        said = self.release.plan.description
-        words = said.level_words(self.release.plan.tree, axis, axis.levels[level - 1])
-        return self._resource(
-            frame,
-            f"{name}.names",
-            f"domain/{name}.names.csv",
-            f"{words}: names",
-            [column],
-            [_reference([column], name)],
-        )
+        name, codes = f"{self._name(axis, level)}.names", axis.keys(level)
+        frame, words = axis.with_names(codes).drop_nulls(), f"{self._words(axis, level)}: names"
+        keys = [self._reference(axis, level)]
+        return self._resource(frame, name, f"domain/{name}.csv", words, codes.columns, keys)
 
-    def tables(self) -> list[dict[str, Any]]:
+    def tables(self) -> list[Json]:
         """Write all tables of counts; return what describes them."""
         (self.folder / "counts").mkdir()
-        names = self.names
-        return [self._table(levels, names) for levels in self.release.plan.levels]
+        return [self._table(levels) for levels in self.release.plan.levels]
 
-    def _table(self, levels: Levels, names: dict[str, str]) -> dict[str, Any]:
+    def _table(self, levels: Levels) -> Json:
         plan = self.release.plan
         frame = self.release.level(plan.tree.name_of(levels))
-        keys, primary = [], list[str]()
-        for axis, level in zip(self._axes, levels, strict=True):
-            if level:
-                own = list(axis.keys(level).columns)
-                keys.append(_reference(own, names[_key(axis, level)]))
-                primary += own
+        here = [(axis, level) for axis, level in zip(self._axes, levels, strict=True) if level]
+        keys = [self._reference(axis, level) for axis, level in here]
+        primary = [column for key in keys for column in key["fields"]]
         name = f"counts-{'-'.join(map(str, levels))}"
         path = f"counts/{cuboid_slug(levels)}.csv"
         return self._resource(frame, name, path, plan.label_of(levels), primary, keys)
@@ -146,19 +131,18 @@ class _Files:
         path: str,
         words: str,
         primary: list[str],
-        keys: list[dict[str, Any]],
-    ) -> dict[str, Any]:
+        keys: list[Json],
+    ) -> Json:
         place = self.folder / path
         frame.write_csv(place)
-        labels = with_names_labelled(column_labels(self.release.plan), frame)
+        labels = labels_of(self.release.plan, frame)
+        needed = {"constraints": {"required": True}}
         fields = [
             {"name": column, "type": _TYPES[kind.base_type()], "title": labels[column]}
+            | (needed if column in primary else {})
             for column, kind in frame.schema.items()
         ]
-        for field in fields:
-            if field["name"] in primary:
-                field["constraints"] = {"required": True}  # type: ignore[assignment]
-        schema: dict[str, Any] = {"fields": fields, "missingValues": []}
+        schema: Json = {"fields": fields, "missingValues": []}
         schema |= {"primaryKey": primary} if primary else {}
         schema |= {"foreignKeys": keys} if keys else {}
         return {
@@ -188,15 +172,7 @@ def _levels(axis: Axis) -> range:
     return range(1, axis.depth + 1)
 
 
-def _key(axis: Axis, level: int) -> str:
-    return f"{axis.name}/{level}"
-
-
-def _reference(fields: list[str], resource: str) -> dict[str, Any]:
-    return {"fields": fields, "reference": {"resource": resource, "fields": fields}}
-
-
-def _described(release: Release) -> dict[str, Any]:
+def _described(release: Release) -> Json:
     """Return what a package says of itself."""
     plan, said = release.plan, release.plan.description
     licence = {"name": re.sub(r"[^-A-Za-z0-9._]+", "-", said.licence), "title": said.licence}

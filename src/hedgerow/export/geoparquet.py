@@ -5,7 +5,6 @@ measured of one, as it lies below a count of 0 and the plan measures survivors, 
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,8 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hedgerow.errors import ReleaseError, did_you_mean, machine_errors, shorten
-from hedgerow.export.released import column_codes, one_table
+from hedgerow.errors import ReleaseError, did_you_mean, shorten
+from hedgerow.export.released import column_codes, one_table, whole_file
 from hedgerow.machine import library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
@@ -33,6 +32,7 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 GEOMETRY = "geometry"
 MOST_ROWS = 1 << 22
@@ -99,8 +99,7 @@ class GeoParquet:
                 f"a cuboid without it"
             )
         shapes = _shapes(given, key)
-        known = list(shapes) + no_places(tree, column)
-        missing = frame.filter(~pl.col(column).is_in(known))
+        missing = frame.filter(~pl.col(column).is_in(list(shapes) + no_places(tree, column)))
         if len(missing):
             raise ReleaseError(
                 f"{missing[column].n_unique():,} codes of {column!r} have no shape, such as "
@@ -109,13 +108,8 @@ class GeoParquet:
             )
         geometry = [shapes.get(code) for code in frame[column]]
         whole = _with_shapes(frame, geometry, given.crs.to_json())
-        part = output.with_name(f".{os.getpid()}.{output.name}")
-        with machine_errors(f"cannot write {str(output)!r}"):
-            try:
-                pq.write_table(whole, part)
-                part.replace(output)
-            finally:
-                part.unlink(missing_ok=True)
+        with whole_file(output) as part:
+            pq.write_table(whole, part)
 
     def _columns(self, codes: list[str], given: Sequence[str]) -> tuple[str, str]:
         """Return the column of the table and that of the shapes that have the same codes."""
@@ -187,15 +181,14 @@ def _shapes(given: Any, key: str) -> dict[str, Any]:
     """
     shapes: dict[str, Any] = {}
     for code, shape in zip(given.codes(key), given.geometry, strict=True):
-        if code is None:
-            continue
         if code in shapes:
             raise ReleaseError(f"the code {shorten(code, 40)!r} has two shapes in the shapes")
-        shapes[code] = shape
+        if code is not None:
+            shapes[code] = shape
     return shapes
 
 
-def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: dict[str, Any] | None) -> pa.Table:
+def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: Json | None) -> pa.Table:
     """Return a table with a geometry for each row, and what GeoParquet 1.0 says of it."""
     shapely = import_module("shapely")
     there = [shape for shape in geometry if shape is not None]

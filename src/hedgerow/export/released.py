@@ -1,10 +1,14 @@
 """What every export has of a release: its tables, labels for their columns, and what they are."""
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 
+from hedgerow.errors import machine_errors
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -17,6 +21,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.lists.area_names import SUFFIX
+from hedgerow.text import TextByName
 
 UNLISTED = "Combinations that are not listed have a count of 0."
 FIGURES = {
@@ -27,6 +32,18 @@ FIGURES = {
     HIGH: "Upper end of the 95 % interval of the true count",
     CONTRADICTED: "Whether the count is contradicted by its own measurements",
 }
+
+
+@contextmanager
+def whole_file(place: Path) -> Iterator[Path]:
+    """Give a place beside a file to write to, which then takes its name; or leave nothing."""
+    part = place.with_name(f".{os.getpid()}.{place.name}")
+    with machine_errors(f"cannot write {str(place)!r}"):
+        try:
+            yield part
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def one_table(
@@ -59,15 +76,16 @@ def column_codes(plan: Plan) -> list[str]:
     return [column for axis in plan.tree.axes for column in axis.columns]
 
 
-def column_labels(plan: Plan) -> dict[str, str]:
+def column_labels(plan: Plan) -> TextByName:
     """Return for each column of a table what readers call it."""
     unit = plan.description.unit
     count = {COUNT: f"{FIGURES[COUNT]} ({unit})"} if unit else {}
     return plan.description.column_labels(plan.tree) | FIGURES | count
 
 
-def with_names_labelled(labels: dict[str, str], frame: pl.DataFrame) -> dict[str, str]:
+def labels_of(plan: Plan, frame: pl.DataFrame) -> TextByName:
     """Return labels of columns, with those of the columns of names that a table has."""
+    labels = column_labels(plan)
     return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
             if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip
 
@@ -85,7 +103,7 @@ def statements(plan: Plan) -> list[str]:
     return [*source, *said.notes, UNLISTED, str(plan.promise), f"Plan SHA-256: {plan.hash}."]
 
 
-def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> dict[str, str]:
+def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> TextByName:
     """Return for each name one of ASCII letters, digits and _, all different whatever their case.
 
     Args:
@@ -93,7 +111,7 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    found: dict[str, str] = {}
+    found: TextByName = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"

@@ -33,7 +33,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.text import visible
+from hedgerow.text import TextByName, visible
 
 STRUCTURE, DATA = "structure.xml", "data.csv"
 TOTAL, OBSERVED = "_T", "OBS_VALUE"
@@ -132,7 +132,7 @@ class _Structures:
         whole = f"{self.agency}:{name}({VERSION}){f'.{item}' if item else ''}"
         return f"urn:sdmx:org.sdmx.infomodel.{kind}={whole}"
 
-    def _maintained(self, name: str, words: str) -> dict[str, str]:
+    def _maintained(self, name: str, words: str) -> TextByName:
         return {"id": name, "name": words, "agency": self.agency, "version": VERSION}
 
     def artefacts(self) -> list[Any]:
@@ -165,8 +165,7 @@ class _Structures:
             version=VERSION,
             components=self._components(self._concepts(), self._lists()),
         )
-        frame = self.observations().to_dict(as_series=False)
-        pandas = library("pandas", "sdmx").DataFrame(frame)
+        pandas = library("pandas", "sdmx").DataFrame(self.observations().to_dict(as_series=False))
         return library("pysdmx.io.pd", "sdmx").PandasDataset(structure=schema, data=pandas)
 
     def observations(self) -> pl.DataFrame:

@@ -1,24 +1,24 @@
 """SPSS, Stata and SAS files: one table of a release, with labels of its columns."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     column_codes,
-    column_labels,
+    labels_of,
     one_table,
     plain_names,
     statements,
-    with_names_labelled,
+    whole_file,
 )
 from hedgerow.machine import library
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
+from hedgerow.text import TextByName
 
 EXACT = 1 << 53
 """Whole numbers below are exact in these formats, which store doubles."""
@@ -94,7 +94,7 @@ class StatisticsFile:
         frame = one_table(release, self.level, names=self.names)
         check_fits(frame, limits, output.suffix)
         names = plain_names(frame.columns, limits.name, TAKEN)
-        labels = with_names_labelled(column_labels(release.plan), frame)
+        labels = labels_of(release.plan, frame)
         given: dict[str, Any] = {
             "file_label": _cut(title(release.plan), limits.title),
             "column_labels": [_cut(labels[name], limits.label) for name in frame.columns],
@@ -103,27 +103,22 @@ class StatisticsFile:
             given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
             given["variable_value_labels"] = _value_labels(release, frame, names)
         pyreadstat = library("pyreadstat", "stats")
-        part = output.with_name(f".{os.getpid()}.{output.name}")
-        with machine_errors(f"cannot write {str(output)!r}"):
-            try:
-                plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
-                getattr(pyreadstat, limits.writer)(plain, str(part), **given)
-                part.replace(output)
-            finally:
-                part.unlink(missing_ok=True)
+        with whole_file(output) as part:
+            plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
+            getattr(pyreadstat, limits.writer)(plain, str(part), **given)
 
 
 def _value_labels(
-    release: Release, frame: pl.DataFrame, names: dict[str, str]
-) -> dict[str, dict[str, str]]:
+    release: Release, frame: pl.DataFrame, names: TextByName
+) -> dict[str, TextByName]:
     """Return for each plain column of codes what its codes are called: code → name."""
     coded = frame.select(column for column in column_codes(release.plan) if column in frame.columns)
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, TextByName] = {}
     for column in coded.columns:
         named = release.plan.tree.with_names(coded.select(column).unique(maintain_order=True))
         if len(named.columns) > 1:
-            pairs = dict(named.drop_nulls().iter_rows())
-            found[names[column]] = {code: _cut(pairs[code], LONGEST_VALUE) for code in pairs}
+            pairs = named.drop_nulls().rows()
+            found[names[column]] = {code: _cut(name, LONGEST_VALUE) for code, name in pairs}
     return found
 
 

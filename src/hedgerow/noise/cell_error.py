@@ -31,6 +31,7 @@ _FAR = 40.0  # φ(40) is 0 in doubles
 
 def clipping_bias(rho: float, counts: Float64) -> Float64:
     """Return E max(0, N + X) - N (records) for each whole count N >= 0."""
+    rho, counts = positive_precision(rho), whole_counts(counts)
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
@@ -40,6 +41,7 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
 
 def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
     """Return the derivative in ρ of order 0, 1 or 2 of E (max(0, N + X) - N)² for each N."""
+    rho, counts = positive_precision(rho), whole_counts(counts)
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_mse(rho, counts, order)
     return _table_mse(rho, counts, order)
@@ -58,16 +60,14 @@ def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
     if order == 1:
         return ry - r * m2 - (m4 - m2**2)
     ryy: Float64 = tails[3, places] - square * tails[2, places]
-    joint = ryy - 2 * ry * m2 - r * (m4 - 2 * m2**2)
-    return m6 - 3 * m4 * m2 + 2 * m2**3 - joint
+    return m6 - 3 * m4 * m2 + 2 * m2**3 - (ryy - 2 * ry * m2 - r * (m4 - 2 * m2**2))
 
 
 @lru_cache(maxsize=16)
 def _suffix_sums(rho: float) -> Float64:
     """Return ``Σ_{x>N} x^k p(x)`` for k = 0, 2, 4, 6, and the bias, for N = 0, 1, …."""
     x = np.arange(1.0, np.ceil(sqrt(_VANISHES / rho)) + 2)
-    weights = np.exp(-rho * x * x)
-    powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * weights
+    powers = np.stack([np.ones_like(x), x**2, x**4, x**6]) * np.exp(-rho * x * x)
     tails = np.zeros((5, len(x) + 1))
     tails[:4, :-1] = np.cumsum(powers[:, ::-1], axis=1)[:, ::-1]
     tails[:4] /= 1 + 2 * tails[0, 0]
@@ -214,26 +214,26 @@ class DiscreteLaplaceError(CellError):
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
         """Return the mean squared error, in records²."""
-        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
-        return self._a(counts, tanh(epsilon / 2), np.exp(-x)) * _half_variance(epsilon)
+        t, reached, half = self._parts(parameter, counts)
+        return (2 - reached * (1 + 2 * counts * t)) * half
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
         """Return the derivative of `mse` in ε."""
-        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
-        t = tanh(epsilon / 2)
-        return self._b(counts, t, np.exp(-x)) * (-_half_variance(epsilon) / t)
+        t, reached, half = self._parts(parameter, counts)
+        return self._b(counts, t, reached) * (-half / t)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """Return the second derivative of `mse` in ε."""
-        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
-        t, reached = tanh(epsilon / 2), np.exp(-x)
+        t, reached, half = self._parts(parameter, counts)
         last = counts * t * (2 * (counts * t) ** 2 - t**2 / 2 + 3 * counts * t**3 + 1.5 * t**4)
         c = self._b(counts, t, reached) * ((3 - t**2) / 2) - reached * last
-        return c * (_half_variance(epsilon) / t**2)
+        return c * (half / t**2)
 
     @staticmethod
-    def _a(counts: Float64, t: float, reached: Float64) -> Float64:
-        return 2 - reached * (1 + 2 * counts * t)
+    def _parts(parameter: float, counts: Float64) -> tuple[float, Float64, float]:
+        """Return t, qᴺ and q/(1-q)², half the variance of the noise (records²)."""
+        epsilon, x = _scaled_counts(parameter, whole_counts(counts))
+        return tanh(epsilon / 2), np.exp(-x), exp(-epsilon) / expm1(-epsilon) ** 2
 
     @staticmethod
     def _b(counts: Float64, t: float, reached: Float64) -> Float64:
@@ -251,24 +251,19 @@ class DiscreteGaussianError(CellError):
 
     def bias(self, parameter: float, counts: Float64) -> Float64:
         """Return the mean, in records."""
-        return clipping_bias(positive_precision(parameter), whole_counts(counts))
+        return clipping_bias(parameter, counts)
 
     def mse(self, parameter: float, counts: Float64) -> Float64:
         """Return the mean squared error, in records²."""
-        return clipped_mse(positive_precision(parameter), whole_counts(counts), 0)
+        return clipped_mse(parameter, counts, 0)
 
     def mse_slope(self, parameter: float, counts: Float64) -> Float64:
         """Return the derivative of `mse` in ρ."""
-        return clipped_mse(positive_precision(parameter), whole_counts(counts), 1)
+        return clipped_mse(parameter, counts, 1)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """Return the second derivative of `mse` in ρ."""
-        return clipped_mse(positive_precision(parameter), whole_counts(counts), 2)
-
-
-def _half_variance(epsilon: float) -> float:
-    """Return q/(1-q)², half the variance of discrete Laplace noise (records²)."""
-    return exp(-epsilon) / expm1(-epsilon) ** 2
+        return clipped_mse(parameter, counts, 2)
 
 
 def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:

@@ -134,8 +134,7 @@ def tails(law: Law, bits: int) -> Tails:
 
 def certified_tail_bound(law: Law, probability: float) -> int:
     """Return the smallest k with a certified 2 P(X > k) <= probability."""
-    accuracy = GUARD_BITS + max(0, -math.frexp(probability)[1])
-    tail = tails(law, accuracy)
+    tail = tails(law, GUARD_BITS + max(0, -math.frexp(probability)[1]))
     allowed = Fraction(probability) * (1 << tail.bits) / 2
     return next(k for k, upper in enumerate(tail.upper) if upper <= allowed)
 

@@ -93,6 +93,10 @@ Losses = tuple[tuple[Loss, int], ...]
 """A composition: each distinct loss with how often it is incurred."""
 
 
+Bounds = tuple[float, float]
+"""Proved lower and upper bounds of a figure."""
+
+
 def gather_losses(losses: Iterable[tuple[Loss, int]]) -> Losses:
     """Return equal losses once, with their times added."""
     counted: Counter[Loss] = Counter()

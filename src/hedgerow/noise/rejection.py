@@ -96,8 +96,7 @@ class Rejection:
     def fill(self, stream: Stream, start: int, out: Int64) -> None:
         """Write the draws of cells ``start .. start + len(out) - 1`` of a stream to ``out``."""
         table = (self.blocks.thresholds, self.blocks.guide, self.blocks.shift)
-        width_bits = np.uint64(self.width_bits)
-        shape = (width_bits, float(self.law.first), float(self.law.step / 2))
+        shape = (np.uint64(self.width_bits), float(self.law.first), float(self.law.step / 2))
         cells = np.arange(len(out))
         turn = 0
         while len(cells):

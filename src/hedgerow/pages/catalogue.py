@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hedgerow.text import Texts
+
 Text = str | Mapping[str, str]
 
 USUAL = "en"
@@ -43,16 +45,14 @@ class Catalogue:
         """
         text = self.texts[key]
         if not isinstance(text, str):
-            text = text["one" if self._is_one(values["n"]) else "other"]
+            singular = str(self.texts["number.singular"]).split()
+            text = text["one" if str(values["n"]) in singular else "other"]
 
         def put(gap: re.Match[str]) -> str:
             value = values[gap[1]]
             return self.number(value) if isinstance(value, int) else value
 
         return _GAP.sub(put, text)
-
-    def _is_one(self, n: str | int) -> bool:
-        return str(n) in str(self.texts["number.singular"]).split()
 
     def number(self, value: int) -> str:
         """Return a whole number with marks between its thousands: ``10,533,470``."""
@@ -69,8 +69,7 @@ class Catalogue:
 
     def joined(self, words: Sequence[str]) -> str:
         """``a, b and c``."""
-        last = self("list.last")
-        return last.join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+        return self("list.last").join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
     def script(self, *pages: str) -> dict[str, Text]:
         """Return the texts of the scripts that all pages share and of those of some, by key."""
@@ -83,7 +82,7 @@ class Catalogue:
 
 
 @cache
-def languages() -> tuple[str, ...]:
+def languages() -> Texts:
     """Return the languages that there is a catalogue of."""
     names = (each.name for each in files("hedgerow.pages").joinpath("catalogue").iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))

@@ -88,8 +88,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     log_inverse = _log_inverse_above(delta)
     larger = _root_above(_UP.add(log_inverse, _divided(_UP, epsilon)))
-    roots = _UP.add(larger, _root_above(log_inverse))
-    root = _DOWN.divide(_divided(_DOWN, epsilon), roots)
+    root = _DOWN.divide(_divided(_DOWN, epsilon), _UP.add(larger, _root_above(log_inverse)))
     rho = _FEW_DOWN.multiply(root, root)
     while Fraction(bun_steinke_epsilon(Fraction(rho), delta)) > epsilon:
         rho = rho.next_minus(_FEW_DOWN)

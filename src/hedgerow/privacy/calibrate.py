@@ -4,8 +4,10 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import partial
 
 from scipy.optimize import brentq
 
@@ -21,7 +23,7 @@ from hedgerow.privacy.budget import (
     check_budget,
     rho_within,
 )
-from hedgerow.privacy.neighbours import Change, in_case, l1, l2_squared
+from hedgerow.privacy.neighbours import Change, Changes, in_case, l1, l2_squared
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 from hedgerow.text import Exact
@@ -36,7 +38,7 @@ def calibrate(
     mechanism: type[Mechanism],
     budget: Budget,
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     *,
     is_worst: bool = True,
     inverse_two_rho: Fraction | None = None,
@@ -66,12 +68,12 @@ def calibrate(
     check_budget(budget)
     _check_shares(shares, changes)
     check_spendable(mechanism, budget)
+    bought = partial(_bought, mechanism, shares, changes, is_worst)
     if not isinstance(budget, EpsilonDelta):
-        whole = budget.epsilon if isinstance(budget, Epsilon) else budget.rho
-        return _bought(mechanism, whole, shares, changes, is_worst=is_worst)
+        return bought(budget.epsilon if isinstance(budget, Epsilon) else budget.rho)
     if inverse_two_rho is None:
-        return _widest(mechanism, budget, shares, changes, is_worst=is_worst)
-    profile = _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
+        return _widest(bought, budget)
+    profile = bought(1 / (2 * inverse_two_rho))
     if _excess(profile, budget) > DOUBT:
         raise BudgetError("the noise does not keep the (epsilon, delta) budget")
     return profile
@@ -90,7 +92,7 @@ def norm_of(price: Price) -> Callable[[Change], Fraction]:
 
 def worst_part(
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
+    changes: Sequence[Changes],
     norm: Callable[[Change], Fraction],
 ) -> Fraction:
     """Return the part of all depths' worst costs, in their shares, that one unit can incur.
@@ -131,8 +133,12 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
     stated = EpsilonDelta(Fraction(profile.bureau_epsilon(delta)), delta)
 
     def scaled(factor: Fraction) -> Profile:
-        uses = (Use(_narrowed(use.noise, factor), use.times, use.changes) for use in profile.uses)
-        return Profile(tuple(uses), profile.is_worst)
+        uses = (  # with their variances times the factor, as they are priced in ρ
+            replace(use, mechanism=type(noise).with_precision(precision_of(noise) / factor))
+            for use in profile.uses
+            for noise in [use.noise]
+        )
+        return replace(profile, uses=tuple(uses))
 
     low, high = Fraction(1, 1000), Fraction(1)
     while high - low > Fraction(1, 2_000_000):
@@ -144,18 +150,12 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
     return factor
 
 
-def _narrowed(noise: Mechanism, factor: Fraction) -> Mechanism:
-    """Return the noise with its variance times a factor, as it is priced in ρ."""
-    return type(noise).with_precision(precision_of(noise) / factor)
-
-
 def _bought(
     mechanism: type[Mechanism],
-    whole: Fraction,
     shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
-    *,
-    is_worst: bool,
+    changes: Sequence[Changes],
+    is_worst: bool,  # noqa: FBT001 - known before the amount
+    whole: Fraction,
 ) -> Profile:
     """Return the noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
     norm, uses = norm_of(mechanism.price), []
@@ -174,14 +174,7 @@ def _bought(
     return Profile(tuple(uses), is_worst)
 
 
-def _widest(
-    mechanism: type[Mechanism],
-    budget: EpsilonDelta,
-    shares: Sequence[Fraction],
-    changes: Sequence[tuple[Change, ...]],
-    *,
-    is_worst: bool,
-) -> Profile:
+def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Profile:
     """Return about the least noise whose certified δ(ε) is at most δ: 1/(2ρ) of six digits.
 
     δ(ε) falls as the noise grows (below σ² = 4 it may rise by a little here and there), so a root
@@ -194,11 +187,8 @@ def _widest(
     seen to be within the budget.
     """
 
-    def bought(inverse_two_rho: Fraction) -> Profile:
-        return _bought(mechanism, 1 / (2 * inverse_two_rho), shares, changes, is_worst=is_worst)
-
     def excess(log_inverse: float) -> float:
-        return _excess(bought(Fraction(math.exp(log_inverse))), budget)
+        return _excess(bought(1 / (2 * Fraction(math.exp(log_inverse)))), budget)
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     low = enough - 1
@@ -207,10 +197,8 @@ def _widest(
     log_root = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
     inverse_two_rho = Decimal(math.exp(log_root)).normalize(_DIGITS)
     step = inverse_two_rho.next_plus(_DIGITS) - inverse_two_rho
-    profile = bought(Fraction(inverse_two_rho))
-    while not _keeps(profile, budget):
+    while not _keeps(profile := bought(1 / (2 * Fraction(inverse_two_rho))), budget):
         inverse_two_rho, step = _DIGITS.add(inverse_two_rho, step), 2 * step
-        profile = bought(Fraction(inverse_two_rho))
     return profile
 
 
@@ -236,7 +224,7 @@ def _excess(profile: Profile, budget: EpsilonDelta) -> float:
     return math.log(max(profile.zcdp_epsilon(budget.delta), least) / epsilon)
 
 
-def _check_shares(shares: Sequence[Fraction], changes: Sequence[tuple[Change, ...]]) -> None:
+def _check_shares(shares: Sequence[Fraction], changes: Sequence[Changes]) -> None:
     if len(shares) != len(changes) or not shares:
         raise BudgetError(
             f"shares must be one a measured depth, got {len(shares)} for {len(changes)} depths"

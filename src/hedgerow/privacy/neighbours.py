@@ -48,7 +48,11 @@ Change = Shifts | Norm
 """What one unit changes of one vector of measurements, in one case."""
 
 
-def in_case(changes: tuple[Change, ...], case: int) -> Change:
+Changes = tuple[Change, ...]
+"""What one unit changes, in each case; a single change is that of every case."""
+
+
+def in_case(changes: Changes, case: int) -> Change:
     """Return the change in a case; a single change is that of every case."""
     return changes[case] if len(changes) > 1 else changes[0]
 

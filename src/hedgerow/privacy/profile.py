@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses, PairLoss, gather_losses
+from hedgerow.noise.loss import Bounds, Losses, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.budget import (
@@ -81,7 +81,7 @@ class Profile:
         """The uses in each case, without those in which nothing changes."""
         number = max(len(use.changes) for use in self.uses)
         each = ([use.in_case(case) for use in self.uses] for case in range(number))
-        return tuple(tuple(use for use in case if use is not None) for case in each)
+        return tuple(tuple(filter(None, case)) for case in each)
 
     @property
     def rho(self) -> Fraction | None:
@@ -124,9 +124,18 @@ class Profile:
         """What dominates the composition whatever the changes are that have its norms."""
         parts = [[use.dominated for use in case] for case in self.cases]
         gaussians = (tuple(part for part in case if isinstance(part, Gaussians)) for case in parts)
-        return Domination(tuple(gaussians), _pairs(self.uses))
+        # The pairs of all uses but Gaussian noise, each of the case that costs it most, dominate
+        # those of any case: what keeps (ε, δ) keeps it with a larger ε.
+        pairs = []
+        for use in self.uses:
+            each = map(use.in_case, range(len(use.changes)))
+            every = [one.dominated for one in each if one is not None]
+            others = [pair for pair in every if not isinstance(pair, Gaussians)]
+            if others:
+                pairs.append(max(others, key=lambda pair: pair[0].epsilon))
+        return Domination(tuple(gaussians), tuple(pairs))
 
-    def delta_bounds(self, epsilon: Exact | float) -> tuple[float, float]:
+    def delta_bounds(self, epsilon: Exact) -> Bounds:
         """Return proved lower and upper bounds of δ(ε), round-off included.
 
         The lower one is 0 where the figures are not exact (`is_exact`).
@@ -137,18 +146,18 @@ class Profile:
         Raises:
             BudgetError: ε is no number.
         """
-        value = _float_below(exact_or_smaller(epsilon, "epsilon"))
+        value = -float_above(-exact_or_smaller(epsilon, "epsilon"))  # a float below
         if not self.is_worst:
             return 0.0, self._delta_above(value)
         bounds = [accountant.delta_bounds(one, value) for one in self.losses]
         lower = max(lower for lower, _ in bounds) if self.is_exact else 0.0
         return lower, max(upper for _, upper in bounds)
 
-    def delta(self, epsilon: Exact | float) -> float:
+    def delta(self, epsilon: Exact) -> float:
         """Return δ such that the composition is (ε, δ)-DP: the upper bound of δ(ε)."""
         return self.delta_bounds(epsilon)[1]
 
-    def epsilon(self, delta: Exact | float) -> float:
+    def epsilon(self, delta: Exact) -> float:
         """Return the least ε such that the composition is (ε, δ)-DP, rounded up.
 
         Args:
@@ -174,11 +183,11 @@ class Profile:
                 raise
             return enough
 
-    def zcdp_epsilon(self, delta: Exact | float) -> float:
+    def zcdp_epsilon(self, delta: Exact) -> float:
         """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
         return self._from_rho(delta, optimal_epsilon)
 
-    def bureau_epsilon(self, delta: Exact | float) -> float:
+    def bureau_epsilon(self, delta: Exact) -> float:
         """Return ρ + 2√(ρ ln(1/δ)) (Bun & Steinke, used by the Census Bureau), rounded up."""
         return self._from_rho(delta, bun_steinke_epsilon)
 
@@ -215,7 +224,7 @@ class Profile:
         """
         return min(1.0, math.nextafter(1 - self.tradeoff(alpha), math.inf))
 
-    def loss_bound(self, delta: Exact | float) -> float:
+    def loss_bound(self, delta: Exact) -> float:
         """Return x that the privacy loss exceeds with probability δ at most, rounded up.
 
         The loss L = ln(P[o | y] / P[o | y']) of what comes out, o, of the true table y beside a
@@ -261,7 +270,7 @@ class Profile:
 
     def statement(
         self,
-        delta: Exact | float | None = None,
+        delta: Exact | None = None,
         *,
         who: str = "Used together, they satisfy",
         epsilon: Fraction | float | None = None,
@@ -297,7 +306,7 @@ class Profile:
             "pure_epsilon": None if pure is None else str(pure),
         }
 
-    def _from_rho(self, delta: Exact | float, conversion: Any) -> float:
+    def _from_rho(self, delta: Exact, conversion: Any) -> float:
         rho = self.rho
         if rho is None:
             return float("inf")
@@ -368,22 +377,3 @@ def _largest_sum(cases: Iterable[list[Fraction | None]]) -> Fraction | None:
 
 def _is_part(losses: Losses, others: Losses) -> bool:
     return Counter(dict(losses)) <= Counter(dict(others))
-
-
-def _pairs(uses: Iterable[Use]) -> tuple[tuple[PairLoss, int], ...]:
-    """Return the pairs of all uses but Gaussian noise, each of the case that costs it most.
-
-    They dominate those of any case: what keeps (ε, δ) keeps it with a larger ε.
-    """
-    worst = []
-    for use in uses:
-        each = [use.in_case(case) for case in range(len(use.changes))]
-        pairs = [part.dominated for part in each if part is not None]
-        others = [pair for pair in pairs if not isinstance(pair, Gaussians)]
-        if others:
-            worst.append(max(others, key=lambda pair: pair[0].epsilon))
-    return tuple(worst)
-
-
-def _float_below(value: Fraction) -> float:
-    return -float_above(-value)

@@ -12,7 +12,7 @@ and so for the restricted relation, as long as all parts are promised under the 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -62,8 +62,7 @@ class Protection:
     restrictions: tuple[Restriction, ...] = ()
 
     def __post_init__(self) -> None:
-        once = set(self.restrictions)
-        ordered = sorted(once, key=lambda r: (r.axis, r.level or "", r.digest))
+        ordered = sorted(set(self.restrictions), key=lambda r: (r.axis, r.level or "", r.digest))
         object.__setattr__(self, "restrictions", tuple(ordered))
 
     @property
@@ -83,30 +82,34 @@ class Protection:
             sentence: with a capital letter first.
             again: whether a sentence before it has named them.
         """
-        exact = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
-        lists = [r.axis for r in self.restrictions if r.level is None]
-        agreed = [f"the counts of {_joined(exact)}"] if exact else []
-        agreed += [f"the list of areas of {_joined(lists)}"] if lists else []
+        counts, lists = self._public
+        agreed = [f"the counts of {counts}"] if counts else []
+        agreed += [f"the list of areas of {lists}"] if lists else []
         if not agreed:
             return sentence
         between = "these" if again else f"tables that agree on {_joined(agreed)}"
         return f"Between {between}, {sentence[0].lower()}{sentence[1:]}"
 
     @property
+    def _public(self) -> tuple[str, str]:
+        """The levels whose counts are published exactly, and the axes whose lists are public."""
+        counts = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
+        return _joined(counts), _joined([r.axis for r in self.restrictions if r.level is None])
+
+    @property
     def restriction(self) -> str | None:
         """What is not hidden, where something is public by declaration, in sentences."""
-        exact = [f"{r.axis}.{r.level}" for r in self.restrictions if r.level is not None]
-        lists = [r.axis for r in self.restrictions if r.level is None]
+        counts, lists = self._public
         parts = []
-        if exact:
+        if counts:
             parts.append(
-                f"The guarantee holds between tables that agree on the counts of {_joined(exact)}, "
+                f"The guarantee holds between tables that agree on the counts of {counts}, "
                 f"which are published exactly; it does not hide anything that these counts give "
                 f"away."
             )
         if lists:
             parts.append(
-                f"The list of areas of {_joined(lists)} was taken from the table itself and "
+                f"The list of areas of {lists} was taken from the table itself and "
                 f"declared public; the guarantee does not hide which codes the table holds."
             )
         return " ".join(parts) or None
@@ -114,7 +117,7 @@ class Protection:
     def describe(self, subject: str = "The release") -> str:
         """Return who is protected from what, and from what not, in sentences about ``subject``."""
         parts = [self.among(self.neighbours.describe(subject)), self.restriction]
-        return " ".join(part for part in parts if part)
+        return " ".join(filter(None, parts))
 
     def lacks(self, other: "Protection") -> str | None:
         """Return the clauses in which this differs from another of the same neighbours, or None."""
@@ -144,7 +147,7 @@ class Promise:
     budget: EpsilonDelta | None = None
     fixed_counts: str | None = None
 
-    def epsilon(self, delta: Exact | float) -> Fraction | float:
+    def epsilon(self, delta: Exact) -> Fraction | float:
         """Return ε at δ as it is stated: as it was asked for, where the exact one is no larger."""
         exact = self.profile.epsilon(delta)
         asked = self.budget
@@ -152,7 +155,7 @@ class Promise:
             return asked.epsilon
         return exact
 
-    def statement(self, delta: Exact | float | None = None, *, subject: str = "The release") -> str:
+    def statement(self, delta: Exact | None = None, *, subject: str = "The release") -> str:
         """Return the whole promise in sentences about ``subject``; print no part of it alone."""
         at = self.budget.delta if delta is None and self.budget else delta
         epsilon = None if at is None else self.epsilon(at)
@@ -163,7 +166,7 @@ class Promise:
             self.protection.restriction,
             self.fixed_counts,
         ]
-        return " ".join(part for part in parts if part)
+        return " ".join(filter(None, parts))
 
     @property
     def attacker(self) -> str:
@@ -226,14 +229,13 @@ def _combined(counted: Counter[Profile]) -> list[Use]:
     combinations = list(product(*(range(len(profile.cases)) for profile in chosen)))
     for place, profile in enumerate(chosen):
         cases = [combination[place] for combination in combinations]
-        uses += [_reordered(use, cases) for use in profile.uses] * counted[profile]
+        uses += [
+            replace(use, changes=tuple(use.changes[case] for case in cases))
+            if len(use.changes) > 1
+            else use
+            for use in profile.uses
+        ] * counted[profile]
     return uses
-
-
-def _reordered(use: Use, cases: Sequence[int]) -> Use:
-    if len(use.changes) == 1:
-        return use
-    return Use(use.mechanism, use.times, tuple(use.changes[case] for case in cases))
 
 
 def _united(use: Use) -> Use:
@@ -243,7 +245,6 @@ def _united(use: Use) -> Use:
     most: Counter[int] = Counter()
     for change in use.changes:
         if isinstance(change, Norm):
-            largest = max(l2_squared(other) for other in use.changes)
-            return Use(use.mechanism, use.times, (Norm(int(largest)),))
+            return replace(use, changes=(Norm(int(max(map(l2_squared, use.changes)))),))
         most |= Counter(map(abs, change))
-    return Use(use.mechanism, use.times, (tuple(most.elements()),))
+    return replace(use, changes=(tuple(most.elements()),))

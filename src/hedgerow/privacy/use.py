@@ -4,18 +4,16 @@ A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are e
 losses are the random variables that the accountants add up (`hedgerow.noise.loss`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
 from hedgerow.privacy.accountant.domination import Gaussians
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
-from hedgerow.privacy.neighbours import Change, Norm, in_case, l1, l2_squared
-from hedgerow.text import exact
+from hedgerow.privacy.neighbours import Change, Changes, Norm, in_case, l1, l2_squared
+from hedgerow.text import Json, exact
 
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 
@@ -34,12 +32,12 @@ class Use:
 
     mechanism: Guarantee
     times: int
-    changes: tuple[Change, ...]
+    changes: Changes
 
     def __post_init__(self) -> None:
         if type(self.times) is not int or self.times < 1:
             raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
-        if not isinstance(self.mechanism, EpsilonDelta | Epsilon):
+        if self._pair is None:
             check_mechanism(type(self.mechanism))
             self._check_loss()
         for change in self.changes:
@@ -48,7 +46,7 @@ class Use:
             raise BudgetError(
                 "shifts are missing: counts that no unit can change are public and need no noise"
             )
-        if isinstance(self.mechanism, EpsilonDelta | Epsilon) and self.changes != ((1,),):
+        if self._pair is not None and self.changes != ((1,),):
             raise BudgetError("a guarantee speaks of one unit already; leave its shift out")
 
     def _check(self, change: Change) -> None:
@@ -64,7 +62,7 @@ class Use:
     def in_case(self, case: int) -> "Use | None":
         """Return the use in one case; None where nothing changes in it."""
         change = in_case(self.changes, case)
-        return None if change == () else Use(self.mechanism, self.times, (change,))
+        return None if change == () else replace(self, changes=(change,))
 
     @property
     def change(self) -> Change:
@@ -108,13 +106,19 @@ class Use:
         return None if epsilon is None else self.times * epsilon
 
     @property
+    def _pair(self) -> PairLoss | None:
+        """The loss of a guarantee; None of noise."""
+        if isinstance(self.mechanism, EpsilonDelta):
+            return PairLoss(self.mechanism.epsilon, self.mechanism.delta)
+        if isinstance(self.mechanism, Epsilon):
+            return PairLoss(self.mechanism.epsilon, Fraction(0))
+        return None
+
+    @property
     def losses(self) -> list[tuple[Loss, int]]:
         """The privacy loss of each shift, with how often it is incurred; of one case."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta):
-            return [(PairLoss(mechanism.epsilon, mechanism.delta), self.times)]
-        if isinstance(mechanism, Epsilon):
-            return [(PairLoss(mechanism.epsilon, Fraction(0)), self.times)]
+        if (pair := self._pair) is not None:
+            return [(pair, self.times)]
         if isinstance(self.change, Norm):
             raise BudgetError("the privacy loss of a change that is told by its norm is not known")
         return [(self._loss(shift), self.times) for shift in self.change]
@@ -122,29 +126,31 @@ class Use:
     @property
     def is_exact(self) -> bool:
         """Whether `losses` are those of what is used, and not of something that dominates it."""
-        return isinstance(self.mechanism, EpsilonDelta | Epsilon) or self.mechanism.loss_is_exact
+        return self._pair is not None or self.noise.loss_is_exact
 
     @property
     def dominated(self) -> Gaussians | tuple[PairLoss, int]:
         """All times together by the norm of the change, for `Domination`; of one case."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, EpsilonDelta):
-            return PairLoss(mechanism.epsilon, mechanism.delta), self.times
-        if isinstance(mechanism, Epsilon):
-            return PairLoss(mechanism.epsilon, Fraction(0)), self.times
+        if (pair := self._pair) is not None:
+            return pair, self.times
         loss = self._loss(1)
         if isinstance(loss, GaussianLoss):
             return Gaussians(loss.sigma2, l2_squared(self.change), self.times)
-        epsilon = mechanism.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
+        epsilon = self.noise.epsilon(l1(self.change)) or Fraction(0)  # `_check_loss`: there is one
         return PairLoss(epsilon, Fraction(0)), self.times
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the use as JSON; fractions are text."""
         mechanism = self.mechanism
         if isinstance(mechanism, EpsilonDelta | Epsilon):
             named = {name: str(getattr(mechanism, name)) for name in mechanism.__slots__}
             return {"mechanism": "guarantee", **named, "times": self.times}
-        written = [_written(change) for change in self.changes]
+        written: list[Json] = [
+            {"squared_norm": str(change.squared)}
+            if isinstance(change, Norm)
+            else {"shifts": list(change)}
+            for change in self.changes
+        ]
         return {
             "mechanism": mechanism.name,
             mechanism.key: str(mechanism.parameter),
@@ -154,8 +160,7 @@ class Use:
 
     @property
     def _is_gaussian(self) -> bool:
-        is_noise = not isinstance(self.mechanism, EpsilonDelta | Epsilon)
-        return is_noise and isinstance(self._loss(1), GaussianLoss)
+        return self._pair is None and isinstance(self._loss(1), GaussianLoss)
 
     def _check_loss(self) -> None:
         """Raise unless the noise tells its price for every change, known or told by its norm."""
@@ -179,26 +184,23 @@ class Use:
                 f"holds"
             )
         if isinstance(law, GaussianLoss):
-            self._check_gaussian(law, shift)
+            first: object = self.noise.loss(1)
+            # one σ² at every shift: `dominated` relies on it
+            if not isinstance(first, GaussianLoss) or law != GaussianLoss(first.sigma2, abs(shift)):
+                raise BudgetError(
+                    f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete "
+                    f"Gaussian that moves by {abs(shift)}, with one sigma2 at every shift; where "
+                    f"the noise is dominated by a larger move, give the loss of a smaller sigma2"
+                )
         return law
 
-    def _check_gaussian(self, law: GaussianLoss, shift: int) -> None:
-        """Raise unless a Gaussian loss has one σ² at every shift: `dominated` relies on it."""
-        first: object = self.noise.loss(1)
-        if not isinstance(first, GaussianLoss) or law != GaussianLoss(first.sigma2, abs(shift)):
-            raise BudgetError(
-                f"{type(self.noise).__name__}.loss({shift}) is not the loss of a discrete Gaussian "
-                f"that moves by {abs(shift)}, with one sigma2 at every shift; where the noise is "
-                f"dominated by a larger move, give the loss of a smaller sigma2"
-            )
 
-
-def read_use(described: Mapping[str, Any]) -> Use:
+def read_use(described: Json) -> Use:
     """Return the use that `Use.to_dict` describes."""
     return Use(_read_guarantee(described), described["times"], read_changes(described))
 
 
-def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
+def read_changes(use: Json) -> Changes:
     """Return what a use, as `Use.to_dict` describes it, says that one unit changes in each case."""
     if "cases" not in use:
         return (_read_change(use),)
@@ -207,13 +209,7 @@ def read_changes(use: Mapping[str, Any]) -> tuple[Change, ...]:
     return tuple(_read_change(case) for case in use["cases"])
 
 
-def _written(change: Change) -> dict[str, Any]:
-    if isinstance(change, Norm):
-        return {"squared_norm": str(change.squared)}
-    return {"shifts": list(change)}
-
-
-def _read_change(described: Mapping[str, Any]) -> Change:
+def _read_change(described: Json) -> Change:
     if "squared_norm" in described:
         squared = exact(described["squared_norm"], "squared_norm", BudgetError)
         if squared.denominator != 1:
@@ -222,7 +218,7 @@ def _read_change(described: Mapping[str, Any]) -> Change:
     return tuple(described.get("shifts", (1,)))
 
 
-def _read_guarantee(use: Mapping[str, Any]) -> Guarantee:
+def _read_guarantee(use: Json) -> Guarantee:
     if use["mechanism"] != "guarantee":
         if use["mechanism"] not in MECHANISMS:
             raise BudgetError(f"no mechanism is called {use['mechanism']!r}")

@@ -4,15 +4,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
 from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.spec.release_file import refuse_release_file
+from hedgerow.spec.release_file import OtherFile
 from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
+from hedgerow.text import Texts
 
 MOST_TIMES = 10**9
 
@@ -35,20 +36,14 @@ class UseSection(Section):
     shift: int = 1
 
 
-class AccountFile(Section):
+class AccountFile(OtherFile):
     """A list of mechanisms to account for."""
 
+    expected = (
+        "account takes a list of [[use]], or a release directory; hedgerow plan shows the cost of "
+        "a release file"
+    )
     use: list[UseSection] = Field(min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_no_release_file(cls, given: object) -> object:
-        """Refuse a release file, which `hedgerow plan` prices."""
-        return refuse_release_file(
-            given,
-            "account takes a list of [[use]], or a release directory; hedgerow plan shows the cost "
-            "of a release file",
-        )
 
 
 def read_account(path: Path) -> Profile:
@@ -76,7 +71,7 @@ def _check_size(use: Use) -> None:
 
 
 def _use(use: UseSection) -> tuple[Guarantee, int, int]:
-    kinds: dict[tuple[str, ...], Callable[..., Guarantee]] = {
+    kinds: dict[Texts, Callable[..., Guarantee]] = {
         ("epsilon",): Epsilon,
         ("epsilon", "delta"): EpsilonDelta,
     }

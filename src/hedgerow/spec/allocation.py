@@ -24,7 +24,7 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
-from hedgerow.spec.release_file import AllocationSection
+from hedgerow.spec.release_file import AllocationSection, Numbers
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
@@ -173,9 +173,7 @@ def _fair(given: AllocationSection, ratio: Number) -> Fair:
     return Fair(most, None if given.importance is None else tuple(_floats(given.importance)))
 
 
-def _importance(
-    given: list[Number] | dict[str, list[Number]] | dict[str, Number] | str | None,
-) -> Importance:
+def _importance(given: Numbers | str | None) -> Importance:
     """Return the importances as floats: no privacy depends on their last digits."""
     if isinstance(given, str):
         return Relative() if given == Relative.name else PerLevel()

@@ -23,7 +23,7 @@ from hedgerow.tables.codes.prefix import Prefix
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.lists.area_names import name_columns
 from hedgerow.tables.read import Query, read_areas
-from hedgerow.text import exact
+from hedgerow.text import TextByName, exact
 
 AREAS_OF_TABLE = "table"
 
@@ -42,7 +42,7 @@ class AxisSection(Section):
     parent: str | None = Field(None, min_length=1)
     divide: list[int] | None = None
     code: str | list[str] | None = None
-    names: str | dict[str, str] | None = None
+    names: str | TextByName | None = None
     not_stated: str | None = None
     shapes: str | None = Field(None, min_length=1)
     shapes_key: str | None = Field(None, min_length=1)
@@ -162,15 +162,24 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     rule, levels = axis.rule, tuple(axis.levels)
     check_names(axis.name, levels, levels)
     if of_table:
-        return _own_axis(axis, source)
-    subject = "the list of areas"
-    named = name_columns(axis.names, levels, subject).values()
+        if rule is not None or axis.names is not None:
+            raise SpecError(
+                'areas = "table" takes one column a level from the table; prefix, parent, divide '
+                "and names need a public list"
+            )
+        columns = axis.columns or axis.levels
+        check_names(axis.name, levels, tuple(columns))
+        areas = read_areas(source, columns, repeated=True)
+        areas = areas.rename(dict(zip(columns, levels, strict=True)))
+    else:
+        subject = "the list of areas"
+        named = name_columns(axis.names, levels, subject).values()
 
-    def chosen(header: Sequence[str]) -> list[str]:
-        codes = levels if rule is None else rule.list_columns(header, levels, subject)
-        return list(dict.fromkeys([*codes, *named]))
+        def chosen(header: Sequence[str]) -> list[str]:
+            codes = levels if rule is None else rule.list_columns(header, levels, subject)
+            return list(dict.fromkeys([*codes, *named]))
 
-    areas = read_areas(source, chosen, numbers=isinstance(rule, Division))
+        areas = read_areas(source, chosen, numbers=isinstance(rule, Division))
     return Axis.from_frame(
         axis.name,
         areas,
@@ -179,27 +188,7 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
         rule=rule,
         names=axis.names,
         not_stated=axis.not_stated,
-        attribute=axis.attribute,
-    )
-
-
-def _own_axis(axis: AxisSection, source: Path | Query) -> Axis:
-    """Return the axis of a section from the table's own codes, which it declares public."""
-    if axis.rule is not None or axis.names is not None:
-        raise SpecError(
-            'areas = "table" takes one column a level from the table; prefix, parent, divide and '
-            "names need a public list"
-        )
-    columns = axis.columns or axis.levels
-    check_names(axis.name, tuple(axis.levels), tuple(columns))
-    areas = read_areas(source, columns, repeated=True)
-    return Axis.from_frame(
-        axis.name,
-        areas.rename(dict(zip(columns, axis.levels, strict=True))),
-        axis.levels,
-        columns=axis.columns,
-        not_stated=axis.not_stated,
-        from_table=True,
+        from_table=of_table,
         attribute=axis.attribute,
     )
 

@@ -5,6 +5,7 @@ from pydantic import Field
 from hedgerow.errors import SpecError
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.description import Description, paragraphs
+from hedgerow.text import TextByName
 
 
 class DescribeSection(Section):
@@ -17,8 +18,8 @@ class DescribeSection(Section):
     notes: str = Field(default="", min_length=1)
     licence: str = Field(default="", min_length=1)
     language: str = Field(default="", min_length=1)
-    axes: dict[str, str] = Field(default_factory=dict)
-    levels: dict[str, str | dict[str, str]] = Field(default_factory=dict)
+    axes: TextByName = Field(default_factory=dict)
+    levels: dict[str, str | TextByName] = Field(default_factory=dict)
 
 
 def described_by(section: DescribeSection) -> Description:
@@ -28,28 +29,14 @@ def described_by(section: DescribeSection) -> Description:
         TableError: it has control characters, or is no language's tag.
         SpecError: a level with two labels.
     """
-    return Description(
-        title=section.title,
-        unit=section.unit,
-        publisher=section.publisher,
-        period=section.period,
-        notes=paragraphs(section.notes),
-        licence=section.licence,
-        language=section.language,
-        axes=section.axes,
-        levels=_flat(section.levels),
-    )
-
-
-def _flat(levels: dict[str, str | dict[str, str]]) -> dict[str, str]:
-    """Return labels by ``axis.level``: TOML reads ``origin.region = …`` as a table in a table."""
-    flat: dict[str, str] = {}
-    for name, given in levels.items():
+    said = section.model_dump(exclude={"notes", "levels"})
+    levels: TextByName = {}
+    for name, given in section.levels.items():
         inner = {name: given} if isinstance(given, str) else {}
-        if isinstance(given, dict):
+        if isinstance(given, dict):  # as TOML reads ``origin.region = …``
             inner = {f"{name}.{level}": label for level, label in given.items()}
         for full, label in inner.items():
-            if full in flat:
+            if full in levels:
                 raise SpecError(f"levels labels {full!r} twice; label it once")
-            flat[full] = label
-    return flat
+            levels[full] = label
+    return Description(**said, notes=paragraphs(section.notes), levels=levels)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from hedgerow.errors import TableError
 from hedgerow.release.reestimate.external import Measurements
@@ -14,7 +14,7 @@ from hedgerow.spec.axis_section import (
     product_axis,
     with_shapes,
 )
-from hedgerow.spec.release_file import TreeSection, refuse_release_file
+from hedgerow.spec.release_file import OtherFile, TreeSection
 from hedgerow.spec.toml_file import Section, check_there, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import translate_duckdb_errors
@@ -29,22 +29,14 @@ class MeasurementSection(Section):
     source: str = Field(min_length=1)
 
 
-class MeasurementFile(Section):
+class MeasurementFile(OtherFile):
     """The whole file."""
 
+    expected = "estimate takes a file with [[measurement]], or the directory of a release"
     axis: list[AxisSection] = Field(min_length=1)
     tree: TreeSection = TreeSection()
     total: int | None = None
     measurement: list[MeasurementSection] = Field(min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_no_release_file(cls, given: object) -> object:
-        """Refuse a release file, whose release directory can be re-estimated."""
-        return refuse_release_file(
-            given,
-            "estimate takes a file with [[measurement]], or the directory of a release",
-        )
 
 
 def read_measurements(path: Path) -> Measurements:

@@ -1,9 +1,9 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import PlanError, SpecError, shorten
@@ -16,6 +16,7 @@ from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.describe_section import DescribeSection
 from hedgerow.spec.public_section import PublicSection
 from hedgerow.spec.toml_file import Number, Section, within
+from hedgerow.text import Texts
 
 if TYPE_CHECKING:
     MechanismName = str
@@ -95,7 +96,7 @@ class BudgetSection(Section):
 
     def _budget(self) -> Budget:
         given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
-        kinds: dict[tuple[str, ...], Callable[..., Budget]] = {
+        kinds: dict[Texts, Callable[..., Budget]] = {
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
         }  # fmt: skip
         if tuple(given) not in kinds:
@@ -132,20 +133,18 @@ class PriorSection(Section):
         return source
 
 
+Numbers = list[Number] | dict[str, list[Number]] | dict[str, Number]
+"""One a depth; a list an axis; or one a cuboid or level by its name."""
+
+
 class AllocationSection(Section):
     """``[allocation]``: how the measured cuboids share the budget."""
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] | None = None
-    shares: list[Number] | dict[str, list[Number]] | dict[str, Number] | None = None
+    shares: Numbers | None = None
     levels: dict[str, Number] | None = None
     queries: dict[str, dict[str, Number]] | None = None
-    importance: (
-        list[Number]
-        | dict[str, list[Number]]
-        | dict[str, Number]
-        | Literal["relative", "levels"]
-        | None
-    ) = None
+    importance: Numbers | Literal["relative", "levels"] | None = None
     prior: PriorSection | None = None
     objective: Literal["cells", "released", "largest", "cdf", "ranges", "quantiles"] | None = None
     quantiles: list[Number] | None = None
@@ -210,11 +209,18 @@ class ReleaseFile(Section):
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
 
 
-def refuse_release_file(given: object, expected: str) -> object:
-    """Return the content of another kind of file, or say that it is a release file."""
-    if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-        raise PydanticCustomError("release-file", "this is a release file; " + expected)
-    return given
+class OtherFile(Section):
+    """A file of another kind, which a release file is not."""
+
+    expected: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """Refuse a release file, and say what is expected."""
+        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
+        return given
 
 
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:

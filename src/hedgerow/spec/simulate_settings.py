@@ -142,7 +142,10 @@ class Comparison:
         taken: set[str] = set()
         usual = self.section.measures is None
         for given in self.combinations():
-            name, spec = _free(self._name(given), taken), self._spec(given)
+            own, spec = self._name(given), self._spec(given)
+            tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
+            name = next(each for each in tries if each not in taken)
+            taken.add(name)
             too_large = given.measure == All.name and tree.leaves > MOST_DENSE
             if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
@@ -183,7 +186,11 @@ class Comparison:
         wanted = BASELINES if self.section.baselines is None else self.section.baselines
         for given, baseline in product(self.section.budgets or [own.budget], wanted):
             if baseline == "uniform":
-                yield from self._uniform(tree, given)
+                even = AllocationSection(method="uniform")
+                setting = replace(own, budget=given, allocation=even)
+                if not any(map(setting.is_same, self.combinations())):  # else it is there already
+                    name, spec = self._name(setting), self._spec(setting)
+                    yield name, _setting(name, _attempt(spec.plan, tree), spec)
                 continue
             noisy = baseline in {"leaf-noise", "independent-noise"}
             kinds: Sequence[str | None] = self._mechanisms() if noisy else [None]
@@ -214,17 +221,8 @@ class Comparison:
             return IndependentNoise(made, name)
         allocation: Allocation = Uniform()
         if baseline == "ko-optimal":
-            prior = self.release.allocation.prior(tree)
-            allocation = Optimal(prior=prior, objective="cells")
+            allocation = Optimal(prior=self.release.allocation.prior(tree), objective="cells")
         return ko(tree, budget, neighbours, allocation, invariants, name)
-
-    def _uniform(self, tree: Tree, budget: BudgetSection) -> Iterator[Made]:
-        """Yield the file's own setting with uniform shares, unless a combination equals it."""
-        own = self.own()
-        given = replace(own, budget=budget, allocation=AllocationSection(method="uniform"))
-        if not any(map(given.is_same, self.combinations())):
-            name, spec = self._name(given), self._spec(given)
-            yield name, _setting(name, _attempt(spec.plan, tree), spec)
 
 
 def _usual(
@@ -259,11 +257,3 @@ def _attempt(make: Any, *given: Any) -> Any:
         return make(*given)
     except HedgerowError as error:
         return error
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """Return a name that no other setting has."""
-    tries = (name, *(f"{name} #{i}" for i in range(2, len(taken) + 3)))
-    unused = next(each for each in tries if each not in taken)
-    taken.add(unused)
-    return unused

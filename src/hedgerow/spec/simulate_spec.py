@@ -7,7 +7,6 @@ from pathlib import Path
 from hedgerow.errors import HedgerowError, SpecError, of_public_table
 from hedgerow.evaluate.method import Method
 from hedgerow.plan.prior import has_counts_of
-from hedgerow.spec.release_file import TableSection
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import read_section
 from hedgerow.spec.simulate_settings import Comparison, LeftOut, with_sections
@@ -31,22 +30,19 @@ class SimulateSpec:
         self._own_is_public = place != self.path and _declares_own(place)
         self._public = self.release
         if self.section.table is not None:
-            self._public = with_sections(self.release, table=self._placed(self.section.table))
+            source, folder = self.section.table.source, self.path.parent  # not the release file's
+            if "://" in source:
+                source = located(source, folder)
+            else:
+                source = str((folder / source).absolute())
+            table = self.section.table.model_copy(update={"source": source})
+            self._public = with_sections(self.release, table=table)
             self._check_other()
         elif place != self.path and not self._own_is_public:
             raise SpecError(
                 f"{str(place)!r} does not declare its own table public ([simulate] public = true "
                 f"there); name another one in [simulate.table]"
             )
-
-    def _placed(self, table: TableSection) -> TableSection:
-        """Return the public table, its file relative to this file and not to the release file."""
-        folder = self.path.parent
-        if "://" in table.source:
-            source = located(table.source, folder)
-        else:
-            source = str((folder / table.source).absolute())
-        return table.model_copy(update={"source": source})
 
     def _check_other(self) -> None:
         """Raise if it is the table of a release file that does not declare it public."""

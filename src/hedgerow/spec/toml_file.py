@@ -127,11 +127,11 @@ def parse(path: Path, kind: type[F]) -> F:
         raise SpecError(_first_error(error.errors(), kind)) from None
 
 
-def _bounded(given: object, path: Keys) -> Iterator[object]:
-    """Yield all values of a file, or raise a SpecError if one is too large."""
+def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
+    """Yield all values of a file, each with its path, or raise a SpecError if one is too large."""
     if len(path) > DEEPEST:
         raise SpecError(f"[{shorten(str(path[0]))}] is nested too deeply")
-    yield given
+    yield path, given
     if isinstance(given, dict | list):
         inner = given.items() if isinstance(given, dict) else enumerate(given)
         for key, value in inner:
@@ -156,22 +156,15 @@ def _bounded(given: object, path: Keys) -> Iterator[object]:
 
 def _to_fill_in(given: dict[str, Any]) -> list[str]:
     """Return the keys that still hold placeholders of `hedgerow new`."""
-    paths = (path for path, text in _texts(given, []) if _TO_FILL_IN.match(text))
+    paths = (  # codes of records may look like placeholders
+        path
+        for path, text in _bounded(given, [])
+        if isinstance(text, str) and _TO_FILL_IN.match(text) and "not_stated" not in path
+    )
     keys = (
         "".join(_place(path[: 2 + (len(path) > 1 and isinstance(path[1], int))])) for path in paths
     )
     return list(dict.fromkeys(keys))
-
-
-def _texts(given: object, path: Keys) -> Iterator[tuple[Keys, str]]:
-    """Yield all texts of a file except codes of records, each with its path."""
-    if isinstance(given, str):
-        yield path, given
-    elif isinstance(given, dict | list):
-        inner = given.items() if isinstance(given, dict) else enumerate(given)
-        for key, value in inner:
-            if key != "not_stated":
-                yield from _texts(value, [*path, key])
 
 
 def _first_error(errors: list[ErrorDetails], kind: type[BaseModel]) -> str:

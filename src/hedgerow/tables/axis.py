@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Bool, Int32, Int64
 from hedgerow.errors import (
     MachineError,
     TableError,
@@ -38,6 +37,7 @@ from hedgerow.tables.lists.product import (
 )
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
+from hedgerow.text import Texts
 
 LARGEST_SIZE = (1 << 31) - 1
 """Nodes of a level: they are numbered in 32 bits."""
@@ -80,8 +80,8 @@ class Axis:
     """
 
     name: str
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    levels: Texts
+    columns: Texts
     labels: tuple[pl.Series, ...]
     child_start: tuple[Int64, ...]
     not_stated: str | None = None
@@ -93,8 +93,7 @@ class Axis:
     shapes: Shapes | None = None
 
     def __post_init__(self) -> None:
-        told = None if self.product is None else self.product.told
-        check_names(self.name, self.levels, self.columns, told)
+        check_names(self.name, self.levels, self.columns, self._told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
             self._check_parent_is_told(by_area)
@@ -268,13 +267,11 @@ class Axis:
             return np.zeros(0, dtype=np.int32)
         if rule is not None:
             codes = rule.codes(self.labels[rule.level - 1])
-        listed = pl.DataFrame([self.labels[-1].alias("code")]).with_row_index("leaf")
-        wanted = pl.DataFrame([codes.alias("code")])
-        found = wanted.join(listed, on="code", how="left", maintain_order="left")["leaf"]
-        leaves: Int32 = found.to_numpy().astype(np.int32)
+        number = np.arange(self.size(self.depth), dtype=np.int32)
+        leaves: Int32 = codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
         return leaves
 
-    def is_not_stated(self, level: int) -> NDArray[np.bool_]:
+    def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
         above, size = self.ancestors(level), self.size(level)
         own = np.bincount(above[self.not_stated_leaves], minlength=size)
@@ -308,12 +305,16 @@ class Axis:
         """Raise if no table as it is read can tell the parent of a code outside the list."""
         reading = self.reading
         if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
-            raise TableError(
-                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
-                f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
-                f"column {reading.columns[-1]!r} alone does not tell it; give the table all "
-                f"columns of the axis, or use prefix or divide"
-            )
+            raise self.untold_parent(rule, reading.columns[-1])
+
+    def untold_parent(self, rule: ByParent, column: str) -> TableError:
+        """Return the error for a column that does not tell the parent of an unlisted code."""
+        return TableError(
+            f"axis {self.name!r}: not_stated = {self.not_stated!r} needs to know the "
+            f"{self.levels[rule.level - 1]} of a record whose code is not in the list, and the "
+            f"column {column!r} alone does not tell it; give the table all columns of the axis, or "
+            f"use prefix or divide"
+        )
 
     def _check_own_leaves(self, rule: ByParent) -> None:
         """Raise unless each area of a level has its leaf for what is not stated, below itself."""
@@ -331,6 +332,11 @@ class Axis:
             )
 
     @property
+    def _told(self) -> tuple[int, ...] | None:
+        """Of a product axis how many columns each level and those above it tell."""
+        return None if self.product is None else self.product.told
+
+    @property
     def depth(self) -> int:
         """The number of levels below everything."""
         return len(self.levels)
@@ -346,9 +352,8 @@ class Axis:
             TableError: no such level.
         """
         if level not in self.levels:
-            levels = ", ".join(self.levels)
             raise TableError(
-                f"axis {self.name!r} has no level {level!r}; it has {levels}"
+                f"axis {self.name!r} has no level {level!r}; it has {', '.join(self.levels)}"
                 f"{did_you_mean(level, self.levels)}"
             )
         return self.levels.index(level) + 1
@@ -373,7 +378,7 @@ class Axis:
         found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
         return found
 
-    def columns_of(self, level: int) -> tuple[str, ...]:
+    def columns_of(self, level: int) -> Texts:
         """Return the columns that a level and the levels above it tell."""
         told = level if self.product is None or level == 0 else self.product.told[level - 1]
         return self.columns[:told]
@@ -382,17 +387,14 @@ class Axis:
         """Return the codes of a level's nodes in the columns that it is the first to tell."""
         if self.product is None:
             return (self.labels[level - 1].alias(self.columns[level - 1]),)
-        first = len(self.columns_of(level - 1))
-        return self.product.words[first : len(self.columns_of(level))]
+        return self.product.words[len(self.columns_of(level - 1)) : len(self.columns_of(level))]
 
     def keys(self, level: int) -> pl.DataFrame:
         """Return the codes that tell the nodes of a level apart, one row a node.
 
         They are those of the level's own column; of a product axis, of all columns that it tells.
         """
-        if self.product is None:
-            return pl.DataFrame(self._words(level))
-        return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
+        return self.paths(level) if self.product else pl.DataFrame(self._words(level))
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of this axis's areas behind their codes."""
@@ -411,7 +413,11 @@ class Axis:
 
     def leaf_frame(self) -> pl.DataFrame:
         """Return all codes of the leaves: one row a leaf, one column for each of ``columns``."""
-        return pl.DataFrame(self.path(self.depth, np.arange(self.size(self.depth), dtype=np.int32)))
+        return self.paths(self.depth)
+
+    def paths(self, level: int) -> pl.DataFrame:
+        """Return the codes of all nodes of a level and of their ancestors, one row a node."""
+        return pl.DataFrame(self.path(level, np.arange(self.size(level), dtype=np.int32)))
 
     def parts(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Int32]:
         """Return the combinations of codes in some columns, and which of them each leaf has.
@@ -434,20 +440,14 @@ class Axis:
             >>> combinations["age"].to_list(), number.tolist()
             (['old', 'young'], [0, 1, 0, 1])
         """
-        chosen = self._named(as_list("columns", columns, "a list of columns", TableError))
-        return distinct_rows(self.leaf_frame().select(chosen))
-
-    def _named(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of names, each once."""
-        found = dict[str, None]()
-        for given in names:
+        found = dict[str, None]()  # each once
+        for given in as_list("columns", columns, "a list of columns", TableError):
             bare = given.removeprefix(f"{self.name}.") if isinstance(given, str) else given
             if bare in self.columns:
                 found[bare] = None
             elif bare in self.levels:
                 level = self.levels.index(bare) + 1
-                above = len(self.columns_of(level - 1))
-                found |= dict.fromkeys(self.columns_of(level)[above:])
+                found |= dict.fromkeys(self.columns_of(level)[len(self.columns_of(level - 1)) :])
             else:
                 raise TableError(
                     f"axis {self.name!r} has no column {kind_of(given)}; it has "
@@ -455,7 +455,7 @@ class Axis:
                 )
         if not found:
             raise TableError(f"axis {self.name!r}: name at least one column")
-        return list(found)
+        return distinct_rows(self.leaf_frame().select(list(found)))
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
@@ -470,8 +470,7 @@ class Axis:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
-        told = None if self.product is None else self.product.told
-        kind = (self.attribute, told) if self.attribute or told else ()
+        kind = (self.attribute, self._told) if self.attribute or self._told else ()
         facts = (self.name, self.levels, self.not_stated, self.from_table, *kind)
         whole = hashlib.sha256(repr(facts).encode())
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hedgerow.errors import TableError
-from hedgerow.text import check_name
+from hedgerow.text import Texts, check_name
 
 MAX_LEVELS = 64
 LONGEST_NAME = 100
@@ -30,8 +30,8 @@ def check_entries(name: str, product: Sequence[object]) -> None:
 
 def check_names(
     name: str,
-    levels: tuple[str, ...],
-    columns: tuple[str, ...],
+    levels: Texts,
+    columns: Texts,
     told: tuple[int, ...] | None = None,
 ) -> None:
     """Raise unless the names can be those of an axis, its levels and columns.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import TableError, check_type, outside_limits
-from hedgerow.tables.ordered import LARGEST_LEAF, Sums, merge_equal
+from hedgerow.tables.ordered import LARGEST_LEAF, Leaves, Sums, merge_equal
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree, tree_rank
 
@@ -145,7 +145,7 @@ class Counts:
             for axis, code, level in zip(self.tree.axes, self.codes, levels, strict=True)
         )
 
-    def roll_up(self, depth: int) -> tuple[Codes, Int64]:
+    def roll_up(self, depth: int) -> Leaves:
         """Return the non-zero nodes of a depth in tree order, and their true counts.
 
         Sums of 2^23 full leaves wrap. Noise is added modulo 2⁶⁴ as well, so that is post-processing
@@ -156,7 +156,7 @@ class Counts:
         """
         return merge_equal(self.node_codes(depth), self.values, np.add.reduceat)
 
-    def cuboid(self, levels: Levels) -> tuple[Codes, Int64]:
+    def cuboid(self, levels: Levels) -> Leaves:
         """Return the non-zero cells of any cuboid row by row, and their true counts.
 
         Returns:
@@ -174,7 +174,7 @@ class Counts:
         return label_nodes(self.tree, self.tree.cuboid(depth), codes, count=values)
 
 
-def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
+def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> Leaves:
     """Return leaves in tree order, each once."""
     words = tree_rank(tree, codes)
     if len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all()):

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import is_visible
+from hedgerow.text import Json, TextByName, Texts, is_visible
 
 LONGEST_TEXT, LONGEST_NOTE = 200, 4_000
 MOST_NOTES, MOST_LABELS = 50, 1_000
@@ -50,7 +49,7 @@ class Description:
     unit: str = ""
     publisher: str = ""
     period: str = ""
-    notes: tuple[str, ...] = ()
+    notes: Texts = ()
     licence: str = ""
     language: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
@@ -70,12 +69,22 @@ class Description:
             _check_text(f"paragraph {number} of notes", note, LONGEST_NOTE, needed=True)
         object.__setattr__(self, "notes", notes)
         for name in ("axes", "levels"):
-            object.__setattr__(self, name, _checked_labels(name, getattr(self, name)))
+            given = getattr(self, name)
+            if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+                raise TableError(
+                    f"{name} must be a table of names and labels, got {kind_of(given)}"
+                )
+            if len(given) > MOST_LABELS:
+                raise TableError(f"{name} has at most {MOST_LABELS:,} labels, got {len(given):,}")
+            for key, label in given.items():
+                subject = f"the label of {key[:80]!r} in {name}"
+                _check_text(subject, label, LONGEST_TEXT, needed=True)
+            object.__setattr__(self, name, dict(given))
 
     def __bool__(self) -> bool:
         return bool(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return what is said as JSON; nothing of what is not."""
         every = {name: getattr(self, name) for name in TEXTS}
         every |= {"notes": list(self.notes), "axes": dict(self.axes), "levels": dict(self.levels)}
@@ -111,9 +120,9 @@ class Description:
         ):
             for name in given:
                 if name not in known:
-                    there = ", ".join(dict.fromkeys(known))[:300]
                     raise TableError(
-                        f"no {kind} is called {name[:80]!r}; there are {there}"
+                        f"no {kind} is called {name[:80]!r}; there are "
+                        f"{', '.join(dict.fromkeys(known))[:300]}"
                         f"{did_you_mean(name, known)}"
                     )
 
@@ -125,7 +134,7 @@ class Description:
         """Return what readers call a level or column of an axis, beside the axis's label."""
         return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, readable(name)))
 
-    def column_labels(self, tree: Tree) -> dict[str, str]:
+    def column_labels(self, tree: Tree) -> TextByName:
         """Return for each column of a release's codes what readers call it, alone."""
         return {
             column: self.level_words(tree, axis, name)
@@ -186,7 +195,7 @@ def readable(name: str) -> str:
     return " ".join(told) or name
 
 
-def paragraphs(text: str) -> tuple[str, ...]:
+def paragraphs(text: str) -> Texts:
     """Return the paragraphs of a text, which blank lines part, each as one line."""
     parts = re.split(r"\n[ \t]*(?:\n[ \t]*)+", text.replace("\r\n", "\n"))
     lines = (" ".join(part.split()) for part in parts)
@@ -196,17 +205,6 @@ def paragraphs(text: str) -> tuple[str, ...]:
 def _told(axis: Axis) -> Sequence[str]:
     """Return the columns of a product axis, which are no levels."""
     return () if axis.product is None else axis.columns
-
-
-def _checked_labels(name: str, given: object) -> dict[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise TableError(f"{name} must be a table of names and labels, got {kind_of(given)}")
-    if len(given) > MOST_LABELS:
-        raise TableError(f"{name} has at most {MOST_LABELS:,} labels, got {len(given):,}")
-    for key, label in given.items():
-        subject = f"the label of {key[:80]!r} in {name}"
-        _check_text(subject, label, LONGEST_TEXT, needed=True)
-    return dict(given)
 
 
 def _check_text(subject: str, given: object, longest: int, *, needed: bool = False) -> None:

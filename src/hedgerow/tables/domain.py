@@ -1,11 +1,11 @@
 """Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 from unicodedata import normalize
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -15,7 +15,9 @@ from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.codes.not_stated import ByParent
+from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
+from hedgerow.text import Texts
 
 OUTSIDE, CONTRADICTION = -1, -2
 VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied
@@ -38,14 +40,14 @@ class Match:
     """
 
     axis: Axis
-    columns: tuple[str, ...]
-    fields: tuple[str, ...]
+    columns: Texts
+    fields: Texts
     join: str
     leaf: str
     unlisted: str | None
 
 
-def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+def axis_columns(axis: Axis, source: Source) -> Texts:
     """Return the columns of a table that say where on an axis a record is."""
     if axis.product is not None:
         return _product_columns(axis, source)
@@ -67,11 +69,11 @@ def axis_columns(axis: Axis, source: Source) -> tuple[str, ...]:
                     if axis.depth > 1
                     else ""
                 )
-                raise TableError(f"{error}{rest}", confidential=error.confidential) from None
+                raise error.within("", rest) from None
     return axis.columns
 
 
-def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
+def _product_columns(axis: Axis, source: Source) -> Texts:
     """Return the columns of a product axis that a table has; they must tell its leaves apart."""
     leaves = axis.leaf_frame()
 
@@ -86,11 +88,8 @@ def _product_columns(axis: Axis, source: Source) -> tuple[str, ...]:
     try:
         source.place((needed or missing)[0])
     except TableError as error:
-        raise TableError(
-            f"{error} (axis {axis.name!r} needs {', '.join(axis.columns)}, but for those that the "
-            f"others tell)",
-            confidential=error.confidential,
-        ) from None
+        needs = f"axis {axis.name!r} needs {', '.join(axis.columns)}"
+        raise error.within("", f" ({needs}, but for those that the others tell)") from None
     return axis.columns
 
 
@@ -103,9 +102,7 @@ def is_column_pointed(axis: Axis, column: str) -> bool:
     return is_pointed(axis.labels[axis.columns.index(column)])
 
 
-def match_axis(
-    db: duckdb.DuckDBPyConnection, number: int, axis: Axis, columns: tuple[str, ...], first: int
-) -> Match:
+def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int) -> Match:
     """Return how the records find their leaf of an axis.
 
     The join compares the leaf's code and its parent's. That settles all levels, once each
@@ -132,19 +129,18 @@ def match_axis(
     elif axis.not_stated is not None:
         outside = str(axis.not_stated_leaves[0])
     join += more
-    leaf = _leaf_sql(name, fields, levels, (outside, f"{name}.id"), is_ragged=ragged)
-    unlisted = None
-    if axis.not_stated is not None:
-        unlisted = _leaf_sql(name, fields, levels, ("1", "0"), is_ragged=ragged)
+    leaf_sql = partial(_leaf_sql, name, fields, levels, is_ragged=ragged)
+    leaf = leaf_sql((outside, f"{name}.id"))
+    unlisted = None if axis.not_stated is None else leaf_sql(("1", "0"))
     return Match(axis, columns, fields, join, leaf, unlisted)
 
 
 def _match_product(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     name: str,
     axis: Axis,
-    columns: tuple[str, ...],
-    fields: tuple[str, ...],
+    columns: Texts,
+    fields: Texts,
 ) -> Match:
     """Return how the records find their leaf by all codes together."""
     listed = axis.leaf_frame().select(columns).to_arrow(compat_level=VIEWS)
@@ -157,7 +153,7 @@ def _match_product(
 
 
 def _leaf_sql(
-    name: str, fields: tuple[str, ...], levels: range, values: tuple[str, str], *, is_ragged: bool
+    name: str, fields: Texts, levels: range, values: tuple[str, str], *, is_ragged: bool
 ) -> str:
     """Return the first value for a record outside the list, the second for one in it."""
     outside, inside = values
@@ -184,24 +180,19 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
 
     Codes below a leaf that the list knows have rows, too; then there are no levels and no stops.
     """
-    leaves = axis.size(axis.depth)
     columns = {
         "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
-        "id": pa.array(np.arange(leaves, dtype=np.int32)),
+        "id": pa.array(np.arange(axis.size(axis.depth), dtype=np.int32)),
     }
     for k in levels:
         columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow(compat_level=VIEWS)
     if stops is not None:
         columns["stop"] = pa.array(stops)
     deeper = None if axis.reading is None else axis.reading.deeper
-    return pa.table(columns) if deeper is None else _with_deeper(axis, deeper)
-
-
-def _with_deeper(axis: Axis, deeper: pl.DataFrame) -> pa.Table:
-    """Return one row for each code that tells a leaf: its own, and those of the list below it."""
+    if deeper is None:
+        return pa.table(columns)
     labels = axis.labels[-1].alias("label")
-    ids = np.arange(len(labels), dtype=np.int32)
-    leaves = pl.DataFrame([labels, pl.Series("id", ids)])
+    leaves = pl.DataFrame([labels, pl.Series("id", np.arange(len(labels), dtype=np.int32))])
     below = deeper.join(leaves, left_on="leaf", right_on="label").select(label="code", id="id")
     below = below.join(leaves, on="label", how="anti")  # or a record would count twice
     return pl.concat([leaves, below]).to_arrow(compat_level=VIEWS)
@@ -224,11 +215,10 @@ def _stops(axis: Axis) -> NDArray[np.int8] | None:
     return stops if (stops < deepest).any() else None
 
 
-def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[str, ...]) -> bool:
+def _uppers_are_listed(db: Database, axis: Axis, fields: Texts) -> bool:
     """Return whether each combination of codes above the leaves that occurs is in the list."""
     level = len(fields)
-    nodes = np.arange(axis.size(level), dtype=np.int32)
-    paths = [series.alias(f"l{k}") for k, series in enumerate(axis.path(level, nodes))]
+    paths = [series.alias(f"l{k}") for k, series in enumerate(axis.paths(level))]
     db.register("paths", pl.DataFrame(paths).to_arrow())
     same = " AND ".join(f"o.u{k} = paths.l{k}" for k in range(level))
     occurring = ", ".join(f"{field} AS u{k}" for k, field in enumerate(fields))
@@ -239,11 +229,11 @@ def _uppers_are_listed(db: duckdb.DuckDBPyConnection, axis: Axis, fields: tuple[
 
 
 def _of_parent(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     name: str,
     axis: Axis,
-    columns: tuple[str, ...],
-    fields: tuple[str, ...],
+    columns: Texts,
+    fields: Texts,
 ) -> tuple[str, str]:
     """Return the leaf of a record outside the list whose parent is known, and the JOIN for it.
 
@@ -251,19 +241,13 @@ def _of_parent(
         TableError: the table's columns do not tell the parent.
     """
     rule = cast("ByParent", axis.not_stated_by_parent)
-    level = axis.levels[rule.level - 1]
     if axis.reading is not None:
         codes = [axis.reading.code(rule.level, axis.depth, fields)]
     else:
         codes = list(fields[: rule.level]) if len(columns) > 1 else [None]
     if codes[-1] is None:
-        raise TableError(
-            f"axis {axis.name!r}: not_stated = {axis.not_stated!r} needs to know the {level} of a "
-            f"record whose code is not in the list, and the column {columns[-1]!r} alone does not "
-            f"tell it; give the table all columns of the axis, or use prefix or divide"
-        )
-    areas = np.arange(axis.size(rule.level), dtype=np.int32)
-    words = axis.path(rule.level, areas)[-len(codes) :]
+        raise axis.untold_parent(rule, columns[-1])
+    words = axis.paths(rule.level).get_columns()[-len(codes) :]
     known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
     known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
     db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
@@ -271,14 +255,14 @@ def _of_parent(
     return f"COALESCE({name}known.id, {OUTSIDE})", f" LEFT JOIN {name}known ON {same}"
 
 
-def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, subject: str) -> None:
+def raise_unmatched(db: Database, match: Match, wrong: int, subject: str) -> None:
     """Say what is wrong with the records that found no leaf: `OUTSIDE` or `CONTRADICTION`."""
     shown = ", ".join(match.fields)
     (row,) = db.execute(
         f"SELECT {shown} FROM codes {match.join} WHERE {match.leaf} = {wrong} LIMIT 1"
     ).fetchall()
     codes = dict(zip(match.columns, row, strict=True))
-    where = ", ".join(f"{column} {code!r}" for column, code in codes.items())
+    said = f"the record has {', '.join(f'{column} {code!r}' for column, code in codes.items())}"
     of_list = f"the public list of axis {match.axis.name!r}"
     if wrong == CONTRADICTION:
         deepest = match.columns[-1]
@@ -286,15 +270,21 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
             subject,
             f"has a known {deepest!r} under another parent ({', '.join(match.columns[:-1])})"
             f" than in {of_list}; correct the table or the list",
-            f"the record has {where}",
+            said,
         )
     missing = [column for column, code in codes.items() if code is None]
+    lacks = (
+        f"column {missing[0]!r} lacks a code for some record; correct the table" if missing else ""
+    )
     if match.axis.product is not None:
-        raise _no_row(match, subject, row, missing)
+        raise (
+            outside_limits(subject, lacks, said)
+            if missing
+            else _no_row(match, subject, codes, said)
+        )
     rule = (
-        f"column {missing[0]!r} lacks a code for some record; correct the table"
-        if missing
-        else f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared "
+        lacks
+        or f"column {match.columns[-1]!r} holds a code that is not in {of_list} (compared "
         f"letter by letter: look for lost leading zeros, spaces, capitals); correct the table, add "
         f"the area to the list"
     )
@@ -303,31 +293,21 @@ def raise_unmatched(db: duckdb.DuckDBPyConnection, match: Match, wrong: int, sub
         subject,
         f"{rule}, or name a leaf of the list for such records (not_stated; add a row for it to the "
         f"list first)",
-        f"the record has {where}{alike}",
+        f"{said}{alike}",
     )
 
 
-def _no_row(
-    match: Match, subject: str, row: Sequence[str | None], missing: Sequence[str]
-) -> TableError:
+def _no_row(match: Match, subject: str, codes: Mapping[str, str], said: str) -> TableError:
     """Return the error for a record whose codes are no row of the lists of a product axis."""
-    where = ", ".join(f"{name} {code!r}" for name, code in zip(match.columns, row, strict=True))
-    if missing:
-        rule = f"column {missing[0]!r} lacks a code for some record; correct the table"
-        return outside_limits(subject, rule, f"the record has {where}")
     leaves = match.axis.leaf_frame()
-    unknown = [
-        name
-        for name, code in zip(match.columns, row, strict=True)
-        if not (leaves[name] == code).any()
-    ]
+    unknown = [name for name, code in codes.items() if not (leaves[name] == code).any()]
     together = f"no list has {unknown[0]!r} so" if unknown else "no row of a list has them together"
     return outside_limits(
         subject,
         f"columns {', '.join(match.columns)} hold codes that are in no row of the public lists of "
         f"axis {match.axis.name!r} (compared letter by letter: look for lost leading zeros, "
         f"spaces, capitals); correct the table, or add a row to a list",
-        f"the record has {where}: {together}",
+        f"{said}: {together}",
     )
 
 

@@ -10,14 +10,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
-from hedgerow.tables.sources.database import translate_duckdb_errors
+from hedgerow.tables.sources.database import Database, translate_duckdb_errors
 from hedgerow.tables.tree import Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
@@ -46,7 +45,7 @@ Rules = list[tuple[str, str]]
 
 
 def whole_count(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     column: str,
     kind: str,
     *,
@@ -75,7 +74,7 @@ def whole_count(
     return f"CASE {whole}"
 
 
-def hold_counts(db: duckdb.DuckDBPyConnection, kinds: Sequence[str]) -> list[bool]:
+def hold_counts(db: Database, kinds: Sequence[str]) -> list[bool]:
     """Return which columns c0, c1, … of ``loaded`` hold whole numbers alone, one above 1.
 
     Args:
@@ -127,8 +126,7 @@ def _rules(column: str, number: str, kind: str, subject: str) -> tuple[str, Rule
     if kind.endswith(("INT", "INTEGER")):
         return "true", [missing, negative], large
     if kind in {"FLOAT", "DOUBLE"}:
-        endless = (f"NOT isfinite({column})", ENDLESS)
-        return "true", [missing, endless, negative, fraction], large
+        return "true", [missing, (f"NOT isfinite({column})", ENDLESS), negative, fraction], large
     if kind.startswith("DECIMAL") and kind.endswith(")"):
         # the rounded value always fits a HUGEINT, while 2⁴⁰ may not fit the decimal
         large = f"CAST({column} AS HUGEINT) > {LARGEST_LEAF}"
@@ -200,16 +198,12 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
 
 def _word(codes: Codes, seed: np.uint64) -> UInt64:
     word = np.full(len(codes[0]), seed)
-    for code in codes:
-        word = _mixed(word ^ code.astype(np.uint64)) + seed
+    for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
+        word = word ^ code.astype(np.uint64)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word = (word ^ (word >> np.uint64(31))) + seed
     return word
-
-
-def _mixed(word: UInt64) -> UInt64:
-    """Apply the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 Leaves = tuple[Codes, Int64]
@@ -277,7 +271,7 @@ class Ordering:
     folder: Path | None = None
 
     def leaves(
-        self, db: duckdb.DuckDBPyConnection, records: str, flags: Sequence[str] = ()
+        self, db: Database, records: str, flags: Sequence[str] = ()
     ) -> tuple[Leaves, list[int], list[int]]:
         """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
@@ -290,8 +284,7 @@ class Ordering:
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]
             values = batch.column(len(names)).to_numpy()
             for i in range(len(flags)):
-                flag = batch.column(len(names) + 1 + i).to_numpy()
-                flagged[i] += int(values[flag == 1].sum())
+                flagged[i] += int(values[batch.column(len(names) + 1 + i).to_numpy() == 1].sum())
             kept = np.flatnonzero(values)
             if not len(kept):
                 continue
@@ -315,7 +308,7 @@ class Ordering:
         return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
-        self, db: duckdb.DuckDBPyConnection, records: str, names: list[str], flags: Sequence[str]
+        self, db: Database, records: str, names: list[str], flags: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         leaves, flagged = ", ".join(names), "".join(f", {flag}" for flag in flags)
         if self.grouped:
@@ -331,7 +324,7 @@ class Ordering:
         )
         yield from rows.to_arrow_reader(ROWS_A_BATCH)
 
-    def _words(self, db: duckdb.DuckDBPyConnection, names: list[str]) -> tuple[str, list[str]]:
+    def _words(self, db: Database, names: list[str]) -> tuple[str, list[str]]:
         """Return the joins that bring what each axis adds to the words, and the words."""
         if len(names) == 1:
             return "", names
@@ -349,7 +342,7 @@ class Ordering:
         return joins, [" + ".join(term) for term in terms if term] or names[:1]
 
 
-def merge_equal(codes: Codes, values: Int64, sums: Sums) -> tuple[Codes, Int64]:
+def merge_equal(codes: Codes, values: Int64, sums: Sums) -> Leaves:
     """Return each run of neighbours with equal codes once, with the sum of its values."""
     changed = np.ones(len(values), dtype=bool)
     changed[1:] = False

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
-
 from hedgerow.arrays import Codes, Int64
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.codes.float_codes import unpointed_sql
@@ -19,6 +17,7 @@ from hedgerow.tables.domain import (
 )
 from hedgerow.tables.ordered import Ordering, whole_count
 from hedgerow.tables.sources.database import (
+    Database,
     Query,
     private_folder,
     sql_text,
@@ -146,9 +145,10 @@ def read_leaves(
         matches = _prepare(db, tree, source, count, unit)
         with translate_duckdb_errors(subject, "cannot be read to its end"):
             records, before = _records(db, matches, unit, contributions, subject)
+            rows = "SELECT COUNT(*) FROM loaded"
             ordering = Ordering(
                 tree,
-                grouped=count is None or _rows(db) > tree.leaves,
+                grouped=count is None or db.execute(rows).fetchall()[0][0] > tree.leaves,
                 folder=None if memory is None else folder,
             )
             flags = _flags(matches)
@@ -159,7 +159,7 @@ def read_leaves(
 
 
 def _prepare(
-    db: duckdb.DuckDBPyConnection, tree: Tree, source: Source, count: str | None, unit: str | None
+    db: Database, tree: Tree, source: Source, count: str | None, unit: str | None
 ) -> list[Match]:
     """Make the relation ``codes``: text codes c0, c1, …, the count ``n``, the unit ``unit``."""
     chosen = [axis_columns(axis, source) for axis in tree.axes]
@@ -177,14 +177,10 @@ def _prepare(
         n = whole_count(db, f"c{len(columns)}", kinds[-1], subject=source.subject, name=count)
     if unit is not None:
         who = codes.pop()
-    pointed = [
-        is_column_pointed(axis, column)
-        for axis, of_axis in zip(tree.axes, chosen, strict=True)
-        for column in of_axis
-    ]
+    of_columns = [axis for axis, own in zip(tree.axes, chosen, strict=True) for _ in own]
     texts = "".join(
-        f"{code if itself else unpointed_sql(code)} AS c{i}, "
-        for i, (code, itself) in enumerate(zip(codes, pointed, strict=True))
+        f"{code if is_column_pointed(axis, column) else unpointed_sql(code)} AS c{i}, "
+        for i, (axis, column, code) in enumerate(zip(of_columns, columns, codes, strict=True))
     )
     with translate_duckdb_errors(source.subject, "cannot be read to its end"):
         db.execute(f"CREATE TEMP VIEW codes AS SELECT {texts}{n} AS n, {who} AS unit FROM loaded")
@@ -195,13 +191,8 @@ def _prepare(
     return matches
 
 
-def _rows(db: duckdb.DuckDBPyConnection) -> int:
-    ((rows,),) = db.execute("SELECT COUNT(*) FROM loaded").fetchall()
-    return int(rows)
-
-
 def _records(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     matches: list[Match],
     unit: str | None,
     contributions: int,
@@ -239,9 +230,7 @@ def _flags(matches: list[Match]) -> dict[int, str]:
     return {a: f"unlisted{a}" for a, match in enumerate(matches) if match.unlisted is not None}
 
 
-def _refuse_lost(
-    db: duckdb.DuckDBPyConnection, matches: list[Match], lowest: list[int], subject: str
-) -> None:
+def _refuse_lost(db: Database, matches: list[Match], lowest: list[int], subject: str) -> None:
     for match, least in zip(matches, lowest, strict=True):
         if least < 0:
             raise_unmatched(

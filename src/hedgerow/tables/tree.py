@@ -23,6 +23,10 @@ TAKEN = {
 """Columns of a release's own, which no level can have."""
 
 
+Steps = tuple[tuple[int, int], ...]
+"""The axis that each step refines, and the level that it refines it to."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tree:
     """A chain of cuboids, each refining one axis of the one before.
@@ -53,7 +57,7 @@ class Tree:
     """
 
     axes: tuple[Axis, ...]
-    steps: tuple[tuple[int, int], ...]
+    steps: Steps
 
     def __init__(self, axes: Sequence[Axis], refine: Sequence[str] | None = None) -> None:
         if isinstance(axes, Axis):
@@ -73,7 +77,7 @@ class Tree:
         object.__setattr__(self, "steps", steps)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.cuboid_name(t) for t in range(self.depth + 1))
+        names = ", ".join(map(self.name_of, self.chain))
         return f"Tree({names}; {self.leaves:,} leaves)"
 
     def with_axes(self, axes: Sequence[Axis]) -> "Tree":
@@ -105,8 +109,13 @@ class Tree:
                     f"two axes share {kind} {twice[0]!r}; give each its own (columns = [...])"
                 )
 
-    def _alternate(self, order: list[str]) -> tuple[tuple[int, int], ...]:
-        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+    @property
+    def _numbers(self) -> dict[str, int]:
+        """The number of each axis by its name."""
+        return {axis.name: i for i, axis in enumerate(self.axes)}
+
+    def _alternate(self, order: list[str]) -> Steps:
+        numbers = self._numbers
         if sorted(order) != sorted(numbers):
             raise TableError(
                 f"refine must name every axis once ({', '.join(numbers)}), got {', '.join(order)}"
@@ -125,8 +134,8 @@ class Tree:
             ),
         )
 
-    def _listed(self, refine: list[str]) -> tuple[tuple[int, int], ...]:
-        numbers = {axis.name: i for i, axis in enumerate(self.axes)}
+    def _listed(self, refine: list[str]) -> Steps:
+        numbers = self._numbers
         reached = [0] * len(self.axes)
         steps = []
         for entry in refine:
@@ -173,7 +182,8 @@ class Tree:
 
     def cuboid(self, depth: int) -> Levels:
         """Return the level of each axis at a depth 0..T."""
-        self._check_depth(depth)
+        if not 0 <= depth <= self.depth:
+            raise TableError(f"depth must be between 0 and {self.depth}, got {depth}")
         levels = [0] * len(self.axes)
         for axis, level in self.steps[:depth]:
             levels[axis] = level
@@ -264,15 +274,11 @@ class Tree:
         Raises:
             TableError: no depth is called that.
         """
-        matching = [t for t in range(self.depth + 1) if level == self.cuboid_name(t)]
-        if not matching:
-            names = ", ".join(repr(self.cuboid_name(t)) for t in range(self.depth + 1))
-            raise TableError(f"the tree has no depth {level!r}; its depths are {names}")
-        return matching[0]
-
-    def _check_depth(self, depth: int) -> None:
-        if not 0 <= depth <= self.depth:
-            raise TableError(f"depth must be between 0 and {self.depth}, got {depth}")
+        names = list(map(self.name_of, self.chain))
+        if level not in names:
+            depths = ", ".join(map(repr, names))
+            raise TableError(f"the tree has no depth {level!r}; its depths are {depths}")
+        return names.index(level)
 
     @cached_property
     def digest(self) -> str:
@@ -330,19 +336,12 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:
-                word |= _place(axis, level) << shift
+                start = axis.child_start[level - 1]
+                place = np.arange(axis.size(level)) - np.repeat(start[:-1], np.diff(start))
+                word |= place[axis.ancestors(level)] << shift
             shift += _bits(tree, depth)
         words.append(word)
     return words
-
-
-def _place(axis: Axis, level: int) -> Int64:
-    """Return for each leaf the place of its ancestor of a level among that one's siblings."""
-    nodes = np.arange(axis.size(level))
-    start = axis.child_start[level - 1]
-    first = np.repeat(start[:-1], np.diff(start))
-    place: Int64 = (nodes - first)[axis.ancestors(level)]
-    return place
 
 
 def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
@@ -380,13 +379,6 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
         number *= axis.size(level)
         number += code
     return number
-
-
-def join_parts(parts: list[tuple[Codes, Int64]]) -> tuple[Codes, Int64]:
-    """Return nodes with their counts from parts that follow one another in tree order."""
-    axes = range(len(parts[0][0]))
-    codes = tuple(np.concatenate([part[0][a] for part in parts]) for a in axes)
-    return codes, np.concatenate([part[1] for part in parts])
 
 
 def _told_apart(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
 from pathlib import Path
+from typing import Any, ClassVar
 
 from hedgerow.cli.proposal.proposed_axis import (
     ProposedAxis,
@@ -14,12 +15,14 @@ from hedgerow.cli.proposal.proposed_axis import (
     numeric,
     placeholder,
     product_of,
+    toml,
 )
 from hedgerow.errors import SpecError, TableError
 from hedgerow.tables.lists.list_match import Match, is_header, matches
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.lists.product import MOST_LEAVES
 from hedgerow.tables.sources.source import Source
+from hedgerow.text import Texts
 
 MOST_FACTOR = 1000
 """Rows that a list has at most to be a factor of a product."""
@@ -37,8 +40,9 @@ _BOUNDS = re.compile(rf"({_NUMBER}):({_NUMBER})(?::(\d+))?")
 class AxisWords:
     """``--axis NAME=WORDS``: columns, numbers of characters, widths, or the bounds of a number."""
 
+    keys: ClassVar[Mapping[str, Any]] = {}
     name: str
-    words: tuple[str, ...]
+    words: Texts
 
     @property
     def bounds(self) -> Bounds | None:
@@ -52,6 +56,19 @@ class AxisWords:
         return low, high, None if found[3] is None else int(found[3])
 
     @property
+    def text(self) -> str:
+        """Its section as TOML, with the list of areas to be filled in."""
+        areas = f"{self.name}.csv" if not self.name.startswith("<") else "<public list>.csv"
+        return (
+            f"[[axis]]\n"
+            f"name   = {toml(self.name)}\n"
+            f"levels = {toml(self.words)}   # from coarse to fine\n"
+            f"areas  = {toml(areas)}   # the public list: these columns, one row a "
+            f"{self.words[-1]!r}, empty ones too;\n"
+            f'#        or "table", if the codes in the table are public\n'
+        )
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         """Whole numbers: ascending, characters of a code; descending, widths of squares."""
         if not all(re.fullmatch(r"[1-9]\d{0,14}", word) for word in self.words):
@@ -62,6 +79,10 @@ class AxisWords:
     def is_grid(self) -> bool:
         """Whether its numbers are widths."""
         return len(self.numbers) > 1 and self.numbers[0] > self.numbers[-1]
+
+
+Proposed = ProposedAxis | AxisWords
+"""An axis of a new file: proposed from a list, or as the user says it."""
 
 
 @dataclass
@@ -86,7 +107,7 @@ class Proposer:
 
     def axes(
         self, said: Sequence[AxisWords], named: Mapping[str, ListShape], others: Sequence[ListShape]
-    ) -> list[ProposedAxis | AxisWords]:
+    ) -> list[Proposed]:
         """Return all axes; as said, those that no public list is given for.
 
         Args:
@@ -94,13 +115,12 @@ class Proposer:
             named: lists by the name of their axis.
             others: lists without one.
         """
-        made: list[ProposedAxis | AxisWords] = []
         found = {words.name: self._said(words, named.get(words.name)) for words in said}
-        made += found.values()
+        made: list[Proposed] = list(found.values())
         made += [self._named(name, shape) for name, shape in named.items() if name not in found]
         used = {axis.shape.path for axis in made if isinstance(axis, ProposedAxis) and axis.shape}
         for shape in others:
-            fitting = [match for match in self.left if match.shape is shape]
+            fitting = self._fitting(shape)
             for match in fitting:
                 made.append(self._matched(self._free(match.name, made), match))
             if not fitting and shape.path not in used:
@@ -108,7 +128,11 @@ class Proposer:
                 made.append(self._unmatched(self._free(name[:60], made), shape))
         return made
 
-    def _free(self, name: str, made: Sequence[ProposedAxis | AxisWords]) -> str:
+    def _fitting(self, shape: ListShape) -> list[Match]:
+        """Return what is left of the columns that have the codes of a list."""
+        return [match for match in self.left if match.shape is shape]
+
+    def _free(self, name: str, made: Sequence[Proposed]) -> str:
         """Return a name that no axis has."""
         names, number, free = {axis.name for axis in made}, 1, name
         while free in names:
@@ -116,14 +140,16 @@ class Proposer:
             free = f"{name}_{number}"
         return free
 
-    def _said(self, words: AxisWords, shape: ListShape | None) -> ProposedAxis | AxisWords:
+    def _said(self, words: AxisWords, shape: ListShape | None) -> Proposed:
         """Return the axis of ``--axis``."""
         if words.bounds is not None:
             self.source.place(words.name)
             return numeric(words.name, *words.bounds)
         if words.numbers:
             return self._numbered(words, shape)
-        here = self._here(words, self.shapes if shape is None else [shape])
+        in_table = set(words.words) <= set(self.source.names)
+        codes = matches(words.words, self.shapes if shape is None else [shape])
+        here = [match for match in codes if in_table and match.columns == words.words]
         shape = shape or next((match.shape for match in here), None)
         if shape is None:
             shape = next((s for s in self.shapes if set(words.words) <= set(s.frame.columns)), None)
@@ -136,12 +162,6 @@ class Proposer:
             return words
         return self._of_list(words, shape, here)
 
-    def _here(self, words: AxisWords, shapes: Sequence[ListShape]) -> list[Match]:
-        """Return the lists that have the codes of columns of the table that a user names."""
-        if not set(words.words) <= set(self.source.names):
-            return []
-        return [match for match in matches(words.words, shapes) if match.columns == words.words]
-
     def _of_list(self, words: AxisWords, shape: ListShape, here: Sequence[Match]) -> ProposedAxis:
         """Return the axis of columns of the table, of a list, or of both."""
         if here:
@@ -150,7 +170,7 @@ class Proposer:
             return self._matched(words.name, said)
         if set(words.words) <= set(shape.frame.columns):
             listed, levels = words.words[-1], words.words if len(words.words) > 1 else ()
-            fitting = [m for m in self.left if m.shape is shape and m.listed == (listed,)]
+            fitting = [m for m in self._fitting(shape) if m.listed == (listed,)]
             match = self._one(words.name, fitting)
             column = placeholder(f"the table's column of {listed}")
             if match is not None:
@@ -184,14 +204,7 @@ class Proposer:
             )
         if match is not None:
             self.left.remove(match)
-            if words.is_grid:
-                return grid_axis(
-                    words.name, shape, match.listed, match.columns, self.folder, words.numbers
-                )
-            return axis_of_list(
-                words.name, shape, match.listed[0], match.columns[0], self.folder,
-                prefix=words.numbers,
-            )  # fmt: skip
+            return self._of_match(words.name, match, words.numbers)
         if words.is_grid:
             raise TableError(
                 f"--axis {words.name}: the table and {shape.path.name} have no two columns of the "
@@ -211,7 +224,7 @@ class Proposer:
 
     def _named(self, name: str, shape: ListShape) -> ProposedAxis:
         """Return the axis of ``--list NAME=FILE``."""
-        fitting = [match for match in self.left if match.shape is shape]
+        fitting = self._fitting(shape)
         match = self._one(name, fitting)
         if match is not None:
             self.left.remove(match)
@@ -229,9 +242,14 @@ class Proposer:
         for column in match.columns:
             if not column.startswith("<"):
                 self.source.place(column)  # raises for two of one name
-        if len(match.columns) > 1:
-            return grid_axis(name, match.shape, match.listed, match.columns, self.folder)
-        return axis_of_list(name, match.shape, match.listed[0], match.columns[0], self.folder)
+        return self._of_match(name, match)
+
+    def _of_match(self, name: str, match: Match, numbers: Sequence[int] = ()) -> ProposedAxis:
+        """Return the axis of a match, with the widths or numbers of characters of its levels."""
+        shape, listed, columns = match.shape, match.listed, match.columns
+        if len(columns) > 1:
+            return grid_axis(name, shape, listed, columns, self.folder, numbers)
+        return axis_of_list(name, shape, listed[0], columns[0], self.folder, prefix=numbers)
 
     def _unmatched(self, name: str, shape: ListShape) -> ProposedAxis:
         """Return the axis of a list of which the table has no column by name."""
@@ -239,9 +257,7 @@ class Proposer:
         return axis_of_list(name, shape, shape.leaf, column, self.folder)
 
 
-def with_product(
-    axes: Sequence[ProposedAxis | AxisWords], names: Sequence[str], folder: Path
-) -> list[ProposedAxis | AxisWords]:
+def with_product(axes: Sequence[Proposed], names: Sequence[str], folder: Path) -> list[Proposed]:
     """Return the axes; those of lists that do not nest become one, beside the largest axis.
 
     Args:
@@ -299,9 +315,7 @@ def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
                 )
 
 
-def left_over(
-    names: Sequence[str], taken: Sequence[str], axes: Sequence[ProposedAxis | AxisWords]
-) -> list[str]:
+def left_over(names: Sequence[str], taken: Sequence[str], axes: Sequence[Proposed]) -> list[str]:
     """Return the columns that belong to no axis, and are neither counts nor the unit."""
     used = {*taken, *(axis.name for axis in axes)}
     for axis in axes:

@@ -12,6 +12,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape, Nesting
+from hedgerow.text import TextByName
 
 _COMMENTS = {
     "levels": "from coarse to fine",
@@ -27,6 +28,10 @@ _COMMENTS = {
     "product": "each level tells one more column",
     "lists": "public lists, one a factor",
 }
+
+
+Keys = dict[str, Any]
+"""The keys of a section, in order."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,7 @@ def axis_of_list(
         levels: the list's columns, where they are known.
         prefix: the characters of each level, where they are known.
     """
-    names: str | dict[str, str] | None
+    names: str | TextByName | None
     rule, notes = ({}, "") if levels else _rule(name, shape, listed, prefix)
     if rule:
         chosen, own, names = rule.pop("levels"), listed, shape.name_of(listed)
@@ -154,7 +159,7 @@ def axis_of_list(
         chosen = [one[0] if len(one) == 1 else placeholder(" or ".join(one)) for one in options]
         own, names = chosen[-1], _names(nesting.names, chosen)
         notes = "" if levels else _left_out(nesting)
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "levels": chosen,
         **({} if column == own else {"columns": [column]}),
@@ -170,15 +175,13 @@ def axis_of_list(
     return ProposedAxis(keys, reason + notes, shape)
 
 
-def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | dict[str, str]:
+def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | TextByName:
     """Return the columns of names as a release file has them: that of the last level alone."""
     names = {level: found[level] for level in levels if level in found}
     return names[levels[-1]] if list(names) == [levels[-1]] else names
 
 
-def _rule(
-    name: str, shape: ListShape, listed: str, prefix: Sequence[int]
-) -> tuple[dict[str, Any], str]:
+def _rule(name: str, shape: ListShape, listed: str, prefix: Sequence[int]) -> tuple[Keys, str]:
     """Return the keys of a list whose codes tell their levels, and how that was found."""
     code = {} if listed == "code" else {"code": listed}
     if prefix:
@@ -225,7 +228,7 @@ def grid_axis(
     width = 0 if divide else shape.grid(listed)
     widths = list(divide) or [width * n for n in (100, 10, 1) if width > 1]
     found = f", all multiples of {width}" if width > 1 else ""
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
         **({} if list(columns) == list(listed) else {"columns": list(columns)}),
@@ -253,7 +256,7 @@ def product_of(shapes: Sequence[ListShape], name: str, folder: Path) -> Proposed
         c for shape in shapes for c in sorted(shape.frame.columns, key=shape.sizes.__getitem__)
     ]
     paths = [shape.path for shape in shapes]
-    keys: dict[str, Any] = {
+    keys: Keys = {
         "name": name,
         "attribute": True,
         "product": product,

@@ -39,20 +39,6 @@ def table_section(
     return "\n".join(lines) + "\n"
 
 
-def axis_section(name: str, columns: Sequence[str]) -> str:
-    """Return ``[[axis]]`` of columns of the table for which no list is given."""
-    is_known = not name.startswith("<")
-    areas = f"{name}.csv" if is_known else "<public list>.csv"
-    return (
-        f"[[axis]]\n"
-        f"name   = {toml(name)}\n"
-        f"levels = [{', '.join(map(toml, columns))}]   # from coarse to fine\n"
-        f"areas  = {toml(areas)}   # the public list: these columns, one row a {columns[-1]!r}, "
-        f"empty ones too;\n"
-        f'#        or "table", if the codes in the table are public\n'
-    )
-
-
 def number_hint(column: str) -> str:
     """Return the comment for a column that is called like a number."""
     return (
@@ -77,9 +63,9 @@ def workload_sections(sizes: Sizes) -> list[str]:
 
 def _fits(sizes: Sequence[Sequence[int]]) -> bool:
     """Return whether the cells that a cube measures whole are few enough."""
-    whole = prod(map(sum, sizes))
-    if len(sizes) == 2 and prod(size[-1] for size in sizes) > FEW_LEAVES:
-        whole -= prod(size[-1] for size in sizes)  # survivors alone
+    whole, leaves = prod(map(sum, sizes)), prod(size[-1] for size in sizes)
+    if len(sizes) == 2 and leaves > FEW_LEAVES:
+        whole -= leaves  # survivors alone
     return whole <= MOST_WHOLE_CELLS
 
 

@@ -104,13 +104,13 @@ class Level:
     level: int
 
     @cached_property
-    def cuboids(self) -> list[tuple["Query", float]]:
-        """The cuboids that are measured here, and their variances; the total is first."""
+    def cuboids(self) -> list["Query"]:
+        """The cuboids that are measured here; the total is first."""
         keys = sorted(key for key in self.model.measured if key[0] == self.level)
+        model, noisy = self.model, self.noisy
         return [
-            (Query.of(self.model.cells(key), self.noisy[key], is_total=not any(key[1:])), variance)
+            Query.of(model.cells(key), noisy[key], model.measured[key], is_total=not any(key[1:]))
             for key in keys
-            for variance in [self.model.measured[key]]
         ]
 
     def family(
@@ -127,14 +127,14 @@ class Level:
         support, total = self.model.support, None
         column, weight, measured = list[Int64](), list[Float64](), list[Float64]()
         entries = 0
-        for query, variance in self.cuboids:
+        for query in self.cuboids:
             if query.is_total and totals_apart:
                 total = query.dense(nodes)[:, 0]
                 continue
             used, place = np.unique(query.entry[cells], return_inverse=True)
             table = query.dense(nodes)[:, used]
             column.append(entries + place)
-            weight.append(np.where(used < query.size, 1 / variance, 0.0))
+            weight.append(np.where(used < query.size, 1 / query.variance, 0.0))
             measured.append(table)
             entries += len(used)
         groups = np.searchsorted(support.offset, cells, side="right") - 1
@@ -161,6 +161,7 @@ class Query:
     Attributes:
         cells: its layout.
         flat: float64: the noisy table of all nodes.
+        variance: of its noise, records².
         start: int64 (nodes + 1): where a node's cells begin.
         entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
             cells; ``size`` where it adds to none.
@@ -169,12 +170,13 @@ class Query:
 
     cells: Cells
     flat: Float64
+    variance: float
     start: Int64
     entry: Int64
     is_total: bool
 
     @classmethod
-    def of(cls, cells: Cells, flat: Float64, *, is_total: bool) -> "Query":
+    def of(cls, cells: Cells, flat: Float64, variance: float, *, is_total: bool) -> "Query":
         """Return the query of a cuboid.
 
         Raises:
@@ -185,7 +187,7 @@ class Query:
             raise EstimateError(f"a cuboid's noisy table needs {start[-1]} cells, got {len(flat)}")
         labels = _labels(cells).astype(np.int64)
         size = int(cells.width.sum())
-        return cls(cells, flat, start, np.where(labels < 0, size, labels), is_total)
+        return cls(cells, flat, variance, start, np.where(labels < 0, size, labels), is_total)
 
     @property
     def size(self) -> int:
@@ -266,7 +268,7 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     """Return the counts of the spine's root, whose total is known: detail layout."""
     support, node = here.model.support, range(1)
     _, group = rows_of(support, 0, node)
-    inside = np.concatenate([np.arange(*support.offset[g : g + 2]) for g in group])
+    inside = _cells_of(support, group)
     cells = inside[allowed[inside]]
     family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
     known = np.array([float(total)])
@@ -308,11 +310,15 @@ def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tu
     """Return the detail cells (over all groups) where a node has records, and how many."""
     rows = support.rows(level, range(node, node + 1))
     start, group = support.cell[level], support.group[level][rows]
-    inside = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(np.arange(*support.offset[g : g + 2]) for g in group)]
-    )
+    inside = _cells_of(support, group)
     given = counts[start[rows.start] : start[rows.stop]]
     return inside[given > 0], given[given > 0]
+
+
+def _cells_of(support: Support, groups: Int32) -> Int64:
+    """Return the detail cells of some groups, over all groups."""
+    ranges = (np.arange(*support.offset[g : g + 2]) for g in groups)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
 
 
 def _put(

@@ -29,6 +29,9 @@ from hedgerow.kernels import kernel
 UNKNOWN = -1.0
 """In place of a parent's count: there is no parent, so the cell is only not negative."""
 
+Bounds = tuple[Float64, Float64]
+"""The least and the largest sums of each child's groups, its total last: (children, groups + 1)."""
+
 UNBOUNDED = 1 << 53
 STEPS = 4000
 ACCURACY = 2e-3
@@ -75,7 +78,7 @@ class Family:
             _fit(self.parent, self.group, closed, bounds, queries, self.measured, fitted)
         return fitted
 
-    def _bounds(self) -> tuple[Float64, Float64]:
+    def _bounds(self) -> Bounds:
         """Return the bounds of the sums of each child's groups and of its total, last.
 
         Infinite where they say nothing: float64 (children, groups + 1).
@@ -120,7 +123,7 @@ def _fit(
     parent: Float64,
     group: Int32,
     closed: Bool,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     queries: tuple[Int32, Float64],
     measured: Float64,
     x: Float64,
@@ -130,7 +133,7 @@ def _fit(
     scale, flat = _curvature(queries)
     penalty = _penalties(group, scale, bounds)
     for p in range(cells):
-        scale[p] += penalty[group[p]] * _members(group, group[p]) + penalty[-1] * cells
+        scale[p] += penalty[group[p]] * (group == group[p]).sum() + penalty[-1] * cells
     small = ACCURACY * max(flat / scale.max(), FLATTEST)
     multiplier, pull = np.zeros(bounds[0].shape), np.zeros(len(penalty))
     at, old, slope = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape)
@@ -198,14 +201,15 @@ def _curvature(queries: tuple[Int32, Float64]) -> tuple[Float64, float]:
         for p in range(cells):
             sharing[column[q, p]] += 1
         for p in range(cells):
-            steep[p] += weight[column[q, p]] * sharing[column[q, p]]
-            if sharing[column[q, p]] == 1:
-                alone[p] += weight[column[q, p]]
+            entry = column[q, p]
+            steep[p] += weight[entry] * sharing[entry]
+            if sharing[entry] == 1:
+                alone[p] += weight[entry]
     return steep, alone.min()
 
 
 @kernel
-def _penalties(group: Int32, steep: Float64, bounds: tuple[Float64, Float64]) -> Float64:
+def _penalties(group: Int32, steep: Float64, bounds: Bounds) -> Float64:
     """Return the penalty of each bounded sum, as steep as the objective is along it; else 0."""
     low, high = bounds
     penalty = np.zeros(low.shape[1])
@@ -217,15 +221,6 @@ def _penalties(group: Int32, steep: Float64, bounds: tuple[Float64, Float64]) ->
                     members, total = members + 1, total + steep[p]
             penalty[g] = total / members**2 if members else 0.0
     return penalty
-
-
-@kernel
-def _members(group: Int32, wanted: int) -> int:
-    """Return the number of cells of a group."""
-    found = 0
-    for g in group:
-        found += g == wanted
-    return found
 
 
 @kernel
@@ -261,7 +256,7 @@ def _add_pull(
     group: Int32,
     penalty: Float64,
     multiplier: Float64,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     pull: Float64,
     slope: Float64,
 ) -> None:
@@ -285,7 +280,7 @@ def _turn(
     x: Float64,
     group: Int32,
     penalty: Float64,
-    bounds: tuple[Float64, Float64],
+    bounds: Bounds,
     sums: Float64,
     multiplier: Float64,
 ) -> float:

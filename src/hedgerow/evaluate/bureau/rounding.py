@@ -53,8 +53,7 @@ def rounded(
     """
     groups = stages[0]
     wanted, given = _by(groups, fitted, low.shape[1]), _by(groups, parent[None], low.shape[1])[0]
-    totals = whole_totals(wanted, given, low, high)
-    whole = nearest_whole(wanted, low, high, totals, given)
+    whole = nearest_whole(wanted, low, high, whole_totals(wanted, given, low, high), given)
     for coarse, fine in pairwise(stages):
         whole = _refined(fitted, parent, coarse, fine, whole)
     return whole[:, stages[-1]]
@@ -111,14 +110,11 @@ def _whole_vector(wanted: Float64, total: int, low: Int64, high: Int64) -> Int64
     """Return the nearest whole vector of a sum: a block whose second row takes what is left."""
     if not len(wanted):
         return np.zeros(0, dtype=np.int64)
-    target = np.vstack((wanted, total - wanted)).T
+    target = np.column_stack((wanted, total - wanted))
     rows = np.full(len(wanted), total)
     columns = np.array([total, total * (len(wanted) - 1)])
-    bounds = (
-        np.vstack((low, np.zeros_like(low))).T,
-        np.vstack((high, np.full_like(high, total))).T,
-    )
-    return nearest_whole(target, *bounds, rows, columns, np.array([1.0, 0.0]))[:, 0]
+    low, high = np.column_stack((low, np.zeros_like(low))), np.column_stack((high, rows))
+    return nearest_whole(target, low, high, rows, columns, np.array([1.0, 0.0]))[:, 0]
 
 
 def nearest_whole(
@@ -208,19 +204,19 @@ def _nearest(block: Block, rows: Int64, columns: Int64, out: Int64) -> bool:
     that lacks a unit, over cells that go up (row to column) and down (column to row); each unit
     takes a path of least cost, with potentials that keep all reduced costs at 0 or above.
     """
-    n, k = block[0].shape
-    whole = np.zeros((n, k), dtype=np.int64)
+    whole = np.zeros(block[0].shape, dtype=np.int64)
+    n, nodes = len(rows), len(rows) + len(columns)
     excess = _begin(block, rows, columns, whole)
     if excess.sum() != 0:
         return False
-    potential, far = np.zeros(n + k), np.zeros(n + k)
-    before, done = np.zeros(n + k, dtype=np.int64), np.zeros(n + k, dtype=np.bool_)
-    for source in range(n + k):
+    potential, far = np.zeros(nodes), np.zeros(nodes)
+    before, done = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.bool_)
+    for source in range(nodes):
         while excess[source] > 0:
             end = _shortest(source, block, whole, excess, potential, (far, before, done))
             if end < 0:
                 return False
-            for v in range(n + k):
+            for v in range(nodes):
                 if done[v]:
                     potential[v] += far[v] - far[end]
             excess[source] -= 1

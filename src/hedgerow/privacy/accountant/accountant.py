@@ -13,7 +13,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import Losses
+from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant import contour, enumeration, lattice
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
@@ -32,6 +32,9 @@ SECTIONS = 30
 FARTHEST = 60.0
 """An ε at which a promise is none, in a trade-off curve: e^-60 is 1e-26."""
 
+Curve = Callable[[float], float]
+"""A figure of one number, such as δ of ε."""
+
 _FLOOR = 1e-320
 _NARROW = 1e-10
 
@@ -41,7 +44,7 @@ class TooFineError(BudgetError):
 
 
 @lru_cache(maxsize=1024)
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
     """Return proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
 
     Kept: a plan, its manifest, its page and the terminal state the same figures of one composition.
@@ -62,9 +65,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
     return lattice.delta_bounds(losses, epsilon)
 
 
-def epsilon_above(
-    delta_above: Callable[[float], float], delta: Fraction, sufficient: float
-) -> float:
+def epsilon_above(delta_above: Curve, delta: Fraction, sufficient: float) -> float:
     """Return the smallest ε ≥ 0 with δ(ε) ≤ δ, to 1e-9 of itself and never below.
 
     Args:
@@ -106,7 +107,7 @@ def epsilon_above(
     return next_above(min(solution, high))
 
 
-def loss_above(delta_above: Callable[[float], float], delta: Fraction, sufficient: float) -> float:
+def loss_above(delta_above: Curve, delta: Fraction, sufficient: float) -> float:
     """Return about the least x with P[L > x] <= δ that a profile proves (`Profile.loss_bound`).
 
     Every ε proves one, so the search need only come close. Arguments as of `epsilon_above`.
@@ -143,7 +144,7 @@ def tradeoff_below(losses: Losses, alpha: float) -> float:
     return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
 
 
-def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
+def highest_line(delta_above: Curve, alpha: float) -> float:
     """Return max over ε of 1 - δ(ε) - e^ε α, T(α) from below (Dong, Roth & Su 2022, Prop. 2.12).
 
     What holds of one table beside its neighbour holds the other way round: for ε >= 0 a line of
@@ -166,10 +167,11 @@ def highest_line(delta_above: Callable[[float], float], alpha: float) -> float:
     return max(0.0, middle, _highest(flat, 0.0, farthest))
 
 
-def _highest(value: Callable[[float], float], left: float, right: float) -> float:
+def _highest(value: Curve, left: float, right: float) -> float:
     """Return about the highest value between two places, one that is taken, by golden sections."""
     part = (math.sqrt(5) - 1) / 2
-    a, b = right - part * (right - left), left + part * (right - left)
+    cut = part * (right - left)
+    a, b = right - cut, left + cut
     of_a, of_b = value(a), value(b)
     best = max(of_a, of_b)
     for _ in range(SECTIONS):

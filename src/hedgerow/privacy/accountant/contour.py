@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, Losses
+from hedgerow.noise.loss import Bounds, GaussianLoss, Losses
 from hedgerow.privacy.accountant.contour_nodes import (
     HIGH,
     LOW,
@@ -207,7 +207,7 @@ def delta(losses: Losses, epsilon: float) -> float | None:
     return None if figures is None else figures.point
 
 
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     """Return certified bounds of δ(ε), round-off included, at most 1e-6 apart relatively.
 
     Below `SMALLEST` they are 0 and twice that.
@@ -221,7 +221,9 @@ def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
 
 
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
-    simple = _without_integral(losses, _checked(epsilon))
+    if not math.isfinite(epsilon):
+        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    simple = _without_integral(losses, epsilon)
     if simple is not None:
         return _with_infinite(losses, simple)
     for contour in contours(losses, epsilon):
@@ -229,12 +231,6 @@ def _figures(losses: Losses, epsilon: float) -> _Figures | None:
         if figures.is_narrow:
             return figures
     return None
-
-
-def _checked(epsilon: float) -> float:
-    if not math.isfinite(epsilon):
-        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
-    return epsilon
 
 
 def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
@@ -247,22 +243,16 @@ def _without_integral(losses: Losses, epsilon: float) -> _Figures | None:
             return _Figures(0.0, 0.0, 0.0)
         if largest == 0:
             return _about(-math.expm1(epsilon) * finite)
-    missing = _missing(losses, epsilon)
+    # 1 - δ(ε)/P[L < ∞] is at most E e^(z(ε-L)), here at a few 0 < z < 1/2: of a finite loss
+    # 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
+    powers = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.45])
+    exponents = cumulant(losses, -powers) + powers * epsilon - _log_finite(losses)
+    missing = math.exp(min(float(np.min(exponents)), 0.0)) * (1 + 1e-6)
     return None if missing > _MISSING else _about(finite)
 
 
 def _about(value: float) -> _Figures:
     return _Figures(value * (1 - 1e-12), value, value * (1 + 1e-12))
-
-
-def _missing(losses: Losses, epsilon: float) -> float:
-    """Return a bound of 1 - δ(ε)/P[L < ∞]: the least E e^(z(ε-L)) of a few 0 < z < 1/2.
-
-    Of a finite loss 1 - (1 - e^(ε-ℓ))₊ = min(1, e^(ε-ℓ)) ≤ e^(z(ε-ℓ)) for 0 ≤ z ≤ 1.
-    """
-    powers = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.45])
-    exponents = cumulant(losses, -powers) + powers * epsilon - _log_finite(losses)
-    return math.exp(min(float(np.min(exponents)), 0.0)) * (1 + 1e-6)
 
 
 def _evaluated(contour: Contour) -> _Figures:

@@ -129,8 +129,7 @@ class Smoothed:
         """Return a bound of the modulus of all but the plain weights; it does not increase."""
         plain = np.hypot(tilt, height) * np.hypot(tilt + 1, height)
         falling = self._cosh(tilt) / np.maximum(self.width * height, 1e-9)
-        largest = np.exp(self._log_growth(np.array(tilt)))
-        bound = np.minimum(largest, falling**self.FACTORS)
+        bound = np.minimum(np.exp(self._log_growth(np.array(tilt))), falling**self.FACTORS)
         return np.asarray((1 + 2 * self.EXCESS) * bound * np.maximum(bound, 1) / plain)
 
     def beyond(self, tilt: float, height: float) -> float:

@@ -7,9 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Complex128, Float64, Int64
+from hedgerow.arrays import Bool, Complex128, Float64, Int64
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -24,6 +23,11 @@ from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
 
 Wave = tuple[float, float]
 """Of one factor: |step| and times · sharpness."""
+
+Intervals = tuple[Float64, Float64]
+"""Their lower and their upper ends."""
+Block = tuple[int, int]
+"""The first node, and the one after the last."""
 
 # What bounds memory (pieces at a time) and time (blocks).
 _LARGEST_SIEVE = 1 << 17
@@ -70,7 +74,7 @@ def surviving_nodes(
     return None if waiting or count > most else np.concatenate(surviving)
 
 
-def node_blocks(last: int) -> list[tuple[int, int]]:
+def node_blocks(last: int) -> list[Block]:
     """Cut 0..last at 64, 128, 256, …: within a block the rest of the integrand varies little."""
     edges = [0]
     while edges[-1] <= last:
@@ -78,7 +82,7 @@ def node_blocks(last: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: float) -> Int64 | None:
+def _block(waves: list[Wave], spacing: float, block: Block, room: float) -> Int64 | None:
     """Return the nodes of one block; None if it should be halved first, to save memory."""
     pieces = _decisive_pieces(waves, (block[0] * spacing, (block[1] - 1) * spacing), room)
     if pieces is not None:
@@ -94,9 +98,7 @@ def _block(waves: list[Wave], spacing: float, block: tuple[int, int], room: floa
     return np.rint(kept / spacing).astype(np.int64)
 
 
-def _decisive_pieces(
-    waves: list[Wave], ends: tuple[float, float], room: float
-) -> tuple[Float64, Float64] | None:
+def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) -> Intervals | None:
     """Return short intervals near the revivals of every factor that alone exceeds the room."""
     low, high = np.array([ends[0]]), np.array([ends[1]])
     for step, strength in waves:
@@ -106,18 +108,21 @@ def _decisive_pieces(
                 return None
             low, high = _near_revivals(low, high, step, radius)
     count = _pieces(low, high, waves)
-    return None if count.sum() > _LARGEST_SIEVE else _cut_short(low, high, count)
+    if count.sum() > _LARGEST_SIEVE:
+        return None
+    source = np.repeat(np.arange(low.size), count)
+    length = ((high - low) / count)[source]
+    start = low[source] + _ranks(count) * length
+    return start, start + length
 
 
-def _near_revivals(
-    low: Float64, high: Float64, step: float, radius: float
-) -> tuple[Float64, Float64]:
+def _near_revivals(low: Float64, high: Float64, step: float, radius: float) -> Intervals:
     """Return the parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
-    wide = np.minimum(radius + _slack(high * step), math.pi)
+    # more than the round-off of an angle, so that bounds do not hang on the last digit
+    wide = np.minimum(radius + (_SLACK + _SLACK_OF_ANGLE * (high * step)), math.pi)
     count = _revivals(low, high, step, wide)
     source = np.repeat(np.arange(low.size), count)
-    first = np.ceil((low * step - wide) / math.tau)
-    middle = math.tau * (first[source] + _ranks(count))
+    middle = math.tau * (np.ceil((low * step - wide) / math.tau)[source] + _ranks(count))
     new_low = np.maximum(low[source], (middle - wide[source]) / step)
     new_high = np.minimum(high[source], (middle + wide[source]) / step)
     keep = new_low <= new_high
@@ -139,16 +144,7 @@ def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
     return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
 
 
-def _cut_short(low: Float64, high: Float64, count: Int64) -> tuple[Float64, Float64]:
-    source = np.repeat(np.arange(low.size), count)
-    length = ((high - low) / count)[source]
-    start = low[source] + _ranks(count) * length
-    return start, start + length
-
-
-def _within_room(
-    low: Float64, high: Float64, waves: list[Wave], room: float
-) -> tuple[Float64, Float64]:
+def _within_room(low: Float64, high: Float64, waves: list[Wave], room: float) -> Intervals:
     """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
     steps, strengths = np.array(waves, dtype=np.float64).reshape(-1, 2).T.copy()
     keep = np.empty(low.size, dtype=np.bool_)
@@ -163,7 +159,7 @@ def _mark_within_room(
     steps: Float64,
     strengths: Float64,
     room: float,
-    keep: NDArray[np.bool_],
+    keep: Bool,
 ) -> None:
     for i in range(len(low)):
         spent = 0.0
@@ -182,12 +178,7 @@ def _mark_within_room(
         keep[i] = spent <= room
 
 
-def _slack(angle: Float64) -> Float64:
-    """Return more than the round-off of an angle, so that bounds do not hang on the last digit."""
-    return _SLACK + _SLACK_OF_ANGLE * angle
-
-
-def _between(low: Float64, high: Float64, spacing: float, block: tuple[int, int]) -> Int64:
+def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64:
     """Return the nodes in ascending, slightly widened intervals, each once."""
     start, stop = block
     first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)

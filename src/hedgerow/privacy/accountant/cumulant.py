@@ -206,7 +206,8 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
 
     def log_characteristic(angle: Float64) -> Complex128:
         # X counts downwards from the largest loss; the step below is negative instead.
-        return _safe_log(_geometric_sum(rate, shift, _complex(falling, -angle)) / total)
+        point = np.asarray(falling + 1j * -angle, dtype=np.complex128)
+        return _safe_log(_geometric_sum(rate, shift, point) / total)
 
     return TiltedLoss(
         step=-float(loss.step),
@@ -228,10 +229,6 @@ def _neighbouring(rate: float, shift: int, falling: float) -> float:
     ends = end * inner * (math.exp(-falling) + math.exp(-(2 * shift - 1) * falling))
     pairs = math.expm1(-2 * (shift - 2) * falling) / math.expm1(-2 * falling)
     return ends + inner * inner * math.exp(-3 * falling) * pairs
-
-
-def _complex(real: float, imaginary: Float64) -> Complex128:
-    return np.asarray(real + 1j * imaginary, dtype=np.complex128)
 
 
 def _safe_log(values: Complex128) -> Complex128:

@@ -104,8 +104,7 @@ class Domination:
             if len(losses) * (uses + 1) > MOST_LOSSES:
                 losses = losses + most * uses
                 continue
-            signs = 2.0 * np.arange(uses + 1) - uses
-            losses = np.add.outer(losses, most * signs).ravel()
+            losses = np.add.outer(losses, most * (2.0 * np.arange(uses + 1) - uses)).ravel()
             chances = np.multiply.outer(chances, _binomial(uses, most)).ravel()
         return losses + 2.0**-52 * (len(times) + 2) * extent, chances, sound
 

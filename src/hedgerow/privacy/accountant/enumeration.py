@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.arrays import Float64
-from hedgerow.noise.loss import LaplaceLoss, Loss, Losses, PairLoss
+from hedgerow.noise.loss import Bounds, LaplaceLoss, Loss, Losses, PairLoss
 from hedgerow.privacy.accountant.lattice_masses import ROUND, infinite
 
 MOST_OUTCOMES = 1 << 17
@@ -55,7 +55,7 @@ class _Halves:
     coins: int
 
 
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float] | None:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     """Return certified bounds of δ(ε), at most 1e-7 apart relatively.
 
     Returns:

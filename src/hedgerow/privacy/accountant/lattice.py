@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.noise.loss import Losses
+from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
     ComposedLaw,
@@ -35,6 +35,11 @@ from hedgerow.privacy.accountant.lattice_masses import ROUND, cumulant, infinite
 __all__ = ["cells", "common_unit", "delta", "delta_bounds"]
 
 BLOCK = 256
+Figure = tuple[float, float]
+"""A figure, and a bound of its error."""
+Enclosed = tuple[float, float, float]
+"""A lower bound, the value nearest to the truth, and an upper bound."""
+
 DOUBT = (BLOCK + 40) * ROUND
 """Of a sum of positive terms in blocks, each term the product of a few elementary functions."""
 
@@ -54,7 +59,7 @@ def delta(losses: Losses, epsilon: float) -> float:
     return _delta(losses, epsilon)[1]
 
 
-def delta_bounds(losses: Losses, epsilon: float) -> tuple[float, float]:
+def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
     """Return proved lower and upper bounds of δ(ε); arguments as in `delta`."""
     lower, _, upper = _delta(losses, epsilon)
     return lower, upper
@@ -73,7 +78,7 @@ def saddle(losses: Losses, epsilon: float) -> Fraction:
     return twelve_bits(lowest(height))
 
 
-def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
+def _delta(losses: Losses, epsilon: float) -> Enclosed:
     """Lower bound, value and upper bound of δ(ε)."""
     never = infinite(losses)
     top = largest(losses)
@@ -92,7 +97,7 @@ def _delta(losses: Losses, epsilon: float) -> tuple[float, float, float]:
     )
 
 
-def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> tuple[float, float]:
+def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> Figure:
     """Return Σ_{l > ε} p̂(l) w(l - ε), and how far it is from the sum over p̃ at most.
 
     w(t) is nowhere above 1/(c+1), nor above e^(-ct), and t is at least the way to the first lattice
@@ -179,7 +184,7 @@ def tradeoff(losses: Losses, alpha: float) -> float:
     return _tradeoff(losses, alpha)[1]
 
 
-def tradeoff_bounds(losses: Losses, alpha: float) -> tuple[float, float]:
+def tradeoff_bounds(losses: Losses, alpha: float) -> Bounds:
     """Return proved lower and upper bounds of T(α); arguments as in `tradeoff`.
 
     A segment's line supports the whole convex curve, so it is a lower bound even if α were in the
@@ -190,7 +195,7 @@ def tradeoff_bounds(losses: Losses, alpha: float) -> tuple[float, float]:
     return lower, upper
 
 
-def _tradeoff(losses: Losses, alpha: float) -> tuple[float, float, float]:
+def _tradeoff(losses: Losses, alpha: float) -> Enclosed:
     """Lower bound, value and upper bound of T(α)."""
     never = infinite(losses)
     start = _bracket(1 - never, 20 * ROUND)
@@ -215,7 +220,7 @@ def _tradeoff(losses: Losses, alpha: float) -> tuple[float, float, float]:
     return low, value, min(1.0, high)
 
 
-def _bracket(value: float, error: float) -> tuple[float, float, float]:
+def _bracket(value: float, error: float) -> Enclosed:
     return max(0.0, value - error), min(1.0, max(0.0, value)), min(1.0, value + error)
 
 
@@ -236,12 +241,12 @@ def _threshold(law: ComposedLaw, alpha: float) -> int:
     return len(reached) - 1 - min(int(np.searchsorted(reached, alpha * scale)), len(reached) - 1)
 
 
-def _null_above(law: ComposedLaw, place: int, first: int) -> tuple[float, float]:
+def _null_above(law: ComposedLaw, place: int, first: int) -> Figure:
     """Return Q of all atoms from ``first`` on, and a bound of its error."""
     return _sum(law, law.tilt + 1, place, np.arange(first, len(law.masses)))
 
 
-def _missed(law: ComposedLaw, place: int, never: float) -> tuple[float, float]:
+def _missed(law: ComposedLaw, place: int, never: float) -> Figure:
     """Return P[L ≤ l] and a bound of its error, from below or above, where there is less."""
     if law.tilt < 0:
         return _sum(law, law.tilt, place, np.arange(place + 1))
@@ -249,7 +254,7 @@ def _missed(law: ComposedLaw, place: int, never: float) -> tuple[float, float]:
     return 1 - never - above, error + 20 * ROUND
 
 
-def _sum(law: ComposedLaw, power: Fraction, place: int, which: Int64) -> tuple[float, float]:
+def _sum(law: ComposedLaw, power: Fraction, place: int, which: Int64) -> Figure:
     """Return Σ p(l) e^((tilt - power) l) over some atoms, all on the side where e^(-power·l) falls.
 
     Weights relative to the atom ``place`` are at most 1, so the stray mass counts once.

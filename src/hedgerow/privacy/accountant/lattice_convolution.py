@@ -131,8 +131,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 def lowest(height: Callable[[Float64], Float64]) -> float:
     """Return about where a function of t > 0 without a second valley is lowest."""
     coarse = np.geomspace(2.0**-50, 2.0**50, 401)
-    near = coarse[np.argmin(height(coarse))]
-    fine = near * np.geomspace(0.8, 1.25, 33)
+    fine = coarse[np.argmin(height(coarse))] * np.geomspace(0.8, 1.25, 33)
     return float(fine[np.argmin(height(fine))])
 
 
@@ -158,7 +157,9 @@ def _spectrum(parts: list[tuple[TiltedMasses, int, int]], size: int) -> tuple[Co
     for part, stride, times in parts:
         factor = scipy.fft.rfft(_folded(part, stride, size), overwrite_x=True)
         whole = float(part.masses.sum())
-        doubt = 1.001 * (part.error + whole * (_crowd(part, stride, size) + _levels(size)))
+        # of `_folded`: as many additions as atoms share a place
+        crowd = ROUND * (len(part.masses) * math.gcd(stride, size) // size)
+        doubt = 1.001 * (part.error + whole * (crowd + _levels(size)))
         for start in range(0, len(spectrum), STRIP):
             strip = slice(start, start + STRIP)
             _multiply(spectrum[strip], doubts[strip], factor[strip], times, doubt)
@@ -196,8 +197,3 @@ def _folded(part: TiltedMasses, stride: int, size: int) -> Float64:
     steps = np.arange(len(part.masses), dtype=np.int64)
     places = (part.start * stride % size + stride % size * steps) % size
     return np.bincount(places, part.masses, minlength=size).astype(np.float64, copy=False)
-
-
-def _crowd(part: TiltedMasses, stride: int, size: int) -> float:
-    """Return the relative rounding of `_folded`: as many additions as atoms share a place."""
-    return ROUND * (len(part.masses) * math.gcd(stride, size) // size)

@@ -97,8 +97,15 @@ class Ledger:
         row = account_row(wanted)
         with self._transaction("IMMEDIATE") as connection:
             for entry in self._entries(connection):
-                if (entry.account.dataset, entry.account.protection) == (dataset, protection):
-                    return _with_cap(entry.account, wanted)
+                there = entry.account
+                if (there.dataset, there.protection) == (dataset, protection):
+                    if there.cap == wanted.cap:
+                        return there
+                    raise BudgetError(
+                        f"the account of {there.describe()} has the cap {there.symbol} = "
+                        f"{there.amount}, and a cap is fixed when the account is opened; it cannot "
+                        f"become {wanted.symbol} = {wanted.amount}"
+                    )
             connection.execute(
                 "INSERT INTO account (dataset, protection, measure, cap, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
@@ -134,13 +141,18 @@ class Ledger:
             standing = self._standing(connection, entry)
             for earlier in standing.charges:
                 if earlier.release_id == charge.release_id:
-                    return _repeated(earlier, charge)
+                    if charge.repeats(earlier):
+                        return earlier
+                    raise BudgetError(
+                        f"release {charge.release_id!r} was charged at "
+                        f"{earlier.at:%Y-%m-%d %H:%M} UTC for another plan or other noise; a "
+                        f"release keeps what it was charged for: start a new one"
+                    )
             standing.check(charge.profile)
-            number = len(standing.charges) + 1
             connection.execute(
                 "INSERT INTO charge (account, number, release_id, charged_at, plan_hash, profile, "
                 "digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (entry.id, number, *row, seal_row(standing.digest, row)),
+                (entry.id, len(standing.charges) + 1, *row, seal_row(standing.digest, row)),
             )
         return charge
 
@@ -220,24 +232,3 @@ def create_ledger(path: Path, patience: float = PATIENCE) -> Ledger:
 def _check_seal(digest: str, before: str, row: list[str]) -> None:
     if digest != seal_row(before, row):
         raise ValueError("the seal does not fit")
-
-
-def _with_cap(there: Account, wanted: Account) -> Account:
-    """Return the account that is there, if its cap is the one wanted."""
-    if there.cap != wanted.cap:
-        raise BudgetError(
-            f"the account of {there.describe()} has the cap {there.symbol} = {there.amount}, and "
-            f"a cap is fixed when the account is opened; it cannot become {wanted.symbol} = "
-            f"{wanted.amount}"
-        )
-    return there
-
-
-def _repeated(earlier: Charge, charge: Charge) -> Charge:
-    """Return the earlier charge, if this is the same release again."""
-    if not charge.repeats(earlier):
-        raise BudgetError(
-            f"release {charge.release_id!r} was charged at {earlier.at:%Y-%m-%d %H:%M} UTC for "
-            f"another plan or other noise; a release keeps what it was charged for: start a new one"
-        )
-    return earlier

@@ -5,11 +5,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
@@ -17,7 +16,7 @@ from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection, Restriction, compose_profiles
 from hedgerow.privacy.use import Use, read_use
-from hedgerow.text import Exact
+from hedgerow.text import Exact, Json
 
 # What a ledger tells: accounts, charges, and where an account stands; public facts alone.
 
@@ -117,11 +116,7 @@ class Charge:
 
     def repeats(self, earlier: "Charge") -> bool:
         """Return whether this is the same release again, whenever."""
-        return (self.release_id, self.profile, self.plan_hash) == (
-            earlier.release_id,
-            earlier.profile,
-            earlier.plan_hash,
-        )
+        return self == replace(earlier, at=self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +151,7 @@ class Standing:
             compose_profiles([charge.profile for charge in self.charges]) if self.charges else None
         )
 
-    def statement(self, delta: Exact | float) -> str:
+    def statement(self, delta: Exact) -> str:
         """Return what all charges together promise, and to whom, with ε at δ."""
         if self.together is None:
             return f"Nothing is charged yet. {self.account.protection.describe(ALL)}"
@@ -249,8 +244,7 @@ def charge_row(charge: Charge) -> tuple[str, str, str, str]:
 def read_charge(release_id: str, at: str, plan_hash: str, profile: str) -> Charge:
     """Return the charge that `charge_row` wrote."""
     facts = json.loads(profile)
-    uses = tuple(_read_use(use) for use in facts["uses"])
-    done = Profile(uses, is_worst=facts["is_worst"])
+    done = Profile(tuple(_read_use(use) for use in facts["uses"]), is_worst=facts["is_worst"])
     return Charge(release_id, done, plan_hash, datetime.fromisoformat(at))
 
 
@@ -283,14 +277,14 @@ def _read_protection(text: str) -> Protection:
     return Protection(_read_neighbours(facts), restrictions)
 
 
-def _read_neighbours(facts: dict[str, Any]) -> Neighbours:
+def _read_neighbours(facts: Json) -> Neighbours:
     contributions, unit = facts["contributions"], facts["unit"]
     if facts["relation"] == "replace":
         return Replace(contributions, unit=unit, exactly=facts["total_is_public"])
     return AddRemove(contributions, unit=unit)
 
 
-def _read_use(facts: dict[str, Any]) -> Use:
+def _read_use(facts: Json) -> Use:
     """Return the use that was written; its numbers may be longer than any that people may type."""
     texts = {name: text for name, text in facts.items() if isinstance(text, str)}
     numbers = {name: Fraction(text) for name, text in texts.items() if name != "mechanism"}

@@ -13,6 +13,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import MOST, Rule, in_short, whole_numbers
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.maps.squares import squares
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Division(Rule):
 
     numeric: ClassVar[bool] = True
     widths: tuple[int, ...]
-    code: str | tuple[str, ...] | None = None
+    code: str | Texts | None = None
 
     def __init__(self, widths: Sequence[int], code: str | Sequence[str] | None = None) -> None:
         numbers = whole_numbers(widths, "divide", "the width of each level's squares")

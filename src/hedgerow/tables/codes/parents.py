@@ -10,6 +10,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class Parents(Rule):
     parent: str
     code: str | None = None
 
-    def list_columns(
-        self, names: Sequence[str], levels: Sequence[str], subject: str
-    ) -> tuple[str, ...]:
+    def list_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return the columns of codes and parents."""
         return (*self.code_columns(names, levels, subject), self.parent)
 
@@ -97,13 +96,13 @@ def _parents(rows: pl.DataFrame, subject: str) -> Int64:
 def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
     """Return the paths of the leaves of rows of a code and its parent."""
     top = len(rows)
-    depth = _depths(up)
-    if (depth[:-1] < 0).any():
-        code = rows["code"][int((depth[:-1] < 0).argmax())]
+    depth = _depths(up)[:-1]
+    if (depth < 0).any():
+        code = rows["code"][int((depth < 0).argmax())]
         raise TableError(f"{subject}: {code!r} is its own parent, or among those of its parents")
     has_children = np.bincount(up[:-1], minlength=top + 1)[:-1] > 0
-    kept = depth[:-1] <= len(levels)
-    node = np.flatnonzero(kept & (~has_children | (depth[:-1] == len(levels))))
+    kept = depth <= len(levels)
+    node = np.flatnonzero(kept & (~has_children | (depth == len(levels))))
     columns = dict[str, pl.Series]()
     for k, level in reversed(list(enumerate(levels, start=1))):
         here = depth[node] == k

@@ -52,7 +52,12 @@ class Prefix(Rule):
             reached = pl.select(pl.when(length > shorter).then(codes.str.head(n))).to_series()
             columns.append(reached.alias(level))
             shorter = n
-        return _without_headings(pl.DataFrame(columns).unique(maintain_order=True))
+        paths = pl.DataFrame(columns).unique(maintain_order=True)
+        for upper, lower in pairwise(paths.columns):  # a heading ends where another goes on
+            further = paths.filter(pl.col(lower).is_not_null())[upper].unique()
+            heading = pl.col(lower).is_null() & pl.col(upper).is_in(further.implode())
+            paths = paths.filter(~heading.fill_null(value=False))
+        return paths
 
     def leaf_codes(self, codes: pl.Series) -> pl.Series:
         """Return the first characters of codes; see `Rule.leaf_codes`."""
@@ -61,12 +66,3 @@ class Prefix(Rule):
     def sql(self, level: int, fields: Sequence[str]) -> str:
         """Return the SQL of the first characters; see `Rule.sql`."""
         return f"LEFT({fields[0]}, {self.characters[level - 1]})"
-
-
-def _without_headings(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the paths without those that end where another one goes on."""
-    for upper, lower in pairwise(paths.columns):
-        further = paths.filter(pl.col(lower).is_not_null())[upper].unique()
-        heading = pl.col(lower).is_null() & pl.col(upper).is_in(further.implode())
-        paths = paths.filter(~heading.fill_null(value=False))
-    return paths

@@ -7,6 +7,7 @@ import polars as pl
 
 from hedgerow.errors import TableError
 from hedgerow.tables.codes.rule import Rule
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Reading:
         deeper: codes below the leaves; see `Rule.deeper`.
     """
 
-    columns: tuple[str, ...]
+    columns: Texts
     rule: Rule | None = None
     own: int = 0
     deeper: pl.DataFrame | None = field(default=None, compare=False, repr=False)
@@ -43,12 +44,12 @@ class Reading:
 
 
 def called(
-    levels: tuple[str, ...],
+    levels: Texts,
     columns: Sequence[str] | None,
     rule: Rule | None,
     of_list: Sequence[str],
     subject: str,
-) -> tuple[tuple[str, ...], Reading | None]:
+) -> tuple[Texts, Reading | None]:
     """Return what a release calls the levels, and how the table tells them.
 
     Args:

@@ -15,6 +15,7 @@ import polars as pl
 
 from hedgerow.errors import TableError, as_list, kind_of
 from hedgerow.tables.maps.shapes import Shapes
+from hedgerow.text import Texts
 
 MOST = 1 << 53
 """Coordinates are below it, so that doubles hold them exactly."""
@@ -30,9 +31,7 @@ class Rule(ABC):
 
     numeric: ClassVar[bool] = False
 
-    def code_columns(
-        self, names: Sequence[str], levels: Sequence[str], subject: str
-    ) -> tuple[str, ...]:
+    def code_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return the columns of a list that hold its codes.
 
         Where none is named: the column called like the deepest level, one called ``code``, or the
@@ -61,9 +60,7 @@ class Rule(ABC):
         object.__setattr__(made, "code", code)
         return made
 
-    def list_columns(
-        self, names: Sequence[str], levels: Sequence[str], subject: str
-    ) -> tuple[str, ...]:
+    def list_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return all columns of a list that the rule reads."""
         return self.code_columns(names, levels, subject)
 

@@ -1,12 +1,13 @@
 """Names of areas beside their codes, from the public list alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from hedgerow.errors import TableError, did_you_mean
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.sources.source import as_codes
+from hedgerow.text import TextByName
 
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
@@ -18,7 +19,7 @@ CODE, NAME, LEVEL = "code", "name", "level"
 SUFFIX = "_name"
 
 
-def name_columns(given: Given | None, levels: Sequence[str], subject: str) -> dict[str, str]:
+def name_columns(given: Given | None, levels: Sequence[str], subject: str) -> TextByName:
     """Return level → its column of names.
 
     Raises:
@@ -60,12 +61,11 @@ def read_names(
         return ()
     levels = [codes.name for codes in labels]
     if rule is None:
-        columns = name_columns(given, levels, subject)
         pairs = {
             level: pl.DataFrame(
                 [paths[level].alias(CODE), as_codes(areas, [name], subject)[name].alias(NAME)]
             )
-            for level, name in columns.items()
+            for level, name in name_columns(given, levels, subject).items()
         }
     else:
         if not isinstance(given, str) or rule.numeric:
@@ -92,10 +92,13 @@ def _of_nodes(pairs: pl.DataFrame, codes: pl.Series, subject: str) -> pl.Series 
             f"{subject}: {codes.name} {twice[CODE][0]!r} has two names, {twice[NAME][0]!r} and "
             f"{twice[NAME][1]!r}; each code needs one"
         )
-    if known.is_empty():
-        return None
-    wanted = pl.DataFrame([codes.alias(CODE)])
-    return wanted.join(known, on=CODE, how="left", maintain_order="left")[NAME]
+    return None if known.is_empty() else name_each(codes, known[CODE], known[NAME])
+
+
+def name_each(wanted: pl.Series, codes: pl.Series, names: pl.Series) -> pl.Series:
+    """Return the name of each wanted code, missing where there is none."""
+    found = wanted.replace_strict(codes, names, default=None, return_dtype=pl.String)
+    return found.alias(names.name)
 
 
 def names_frame(labels: Sequence[pl.Series], levels: Sequence[str], names: Names) -> pl.DataFrame:
@@ -132,11 +135,5 @@ def beside(
     heading = f"{column}{SUFFIX}"
     if heading in frame.columns:
         raise TableError(f"the table has a column {heading!r} already; leave names out")
-    known = pl.DataFrame([codes.alias(column), names.alias(heading)])
-    joined = frame.join(known, on=column, how="left", maintain_order="left")
-    order = _behind(frame.columns, column, heading)
-    return joined.select(order)
-
-
-def _behind(columns: Iterable[str], column: str, heading: str) -> list[str]:
-    return [name for each in columns for name in ((each, heading) if each == column else (each,))]
+    named = name_each(frame[column], codes, names).alias(heading)
+    return frame.clone().insert_column(frame.columns.index(column) + 1, named)

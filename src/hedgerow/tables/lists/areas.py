@@ -1,5 +1,6 @@
 """A public list of areas, one row a leaf, and how its codes nest."""
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -7,16 +8,14 @@ import polars as pl
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
+from hedgerow.tables.codes.rule import every_code
 from hedgerow.tables.sources.source import in_order
 
 
 def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
     """Return every path down to the last level: a branch that stops early repeats its last code."""
-    if codes.is_empty():
-        raise TableError(f"{subject} is empty; it needs one row an area")
     names = codes.columns
-    if codes[names[0]].null_count():
-        raise TableError(f"{subject} has a row without a {names[0]!r}; every area needs one")
+    every_code(codes, names[0], subject)
     for upper, lower in pairwise(names):
         orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
         if not orphan.is_empty():
@@ -43,22 +42,33 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tupl
     names = paths.columns
     if not in_order(paths):
         paths = paths.sort(names)
-    changed = np.zeros(len(paths), dtype=bool)
-    changed[0] = True
-    upper_start = np.array([0, len(paths)])
     labels, child_start = [], []
-    for k, name in enumerate(names):
-        column = paths[name]
-        changed[1:] |= (column[1:] != column[:-1]).to_numpy()
-        start = np.flatnonzero(changed)
-        level = column.gather(start).alias(name)
+    for k, (start, children) in enumerate(level_starts(paths, range(1, len(names) + 1))):
+        level = paths[names[k]].gather(start)
         ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
         if not ascends and level.n_unique() < len(level):
             _name_two_parents(paths, names[k - 1 : k + 1], level, subject)
-        child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
-        upper_start = np.append(start, len(paths))
+        child_start.append(children)
         labels.append(level)
     return tuple(labels), tuple(child_start)
+
+
+def level_starts(paths: pl.DataFrame, told: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
+    """Yield for each level the rows where its nodes begin, and the child ranges of those above.
+
+    Args:
+        paths: sorted codes of the leaves, at least one.
+        told: for each level how many of the columns it and the levels above it tell.
+    """
+    changed = np.zeros(len(paths), dtype=bool)
+    changed[0] = True
+    upper_start, before = np.array([0, len(paths)]), 0
+    for count in told:
+        for column in paths[:, before:count]:
+            changed[1:] |= (column[1:] != column[:-1]).to_numpy()
+        start = np.flatnonzero(changed)
+        yield start, np.searchsorted(start, upper_start).astype(np.int64)
+        upper_start, before = np.append(start, len(paths)), count
 
 
 def _name_two_parents(

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from hedgerow.text import Texts
+
 Kind = Literal["code", "name"]
 
 _KINDS: dict[str, Kind] = {
@@ -76,7 +78,7 @@ class ColumnName:
     """
 
     text: str
-    words: tuple[str, ...]
+    words: Texts
     kind: Kind | None
 
     @classmethod
@@ -97,7 +99,7 @@ class ColumnName:
                 words.append(word)
         return cls(text, tuple(words), kind)
 
-    def role(self, listed: "ColumnName") -> tuple[str, ...] | None:
+    def role(self, listed: "ColumnName") -> Texts | None:
         """Return the words before or behind those of a list's column: none where they are alike.
 
         None: this column's name is not made from the list's.
@@ -116,7 +118,7 @@ class ColumnName:
         return None
 
 
-def _is_acronym(short: tuple[str, ...], words: tuple[str, ...]) -> bool:
+def _is_acronym(short: Texts, words: Texts) -> bool:
     """Return whether a word is made of the first letters of others, of which one may be missing.
 
     "lsoa" of "lower layer super output areas".

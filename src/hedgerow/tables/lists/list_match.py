@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.lists.list_shape import ListShape
+from hedgerow.text import Texts
 
 _ROLES = {
     **dict.fromkeys(("o", "orig"), "origin"),
@@ -24,9 +25,9 @@ class Match:
     """
 
     shape: ListShape
-    role: tuple[str, ...]
-    columns: tuple[str, ...]
-    listed: tuple[str, ...]
+    role: Texts
+    columns: Texts
+    listed: Texts
 
     @property
     def name(self) -> str:
@@ -43,7 +44,7 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     Of columns that differ by their level alone (state, county), or hold codes and names of the
     same, the one of the most areas. A column of the table is that of one list.
     """
-    found = dict[tuple[int, tuple[str, ...]], list[tuple[str, ColumnName]]]()
+    found = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
         mine, best = ColumnName.of(name), list[tuple[tuple[int, ...], int, ColumnName]]()
         for place, shape in enumerate(shapes):

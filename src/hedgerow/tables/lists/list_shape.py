@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from hedgerow.tables.lists.column_names import ColumnName
+from hedgerow.text import TextByName, Texts
 
 _MEASURES = {
     *("area", "sqkm", "aland", "awater", "shape", "population", "pop", "count", "total"),
@@ -38,7 +39,7 @@ class Nesting:
         left_out: columns of codes that are no level, each with the reason.
     """
 
-    levels: tuple[tuple[str, ...], ...]
+    levels: tuple[Texts, ...]
     names: Mapping[str, str]
     left_out: Mapping[str, str]
 
@@ -99,7 +100,9 @@ class ListShape:
         rows = rows.select(pl.all().rank("dense"))  # numbers are compared faster than texts
         sizes = {c.text: rows[c.text].n_unique() for c in told}
         own = [c.text for c in told if sizes[c.text] == sizes[leaf] and c.text != leaf]
-        left_out = {text: f"has the areas of {leaf}" for text in own if self._is_code(text)}
+        left_out = {
+            text: f"has the areas of {leaf}" for text in own if self.column(text).kind == "code"
+        }
         groups = list[str]()
         for column in sorted(told, key=lambda c: c.kind != "code"):
             text = column.text
@@ -136,16 +139,13 @@ class ListShape:
         numbers = fractions | texts.str.contains(r"^-?\d+$")
         return bool(fractions.any() and numbers.all() and not texts.str.contains(r"^0\d").any())
 
-    def _is_code(self, text: str) -> bool:
-        return self.column(text).kind == "code"
-
-    def _names(self, levels: Sequence[str], full: pl.DataFrame) -> dict[str, str]:
+    def _names(self, levels: Sequence[str], full: pl.DataFrame) -> TextByName:
         """Return level → the column that has one name for each of its codes.
 
         Names are in a column of names, or in one that is called like the codes without a word for
         codes: ``Ethnic group`` beside ``Ethnic group Code``.
         """
-        found = dict[str, str]()
+        found = TextByName()
         for level in levels:
             mine = self.column(level)
             words = [mine.words, *([()] if level == levels[-1] else [])]
@@ -242,7 +242,7 @@ def _pairs(rows: pl.DataFrame, one: str, other: str) -> int:
 
 def _longest(
     groups: Sequence[str], rows: pl.DataFrame, sizes: Mapping[str, int]
-) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
+) -> tuple[tuple[Texts, ...], list[str]]:
     """Return the longest chain that ends with the last column, and the columns outside it.
 
     At each place of the chain stand the columns that may be there: several where some chains are

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import beside
+from hedgerow.tables.lists.area_names import beside, name_each
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree
@@ -106,8 +106,7 @@ class Lookup:
         every = _collapsed(every, own, axis, level)
         keys = axis.keys(level)
         domain = keys.rename(dict(zip(keys.columns, own, strict=True))).with_row_index(NODE)
-        placed = every.join(domain, on=own, how="left")
-        inside = _inside(placed, own, column, axis, level, subject)
+        inside = _inside(every.join(domain, on=own, how="left"), own, column, axis, level, subject)
         _check_split(inside, own, column, subject)
         pairs = inside.select(column, NODE).unique().sort(column, NODE)
         areas = pairs[column].unique(maintain_order=True)
@@ -254,5 +253,4 @@ def _named(
             f"{shorten(visible(twice[names][0]))!r} and {shorten(visible(twice[names][1]))!r}; "
             f"each needs one"
         )
-    wanted = pl.DataFrame([areas])
-    return wanted.join(known, on=column, how="left", maintain_order="left")[names]
+    return name_each(areas, known[column], known[names])

@@ -13,6 +13,7 @@ from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
+from hedgerow.text import TextByName, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class LookupColumns:
 
     axis: int
     level: int
-    codes: tuple[str, ...]
+    codes: Texts
     area: str
     names: str | None
 
@@ -48,7 +49,19 @@ class LookupColumns:
         Raises:
             TableError: no column of an axis, or of several; no column of areas, or several.
         """
-        called = _called(headers, _codes_said(tree, codes), subject)
+        said = _codes_said(tree, codes)
+        for header in said:
+            if header not in headers:
+                raise TableError(
+                    f"{subject} has no column {shorten(header)!r}; its columns are "
+                    f"{shorten(', '.join(headers), 200)}{did_you_mean(header, headers)}"
+                )
+        taken = {*said.values()}
+        if len(taken) < len(said):
+            raise TableError(f"{subject}: two columns are said to have the same codes; name one")
+        # What columns are called in the release → their headers.
+        called = {each: each for each in headers if each not in said and each not in taken}
+        called |= {name: header for header, name in said.items()}
         axis, level, own = _level_in(tree, list(called), subject)
         own = [called[each] for each in own]
         known = {*(called[name] for name in _known(tree) & called.keys()), *own}
@@ -87,13 +100,13 @@ def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | Non
     return None
 
 
-def _codes_said(tree: Tree, codes: Mapping[str, str]) -> dict[str, str]:
+def _codes_said(tree: Tree, codes: Mapping[str, str]) -> TextByName:
     """Return header → the release's column of the codes, which may be said as ``origin.town``.
 
     Raises:
         TableError: the release has no such level or column.
     """
-    known, found, levels = _known(tree), dict[str, str](), _levels_by_name(tree)
+    known, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
     for header, said in codes.items():
         if said not in known and said not in levels:
             raise TableError(
@@ -117,31 +130,12 @@ def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
     }
 
 
-def _called(headers: Sequence[str], codes: Mapping[str, str], subject: str) -> dict[str, str]:
-    """Return what columns are called in the release → their headers.
-
-    Raises:
-        TableError: a column that the lookup does not have, or two that are called the same.
-    """
-    for header in codes:
-        if header not in headers:
-            raise TableError(
-                f"{subject} has no column {shorten(header)!r}; its columns are "
-                f"{shorten(', '.join(headers), 200)}{did_you_mean(header, headers)}"
-            )
-    if len({*codes.values()}) < len(codes):
-        raise TableError(f"{subject}: two columns are said to have the same codes; name one")
-    taken = {*codes.values()}
-    found = {header: header for header in headers if header not in codes and header not in taken}
-    return found | {name: header for header, name in codes.items()}
-
-
 def _known(tree: Tree) -> set[str]:
     """Return all that levels and columns are called in the release."""
     return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
 
 
-def _words(header: str) -> tuple[str, ...]:
+def _words(header: str) -> Texts:
     """Return what a column of codes and that of their names have in common."""
     return ColumnName.of(header).words
 
@@ -166,15 +160,14 @@ def _area_columns(
                 f"{subject} has no column of {what} {shorten(given)!r}; beside levels it has "
                 f"{shorten(', '.join(others), 200) or 'none'}{did_you_mean(given, others)}"
             )
+    of_names = list(filter(_is_of_names, others))
     if column is None:
-        of_codes = {_words(code) for code in codes}
+        named = {_words(each) for each in (*codes, *others) if each not in of_names}
         left = [
-            each for each in others
-            if each != names and not (_is_of_names(each) and (
-                _words(each) in of_codes
-                or any(_words(each) == _words(o) for o in others if not _is_of_names(o))
-            ))
-        ]  # fmt: skip
+            each
+            for each in others
+            if each != names and not (each in of_names and _words(each) in named)
+        ]
         if len(left) != 1:
             raise TableError(
                 f"{subject} has {len(left)} columns beside those of the axis"
@@ -188,6 +181,6 @@ def _area_columns(
             f"{subject}: areas cannot be called {column!r}, as a release's columns are"
         )
     if names is None and not _is_of_names(column):
-        alike = [o for o in others if _is_of_names(o) and _words(o) == _words(column)]
+        alike = [each for each in of_names if _words(each) == _words(column)]
         names = alike[0] if len(alike) == 1 else None
     return column, names

@@ -15,6 +15,8 @@ import polars as pl
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
+from hedgerow.tables.lists.areas import level_starts
+from hedgerow.text import Texts
 
 MOST_LEAVES = 1 << 21
 """Of a product axis: the largest table of the 2020 census has 1,227,744 cells a block."""
@@ -49,8 +51,8 @@ class Order:
         told: for each level 1..L how many columns it and the levels above it tell.
     """
 
-    levels: tuple[str, ...]
-    columns: tuple[str, ...]
+    levels: Texts
+    columns: Texts
     told: tuple[int, ...]
 
     @classmethod
@@ -168,15 +170,9 @@ def nest_product(
         TableError: two leaves, or the joined codes of two nodes, are the same.
     """
     leaves = leaves.sort(leaves.columns)
-    changed = np.zeros(len(leaves), dtype=bool)
-    changed[0] = True
-    upper_start, before = np.array([0, len(leaves)]), 0
     labels, words, child_start = list[pl.Series](), list[pl.Series](), list[Int64]()
-    for name, count in zip(levels, told, strict=True):
-        new = leaves.columns[before:count]
-        for column in leaves.select(new):
-            changed[1:] |= (column[1:] != column[:-1]).to_numpy()
-        start = np.flatnonzero(changed)
+    starts = level_starts(leaves, told)
+    for name, count, (start, children) in zip(levels, told, starts, strict=True):
         nodes = leaves[start].select(leaves.columns[:count])
         label = nodes.select(pl.concat_str(pl.all(), separator=BETWEEN_CODES).alias(name))[name]
         if count > 1 and label.n_unique() < len(label):
@@ -184,10 +180,9 @@ def nest_product(
             raise TableError(
                 f"{subject}: two nodes of level {name!r} have the joined codes {twice}; change one"
             )
-        child_start.append(np.searchsorted(start, upper_start).astype(np.int64))
-        upper_start, before = np.append(start, len(leaves)), count
+        child_start.append(children)
         labels.append(label)
-        words += [nodes[column] for column in new]
+        words += nodes.get_columns()[len(words) :]
     if len(start) < len(leaves):
         raise TableError(f"{subject}: two leaves have the same codes")
     return tuple(labels), tuple(child_start), Product(tuple(told), tuple(words))
@@ -199,5 +194,4 @@ def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
     for column in frame:  # renumbered each time, so that no product of sizes can overflow
         code = column.rank("dense").to_numpy().astype(np.int64)
         number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]
-    first = np.unique(number, return_index=True)[1]
-    return frame[first], number.astype(np.int32)
+    return frame[np.unique(number, return_index=True)[1]], number.astype(np.int32)

@@ -12,9 +12,10 @@ from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.sources.source import describe_source, open_table
+from hedgerow.text import Texts
 
 
-def columns_in(source: Any, role: str) -> tuple[str, ...]:
+def columns_in(source: Any, role: str) -> Texts:
     """Return the names of a source's columns; no row is read."""
     with open_table(source, describe_source(source, role), public=True) as (_, opened):
         return opened.names
@@ -93,7 +94,7 @@ def _as_listed(axis: Axis, taken: set[str]) -> Iterator[Axis]:
             yield _told_by(axis, columns)
 
 
-def _told_by(axis: Axis, columns: tuple[str, ...]) -> Axis:
+def _told_by(axis: Axis, columns: Texts) -> Axis:
     """Return the axis with the columns of all its levels, or with those of its codes.
 
     Raises:

@@ -1,6 +1,6 @@
 """A table of public facts: a list of codes, with whole numbers beside them."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -9,7 +9,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.codes.float_codes import unpointed_sql
 from hedgerow.tables.ordered import whole_count
 from hedgerow.tables.sources.database import sql_identifier, translate_duckdb_errors
-from hedgerow.tables.sources.source import Source, check_fits, coded, in_order, load, open_table
+from hedgerow.tables.sources.source import check_fits, coded, in_order, load, open_table
 
 
 def read_public_table(
@@ -34,13 +34,20 @@ def read_public_table(
             with anything but a whole number from 0 on; more than a quarter of the memory.
     """
     with open_table(source, subject, public=True) as (db, table):
-        codes = _codes(table, known, numbers)
+        codes = [name for name in dict.fromkeys(table.names) if name in known]
+        for name in numbers:
+            if name in codes:
+                raise TableError(f"{subject}: column {name!r} holds codes, and no numbers")
+        if not codes:
+            raise TableError(
+                f"{subject} has no column of an axis, whose cells it could speak of; its columns "
+                f"are {', '.join(table.names)[:500]}"
+            )
         kinds = load(db, table, [*codes, *numbers])
         check_fits(db, kinds, subject)
-        texts = coded(db, table, codes, kinds[: len(codes)])
         chosen = [
             f"{text if known[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
-            for name, text in zip(codes, texts, strict=True)
+            for name, text in zip(codes, coded(db, table, codes, kinds[: len(codes)]), strict=True)
         ]
         for i, (name, empty) in enumerate(numbers.items(), start=len(codes)):
             number = whole_count(db, f"c{i}", kinds[i], subject=subject, name=name, empty=empty)
@@ -54,17 +61,3 @@ def read_public_table(
         if rows[name].null_count():
             raise TableError(f"{subject} has a row without a {name!r}; every row needs one")
     return rows if in_order(rows.select(codes)) else rows.sort(codes, maintain_order=True)
-
-
-def _codes(table: Source, known: Container[str], numbers: Iterable[str]) -> list[str]:
-    """Return the columns of codes, each there once."""
-    codes = [name for name in dict.fromkeys(table.names) if name in known]
-    for name in numbers:
-        if name in codes:
-            raise TableError(f"{table.subject}: column {name!r} holds codes, and no numbers")
-    if not codes:
-        raise TableError(
-            f"{table.subject} has no column of an axis, whose cells it could speak of; its columns "
-            f"are {', '.join(table.names)[:500]}"
-        )
-    return codes

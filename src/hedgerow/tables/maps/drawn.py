@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes
 from hedgerow.tables.maps.topology import Topology, starts_of
 
 FULL_TURN = 360.0
+SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+"""Its corners, in steps from the lower left one."""
 
-Simplify = Callable[[Topology, NDArray[np.bool_]], Topology]
+Simplify = Callable[[Topology, Bool], Topology]
 """Takes borders, and bool (rings): those without which an area would vanish."""
 
 
@@ -78,8 +79,7 @@ def unwrapped(longitudes: Float64) -> Float64:
     gaps = np.diff(every)
     if gaps.max() <= FULL_TURN - np.ptp(every):
         return longitudes
-    west = every[np.argmax(gaps)]
-    return np.where(longitudes <= west, longitudes + FULL_TURN, longitudes)
+    return np.where(longitudes <= every[np.argmax(gaps)], longitudes + FULL_TURN, longitudes)
 
 
 def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64, Int64]:
@@ -101,10 +101,9 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
     is_kept = (size > 0)[ring]
     corner = np.zeros((rings, 2), dtype=np.int64)
     corner[ring[::-1]] = points[::-1]
-    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-    added = (corner[lost][:, None, :] + square).reshape(-1, 2)
+    added = (corner[lost][:, None, :] + SQUARE).reshape(-1, 2)
     points = np.concatenate([points[is_kept], added])
-    ring = np.concatenate([ring[is_kept], np.repeat(lost, len(square))])
+    ring = np.concatenate([ring[is_kept], np.repeat(lost, len(SQUARE))])
     order = np.argsort(ring, kind="stable")
     return points[order], ring[order]
 

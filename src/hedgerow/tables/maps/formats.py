@@ -29,6 +29,7 @@ from hedgerow.tables.maps.geometry import MOST_BYTES, MOST_UNPACKED, Areas, Crs,
 from hedgerow.tables.maps.geopackage import read_geopackage
 from hedgerow.tables.maps.shapefile import read_shapefile
 from hedgerow.tables.sources.parquet_pages import bytes_of_chunk
+from hedgerow.text import Json
 
 FORMATS = "GeoParquet, GeoJSON, GeoPackage or a shapefile"
 MOST_VALUES = 80_000_000
@@ -149,7 +150,7 @@ def _read_json(path: Path) -> Areas:
         case _:
             raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
     geometry = np.empty(len(features), dtype=object)
-    rows = list[dict[str, Any]]()
+    rows = list[Json]()
     for place, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")
@@ -167,14 +168,14 @@ def _read_json(path: Path) -> Areas:
 SIMPLE = ("Point", "LineString", "Polygon", "MultiPolygon")
 
 
-def _geometry(given: dict[str, Any]) -> Any:
+def _geometry(given: Json) -> Any:
     """Return an object of JSON; a geometry in place of one that tells its own."""
     if given.keys() >= {"type", "coordinates"} and given["type"] in SIMPLE:
         return shape(given)
     return given
 
 
-def _json_crs(whole: dict[str, Any]) -> Crs:
+def _json_crs(whole: Json) -> Crs:
     """Return the coordinate reference system: longitude and latitude, unless an old file says."""
     match whole.get("crs"):
         case {"type": "name", "properties": {"name": str(name)}}:

@@ -3,7 +3,7 @@
 import json
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from hedgerow.errors import MachineError
+from hedgerow.text import Json, Texts
 
 MOST_BYTES = 1 << 30
 """Of a file."""
@@ -61,7 +62,7 @@ class Crs:
         return cls._made(made)
 
     @classmethod
-    def of_json(cls, given: Mapping[str, Any] | None) -> "Crs":
+    def of_json(cls, given: Json | None) -> "Crs":
         """Return the system of PROJJSON."""
         if given is None or len(json.dumps(given)) > MOST_CRS:
             return cls()
@@ -84,7 +85,7 @@ class Crs:
         """Whether coordinates are degrees, as far as the file says."""
         return self.known is None or bool(self.known.is_geographic)
 
-    def to_json(self) -> dict[str, Any] | None:
+    def to_json(self) -> Json | None:
         """Return PROJJSON; None of a system that is not known."""
         return None if self.known is None else self.known.to_json_dict()
 
@@ -100,7 +101,7 @@ class Areas:
         crs: of the coordinates.
     """
 
-    names: tuple[str, ...]
+    names: Texts
     values: Callable[[str], Sequence[Any]]
     geometry: NDArray[Any]
     crs: Crs

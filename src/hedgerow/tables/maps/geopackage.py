@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
+from hedgerow.tables.sources.database import sql_identifier
 
 ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 """Bytes of the bounds before a geometry, by three bits of its flags."""
@@ -46,7 +47,7 @@ def read_geopackage(path: Path) -> Areas:
             raise NoMap("it has no layer of features")
         table, own, system = layer
         _check_table(file, table)
-        columns = file.execute(f"PRAGMA {COLUMNS_OF}({_quoted(table)})").fetchall()
+        columns = file.execute(f"PRAGMA {COLUMNS_OF}({sql_identifier(table)})").fetchall()
         crs = _crs(file, system)
     if any(hidden for *_, hidden in columns):
         raise NoMap(
@@ -101,8 +102,9 @@ def _check_table(file: sqlite3.Connection, name: str) -> None:
 def _column(path: Path, table: str, name: str) -> Sequence[Any]:
     """Return a column of a layer whose values are together no larger than a map may be."""
     found, size = [], 0
+    select = f"SELECT {sql_identifier(name)} FROM {sql_identifier(table)} NOT INDEXED"
     with closing(_opened(path)) as file:
-        for (value,) in file.execute(f"SELECT {_quoted(name)} FROM {_quoted(table)} NOT INDEXED"):
+        for (value,) in file.execute(select):
             size += 64 + len(value) if isinstance(value, bytes | str) else 64
             if size > MOST_UNPACKED:
                 raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")
@@ -134,7 +136,3 @@ def _crs(file: sqlite3.Connection, system: int) -> Crs:
     authority, code, text = found
     known = Crs.of_code("EPSG", str(code)) if str(authority).upper() == "EPSG" else Crs()
     return known if known.known is not None else Crs.of_text(str(text))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -10,6 +10,7 @@ import polars as pl
 import shapely
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Bool
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
@@ -30,7 +31,7 @@ class AreaCodes:
 
     columns: Sequence[str]
     labels: Sequence[pl.Series]
-    placeless: Sequence[NDArray[np.bool_]]
+    placeless: Sequence[Bool]
 
 
 def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> Shapes:
@@ -55,7 +56,10 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     own = [shapes.get(code) for code in labels[level - 1]]
     _check(own, labels[level - 1], codes.placeless[level - 1], subject)
     polygons = np.array(own, dtype=object)
-    geographic = _is_geographic(given, polygons)
+    # coordinates are degrees as the file says, or else as they look
+    west, south, east, north = shapely.total_bounds(polygons)
+    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
+    geographic = bool(in_degrees and given.crs.may_be_geographic)
     return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
 
 
@@ -68,7 +72,7 @@ def _rings(polygons: NDArray[Any]) -> Rings:
     return Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area)
 
 
-def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
+def simplified(topology: Topology, needed: Bool) -> Topology:
     """Return borders of at most `MOST_POINTS`, simplified no more than that takes.
 
     Args:
@@ -78,8 +82,7 @@ def simplified(topology: Topology, needed: NDArray[np.bool_]) -> Topology:
     Raises:
         TableError: there are too many borders.
     """
-    count = len(topology.arc_start) - 1
-    owner = np.repeat(np.arange(count), np.diff(topology.arc_start))
+    owner = np.repeat(np.arange(len(topology.arc_start) - 1), np.diff(topology.arc_start))
     lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
     tolerance = 1.0
     while tolerance <= GRID / 64:
@@ -123,7 +126,11 @@ def _level(
                 raise TableError(
                     f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
                 )
-            _check_size(labels, subject)
+            if len(labels) > MOST_AREAS:
+                raise TableError(
+                    f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
+                    f"{len(labels):,}; give shapes of a coarser level"
+                )
             return level, read
         told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
         lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
@@ -135,17 +142,7 @@ def _level(
     raise TableError(f"{subject}: {min(lacking)[1]}; give a file with all areas of one level")
 
 
-def _check_size(labels: pl.Series, subject: str) -> None:
-    if len(labels) > MOST_AREAS:
-        raise TableError(
-            f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
-            f"{len(labels):,}; give shapes of a coarser level"
-        )
-
-
-def _check(
-    shapes: Sequence[Any], labels: pl.Series, placeless: NDArray[np.bool_], subject: str
-) -> None:
+def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: str) -> None:
     """Raise unless every shape that is there is an area.
 
     Raises:
@@ -171,10 +168,3 @@ def _check(
         raise TableError(f"{subject} has coordinates that are no numbers")
     if np.abs(shapely.get_coordinates(every)).max(initial=0) > 1e12:
         raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")
-
-
-def _is_geographic(given: Areas, polygons: NDArray[Any]) -> bool:
-    """Return whether coordinates are degrees: as the file says, or else as they look."""
-    west, south, east, north = shapely.total_bounds(polygons)
-    in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
-    return bool(in_degrees and given.crs.may_be_geographic)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError
 from hedgerow.machine import check_plain
 from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap
+from hedgerow.text import Texts
 
 HEADER = 100
 """Bytes before the records of .shp and .shx."""
@@ -135,7 +136,7 @@ def _owners(outers: NDArray[Any], holes: NDArray[Any]) -> NDArray[np.int64]:
     return owner
 
 
-def _rows(table: bytes) -> tuple[tuple[str, ...], bytes, NDArray[Any]]:
+def _rows(table: bytes) -> tuple[Texts, bytes, NDArray[Any]]:
     """Return the fields of a .dbf, their kinds, and its rows: ``deleted``, ``f0``, ``f1``, …."""
     count, start, size = struct.unpack_from("<IHH", table, 4)
     fields = [table[at : at + FIELD] for at in range(FIELD, start - 1, FIELD)]

@@ -5,11 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64
-from hedgerow.tables.maps.drawn import Rings, shapes_of
+from hedgerow.tables.maps.drawn import SQUARE, Rings, shapes_of
 from hedgerow.tables.maps.shapes import MOST_AREAS, Shapes
-
-CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 
 
 def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None:
@@ -20,22 +17,14 @@ def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None
         widths: of the squares of each level.
     """
     for level in range(len(labels), 0, -1):
-        corners = _corners(labels[level - 1])
-        if len(corners) <= MOST_AREAS and not np.isnan(corners).all():
-            return _shapes(level, corners, widths[level - 1])
+        corner = labels[level - 1].str.extract_groups(r"^(?<x>-?\d{1,16})_(?<y>-?\d{1,16})$")
+        places = corner.struct.unnest().cast(pl.Float64).fill_null(float("nan"))
+        corners = places.to_numpy()  # of codes that are none, no numbers
+        there = np.flatnonzero(~np.isnan(corners[:, 0]))
+        if len(corners) <= MOST_AREAS and len(there):
+            square = SQUARE * widths[level - 1]
+            points = (corners[there][:, None, :] + square).reshape(-1, 2)
+            number = np.arange(len(there))
+            rings = Rings(points, np.repeat(number, len(SQUARE)), number, there)
+            return shapes_of(level, len(corners), rings, lambda it, _needed: it, geographic=False)
     return None
-
-
-def _corners(labels: pl.Series) -> Float64:
-    """Return lower corners: float64 (squares, 2); of codes that are none, no numbers."""
-    parts = labels.str.extract_groups(r"^(?<x>-?\d{1,16})_(?<y>-?\d{1,16})$").struct.unnest()
-    corners: Float64 = parts.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return corners
-
-
-def _shapes(level: int, corners: Float64, width: int) -> Shapes:
-    there = np.flatnonzero(~np.isnan(corners[:, 0]))
-    points = (corners[there][:, None, :] + CORNERS * width).reshape(-1, 2)
-    number = np.arange(len(there))
-    rings = Rings(points, np.repeat(number, len(CORNERS)), number, there)
-    return shapes_of(level, len(corners), rings, lambda whole, _needed: whole, geographic=False)

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Bool, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class Topology:
         signed = np.where(self.arcs >= 0, 1, -1) * of_arc[np.maximum(self.arcs, ~self.arcs)]
         return np.add.reduceat(signed, self.ring_start[:-1])
 
-    def with_points(self, points: Int64, arc: Int64, needed: NDArray[np.bool_]) -> "Topology":
+    def with_points(self, points: Int64, arc: Int64, needed: Bool) -> "Topology":
         """Return the same rings along other points of their arcs, whose ends are the same.
 
         Args:
@@ -105,20 +104,17 @@ def _edges(one: Int64, other: Int64) -> Int64:
     return number
 
 
-def _junctions(key: Int64, following: Int64) -> NDArray[np.bool_]:
+def _junctions(key: Int64, following: Int64) -> Bool:
     """Return at which points of the rings other than two segments end."""
-    edge = _edges(key, following)
-    _, once = np.unique(edge, return_index=True)
-    ends = np.concatenate([key[once], following[once]])
-    place, degree = np.unique(ends, return_counts=True)
+    _, once = np.unique(_edges(key, following), return_index=True)
+    place, degree = np.unique(np.concatenate([key[once], following[once]]), return_counts=True)
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
 
 
-def _first(key: Int64, joint: NDArray[np.bool_], start: Int64) -> Int64:
+def _first(key: Int64, joint: Bool, start: Int64) -> Int64:
     """Return where each ring is to begin: at a junction; else at its least point, as its twin."""
     rank = np.where(joint, key - (1 << 62), key)
-    least = np.minimum.reduceat(rank, start[:-1])
-    at = np.flatnonzero(rank == np.repeat(least, np.diff(start)))
+    at = np.flatnonzero(rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start)))
     return at[np.searchsorted(at, start[:-1])]
 
 
@@ -129,12 +125,9 @@ def _from_first(start: Int64, size: Int64, first: Int64) -> Int64:
     return np.asarray(begin + place % length)
 
 
-def _forwards(
-    edge: Int64, ascending: NDArray[np.bool_], first: Int64, name: Int64
-) -> NDArray[np.bool_]:
+def _forwards(edge: Int64, ascending: Bool, first: Int64, name: Int64) -> Bool:
     """Return which way each arc runs the segment that names it."""
-    lengths = np.diff(np.append(first, len(edge)))
-    at = np.flatnonzero(edge == np.repeat(name, lengths))
+    at = np.flatnonzero(edge == np.repeat(name, np.diff(np.append(first, len(edge)))))
     return ascending[at[np.searchsorted(at, first)]]
 
 
@@ -143,6 +136,5 @@ def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> tuple[Int6
     size = end - first + 1
     start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     at = np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(first, size)
-    last = start[1:] - 1
-    at[last] = after[end - 1]
+    at[start[1:] - 1] = after[end - 1]
     return points[at], start

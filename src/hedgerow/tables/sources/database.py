@@ -27,6 +27,9 @@ from hedgerow.machine import library, usable_memory
 from hedgerow.tables.sources.odbc import SECRET, OdbcRows, secrets_of, shown_connection
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 
+Database = duckdb.DuckDBPyConnection
+"""DuckDB in memory."""
+
 NOT_UTF8 = "is not UTF-8 text (Latin-1 or Windows-1252, perhaps); save it as UTF-8"
 
 
@@ -56,34 +59,27 @@ class NoRoomError(MachineError):
 
 
 @contextmanager
-def open_database(
-    memory: int | None = None, *, spills: bool = True
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(memory: int | None = None, *, spills: bool = True) -> Iterator[Database]:
     """Open a database in memory that spills to a private folder, removed afterwards, or nowhere."""
     with private_folder() if spills else nullcontext("") as folder:
-        settings = _settings(str(folder), memory)
+        settings: dict[str, Any] = {
+            "temp_directory": str(folder),
+            "threads": core_count(),
+            "preserve_insertion_order": False,
+            # nothing is fetched from the network behind the user's back
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+        usable = usable_memory()  # unknown, DuckDB decides
+        if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
+            memory = usable // 2
+        if memory is not None:
+            settings["memory_limit"] = f"{memory}B"
         with closing(duckdb.connect(":memory:", config=settings)) as db:
             if db.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
                 # Ours is the only one. In a notebook without widgets it is off and cannot be set.
                 db.execute("SET enable_progress_bar = false")
             yield db
-
-
-def _settings(folder: str, memory: int | None) -> dict[str, str | bool | int | float | list[str]]:
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "temp_directory": folder,
-        "threads": core_count(),
-        "preserve_insertion_order": False,
-        # nothing is fetched from the network behind the user's back
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    usable = usable_memory()  # unknown, DuckDB decides
-    if memory is None and usable is not None:  # the rest is for the axes and the leaf counts
-        memory = usable // 2
-    if memory is not None:
-        settings["memory_limit"] = f"{memory}B"
-    return settings
 
 
 @contextmanager
@@ -223,20 +219,16 @@ def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"
             if query.scheme == "sqlite":  # of a damaged file this is what fails
                 cursor.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
         with _no_secrets(query, subject, "does not understand the query; it must be one SELECT"):
-            _compile(query, cursor, f"SELECT * FROM {select}")
+            # read without being run: what fails then is of no record
+            if query.scheme == "sqlite":
+                cursor.execute(f"EXPLAIN SELECT * FROM {select}")
+            else:
+                cursor.adbc_prepare(f"SELECT * FROM {select}")
         with _reading(query, subject, lost):  # even of no rows a database may sum the table
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema
         yield RunningQuery(query, subject, cursor, select, schema, lost)
-
-
-def _compile(query: Query, cursor: Any, select: str) -> None:
-    """Let the database read a query without running it: what fails then is of no record."""
-    if query.scheme == "sqlite":
-        cursor.execute(f"EXPLAIN {select}")
-    else:
-        cursor.adbc_prepare(select)
 
 
 def _is_lost(connection: Any) -> bool:
@@ -271,7 +263,7 @@ class RunningQuery:
         Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
         because SQLite's driver takes a column's type from its first rows.
         """
-        names = ['"' + self.schema.names[i].replace('"', '""') + '"' for i in fields]
+        names = [sql_identifier(self.schema.names[i]) for i in fields]
         texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
         with _reading(self.query, self.subject, self.lost):
             self.cursor.execute(f"SELECT {texts} FROM {self.select}")
@@ -318,8 +310,7 @@ def _over_odbc(query: Query, subject: str, driver: Any) -> OdbcQuery:
 
 def _driver(query: Query) -> Any:
     extra = "odbc" if query.scheme == ODBC else "sql"
-    subject = f"reading a database ({query.scheme})"
-    return library(DRIVERS[query.scheme], extra, subject, TableError)
+    return library(DRIVERS[query.scheme], extra, f"reading a database ({query.scheme})", TableError)
 
 
 def _address(query: Query, subject: str) -> str:
@@ -338,7 +329,7 @@ def _no_secrets(query: Query, subject: str, sentence: str) -> Iterator[None]:
         yield
     except HedgerowError:
         raise
-    except (pa.ArrowException, OSError, _errors(query)) as error:
+    except (pa.ArrowException, OSError, _driver(query).Error) as error:
         text = _without_secrets(query, error)
         raise TableError(f"{subject} {sentence}", confidential=text) from None
 
@@ -369,11 +360,6 @@ def _without_secrets(query: Query, error: BaseException) -> str:
     for secret in _secrets(query):
         text = text.replace(secret, "…")
     return text
-
-
-def _errors(query: Query) -> type[Exception]:
-    kind: type[Exception] = _driver(query).Error
-    return kind
 
 
 def _split(url: str) -> SplitResult | None:

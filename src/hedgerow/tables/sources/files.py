@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-import duckdb
-
 from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain
 from hedgerow.tables.sources.database import (
     NOT_UTF8,
+    Database,
     sql_identifier,
     sql_text,
     translate_duckdb_errors,
 )
-from hedgerow.text import check_utf8
+from hedgerow.text import Texts, check_utf8
 
 PARQUET, GZIP = b"PAR1", b"\x1f\x8b"
 HEADER_BYTES = 1 << 20
@@ -42,14 +41,14 @@ class Relation:
         fault: the sentence for a failure while reading it.
     """
 
-    names: tuple[str, ...]
-    fields: tuple[str, ...]
+    names: Texts
+    fields: Texts
     sql: str
     repeatable: bool
     fault: str
 
 
-def open_file(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
+def open_file(db: Database, path: Path, subject: str) -> Relation:
     """Return a CSV file (also gzipped), a Parquet file, a folder or a glob of Parquet files.
 
     Its path is made absolute here, once: to DuckDB ``~``, ``file:`` and ``s3:`` at the start of a
@@ -63,7 +62,7 @@ def open_file(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relati
         raise TableError(f"{subject} cannot be opened: {type(error).__name__}") from None
 
 
-def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation:
+def _opened(db: Database, path: Path, subject: str) -> Relation:
     check_utf8(path, subject, TableError)
     check_folder(path, subject)
     if path.is_dir():
@@ -84,7 +83,7 @@ def _opened(db: duckdb.DuckDBPyConnection, path: Path, subject: str) -> Relation
     return relation
 
 
-def _reach(db: duckdb.DuckDBPyConnection, paths: Sequence[str], subject: str) -> None:
+def _reach(db: Database, paths: Sequence[str], subject: str) -> None:
     """Let a database open some files, and from now on nothing else; a path is UTF-8 to DuckDB."""
     said = [path for path in paths if path.encode("utf-8", "replace").decode() == path]
     allowed = [text for path in said for text in (sql_text(path), _pattern(path, subject))]
@@ -137,9 +136,7 @@ def _read_start(path: Path, subject: str) -> bytes:
         raise outside_limits(subject, "cannot be read", str(error)) from None
 
 
-def _parquet(
-    db: duckdb.DuckDBPyConnection, paths: list[str], subject: str, *, folders: bool
-) -> Relation:
+def _parquet(db: Database, paths: list[str], subject: str, *, folders: bool) -> Relation:
     if not paths:
         raise TableError(f"{subject} holds no Parquet file")
     for path in paths:
@@ -156,7 +153,7 @@ def _parquet(
     return Relation(without_mark(names), fields, sql, repeatable=True, fault=fault)
 
 
-def without_mark(names: Sequence[str]) -> tuple[str, ...]:
+def without_mark(names: Sequence[str]) -> Texts:
     """Return names without a byte order mark, which some programs leave in the first."""
     return tuple(name if i else name.removeprefix("\ufeff") for i, name in enumerate(names))
 

@@ -101,7 +101,21 @@ class OdbcRows:
         schema = pa.schema(
             [batches.schema.field(n).with_name(c) for n, c in zip(fields, names, strict=True)]
         )
-        return pa.RecordBatchReader.from_batches(schema, self._chosen(batches, fields, schema))
+
+        def chosen() -> Iterator[pa.RecordBatch]:
+            try:
+                for batch in batches:
+                    yield pa.RecordBatch.from_arrays(
+                        [batch.column(n) for n in fields], schema=schema
+                    )
+            except self.library.Error as error:
+                self.failed.append(str(error))
+                message = self.clean(error)
+            else:
+                return
+            raise OSError(message)
+
+        return pa.RecordBatchReader.from_batches(schema, chosen())
 
     def _read(self, condition: str) -> Any:
         try:
@@ -115,17 +129,3 @@ class OdbcRows:
         except self.library.Error as error:
             self.failed.append(str(error))
             raise
-
-    def _chosen(
-        self, batches: Any, fields: list[int], schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in batches:
-                columns = [batch.column(n) for n in fields]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except self.library.Error as error:
-            self.failed.append(str(error))
-            message = self.clean(error)
-        else:
-            return
-        raise OSError(message)

@@ -32,6 +32,7 @@ from hedgerow.tables.codes.float_codes import (
 )
 from hedgerow.tables.sources.database import (
     BROKE_OFF,
+    Database,
     NoRoomError,
     OdbcQuery,
     Query,
@@ -44,6 +45,7 @@ from hedgerow.tables.sources.database import (
 from hedgerow.tables.sources.files import Relation, open_file, without_mark
 from hedgerow.tables.sources.odbc import is_connection
 from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
+from hedgerow.text import Texts
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
 
@@ -59,7 +61,10 @@ def as_arrow(frame: Any, subject: str) -> pa.Table:
 
 def _arrow(frame: Any, subject: str) -> pa.Table:
     if isinstance(frame, pl.LazyFrame):
-        frame = _collected(frame, subject)
+        try:
+            frame = frame.collect()
+        except pl.exceptions.PolarsError as error:
+            raise outside_limits(subject, "cannot be computed", str(error)) from None
     if isinstance(frame, pa.Table):
         return frame
     if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
@@ -84,19 +89,13 @@ def refused_codes(subject: str, column: str, kind: str) -> str:
     return f"{subject} column {column!r} holds {kind}; {CODES}"
 
 
-def _collected(frame: pl.LazyFrame, subject: str) -> pl.DataFrame:
-    try:
-        return frame.collect()
-    except pl.exceptions.PolarsError as error:
-        raise outside_limits(subject, "cannot be computed", str(error)) from None
-
-
 def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFrame:
     """Return public columns as text codes; an empty text counts as missing, ``74.0`` as 74."""
     for column in columns:
         if column not in frame.columns:
-            names = ", ".join(frame.columns)
-            raise TableError(f"{subject} has no column {column!r}; it has {names}")
+            raise TableError(
+                f"{subject} has no column {column!r}; it has {', '.join(frame.columns)}"
+            )
         kind = frame.schema[column]
         whole = kind.is_integer() or (isinstance(kind, pl.Decimal) and kind.scale == 0)
         if not (whole or kind in CODE_TYPES or kind.is_float()):
@@ -174,7 +173,7 @@ class Source:
     """
 
     subject: str
-    names: tuple[str, ...]
+    names: Texts
     load: Callable[[list[int]], None]
     floats: frozenset[str] = frozenset()
     is_public: bool = False
@@ -204,7 +203,7 @@ def _letters(name: str) -> str:
 
 
 @contextmanager
-def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Iterator[Source]:
+def open_source(db: Database, source: Any, subject: str) -> Iterator[Source]:
     """Open a source for as long as its files and connections are needed."""
     if isinstance(source, Query):
         with run_query(source, subject) as query:
@@ -226,7 +225,7 @@ def open_source(db: duckdb.DuckDBPyConnection, source: Any, subject: str) -> Ite
 @contextmanager
 def open_table(
     source: Any, subject: str, *, public: bool, memory: int | None = None
-) -> Iterator[tuple[duckdb.DuckDBPyConnection, Source]]:
+) -> Iterator[tuple[Database, Source]]:
     """Open a source in a database of its own.
 
     What a public table holds has to fit the memory, however small its file is: nothing of it is
@@ -268,9 +267,7 @@ def _too_large(subject: str) -> TooLargeError:
     )
 
 
-def check_fits(
-    db: duckdb.DuckDBPyConnection, kinds: Sequence[str], subject: str, relation: str = "loaded"
-) -> None:
+def check_fits(db: Database, kinds: Sequence[str], subject: str, relation: str = "loaded") -> None:
     """Raise unless the rows of a public table fit the memory beside the axes made from them.
 
     Of Parquet the number of rows is declared, in however many files; no page is read for it.
@@ -285,7 +282,9 @@ def check_fits(
         TableError: they take more than a quarter of it.
     """
     usable = usable_memory()
-    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in _long(kinds)], 0
+    is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
+    long = (i for i, short in enumerate(is_short) if not short)
+    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in long], 0
     a_row = len(kinds) * BYTES_A_TEXT + (len(kinds) - len(lengths)) * LONGEST_NUMBER
     for each in (f"count(*) * {a_row}", f"sum({' + '.join(lengths) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
@@ -295,22 +294,14 @@ def check_fits(
             raise _too_large(subject)
 
 
-def _long(kinds: Sequence[str]) -> list[int]:
-    """Return which columns may hold values of any length."""
-    is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
-    return [i for i, short in enumerate(is_short) if not short]
-
-
-def _load_file(
-    db: duckdb.DuckDBPyConnection, file: Relation, places: list[int], subject: str
-) -> None:
+def _load_file(db: Database, file: Relation, places: list[int], subject: str) -> None:
     chosen = ", ".join(f"{file.fields[place]} AS c{i}" for i, place in enumerate(places))
     kind = "VIEW" if file.repeatable else "TABLE"
     with translate_duckdb_errors(subject, file.fault):
         db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
 
 
-def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: list[int]) -> None:
+def _load_chunks(db: Database, file: StatisticsFile, places: list[int]) -> None:
     with translate_duckdb_errors(file.subject, "cannot be read to its end"):
         db.register("arriving", file.schema(places).empty_table())
         db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
@@ -320,18 +311,14 @@ def _load_chunks(db: duckdb.DuckDBPyConnection, file: StatisticsFile, places: li
         db.unregister("arriving")
 
 
-def _load_frame(
-    db: duckdb.DuckDBPyConnection, table: pa.Table, places: list[int], subject: str
-) -> None:
+def _load_frame(db: Database, table: pa.Table, places: list[int], subject: str) -> None:
     chosen = table.select(places).rename_columns([f"c{i}" for i in range(len(places))])
     with translate_duckdb_errors(subject, "has a column of a type that cannot be read"):
         db.register("loaded", chosen)
         db.execute("DESCRIBE loaded")
 
 
-def _load_query(
-    db: duckdb.DuckDBPyConnection, query: RunningQuery | OdbcQuery, places: list[int]
-) -> None:
+def _load_query(db: Database, query: RunningQuery | OdbcQuery, places: list[int]) -> None:
     with (
         query.rows(places) as reader,
         translate_duckdb_errors(query.subject, BROKE_OFF),
@@ -341,14 +328,14 @@ def _load_query(
         db.unregister("arriving")
 
 
-def load(db: duckdb.DuckDBPyConnection, source: Source, columns: Sequence[str]) -> list[str]:
+def load(db: Database, source: Source, columns: Sequence[str]) -> list[str]:
     """Return the types of some columns, which are now ``loaded`` as c0, c1, …."""
     source.load([source.place(column) for column in columns])
     return [row[1] for row in db.execute("DESCRIBE loaded").fetchall()]
 
 
 def coded(
-    db: duckdb.DuckDBPyConnection,
+    db: Database,
     source: Source,
     columns: Sequence[str],
     kinds: Sequence[str],
@@ -374,9 +361,7 @@ def coded(
     ]
 
 
-def _coded(
-    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
-) -> str:
+def _coded(db: Database, source: Source, column: str, field: str, kind: str) -> str:
     if column in source.floats or kind in EXACT:
         number = float_sql(source, column, field)
         fraction = fraction_sql(number, kind if kind in EXACT else "DOUBLE")
@@ -456,9 +441,9 @@ def _listed(
         kinds = load(db, areas, columns)
         if not repeated:
             check_fits(db, kinds, subject)
-        fractional: Container[str] = numbers if not isinstance(numbers, bool) else ()
-        fractional = columns if numbers is True else fractional
-        codes = coded(db, areas, columns, kinds, fractional)
+        if isinstance(numbers, bool):
+            numbers = columns if numbers else ()
+        codes = coded(db, areas, columns, kinds, numbers)
         texts = ", ".join(f"{code} AS c{i}" for i, code in enumerate(codes))
         named = ", ".join(f"c{i} AS {sql_identifier(name)}" for i, name in enumerate(columns))
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
@@ -477,7 +462,7 @@ def _listed(
             return _rows(db, f"SELECT {named} FROM listed ORDER BY ALL")
 
 
-def _rows(db: duckdb.DuckDBPyConnection, select: str) -> pl.DataFrame:
+def _rows(db: Database, select: str) -> pl.DataFrame:
     """Return rows of codes, without the ``.0`` that a whole column has."""
     rows = pl.DataFrame(db.sql(select).to_arrow_table())
     return rows.with_columns(unpointed(column) for column in rows)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hedgerow.errors import MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain, library
-from hedgerow.text import check_utf8
+from hedgerow.text import Texts, check_utf8
 
 READERS = {
     ".sas7bdat": "read_sas7bdat",
@@ -49,7 +49,7 @@ class StatisticsFile:
 
     path: Path
     subject: str
-    names: tuple[str, ...]
+    names: Texts
     kinds: tuple[pa.DataType, ...]
     widths: tuple[int, ...]
 
