@@ -23,7 +23,7 @@ first term stands.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import isinf, prod
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -142,10 +142,6 @@ class CubeVariances:
         )
         return np.where(_measured(self.squares, self.public), found, 0.0)
 
-    def of_sum(self, weights: Product) -> float:
-        """Return the variance of a sum whose weights are a product, such as all of A × all of B."""
-        return max(self.covariance(weights, weights), 0.0)
-
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
         if self.public is None:
@@ -155,32 +151,6 @@ class CubeVariances:
             return self._covariance(first, second) - self._covariance(one, other)
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
-
-    def of_weights(self, cuboid: Levels, weights: Float64) -> float:
-        """Return the variance of any sum of a cuboid's cells, in O(cells of the cube).
-
-        Args:
-            cuboid: whose cells are summed.
-            weights: float64 (cells along each axis).
-        """
-        explaining, levels = weights, list(cuboid)
-        for axis, exact in enumerate(self.public or ()):
-            turned = np.moveaxis(explaining, axis, 0)
-            levels[axis], turned = self.squares[axis].explaining(levels[axis], turned, exact)
-            explaining = np.moveaxis(turned, 0, axis)
-        if self.true is None:
-            found = self._quadratic(cuboid, weights)
-            if self.public is not None:
-                found -= self._quadratic(tuple(levels), explaining)
-            return max(found, 0.0)
-        found, known = 0.0, None
-        if self.public is not None:
-            known = dict(_covariances(self.squares, tuple(levels), explaining))
-        for each, covered in _covariances(self.squares, cuboid, weights):
-            if variance := float(self.true[each]):
-                left = covered if known is None else covered - known[each]
-                found += variance * float((left**2).sum()) / nominal_of(self.squares, each) ** 2
-        return found
 
     def _terms(self, cuboid: Levels) -> list[Term]:
         """Return the signed terms of a cell's variance."""
@@ -240,14 +210,6 @@ class CubeVariances:
             return prod(own.covariance(one, other) for own, one, other in every)
         return float(self._outer([products(own, a, b)[None, :] for own, a, b in every]).item())
 
-    def _quadratic(self, cuboid: Levels, weights: Float64) -> float:
-        """Return the weights' sum of squares under C_1 ⊗ … ⊗ C_k."""
-        found = weights
-        for axis, own in enumerate(self.squares):
-            turned = np.moveaxis(found, axis, 0)
-            found = np.moveaxis(own.covariances(cuboid[axis], turned)[cuboid[axis]], 0, axis)
-        return float((weights * found).sum())
-
 
 def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
     """Return the nominal variance of a cuboid's measurements."""
@@ -286,26 +248,3 @@ def _distinct(parts: Sequence[Float64]) -> Int64:
     rows = np.hstack([part.reshape(len(part), -1) for part in parts])
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
     return np.unique(np.round(rows / scale, 12), axis=0, return_index=True)[1]
-
-
-def _covariances(
-    squares: Sequence[AxisSquares], cuboid: Levels, weights: Float64
-) -> Iterator[tuple[Levels, Float64]]:
-    """Yield for each cuboid that may be measured its estimates' covariance with a sum."""
-    return _covariances_beyond(squares, cuboid, weights, ())
-
-
-def _covariances_beyond(
-    squares: Sequence[AxisSquares], cuboid: Levels, found: Float64, done: Levels
-) -> Iterator[tuple[Levels, Float64]]:
-    """Yield the same for the cuboids that begin with some levels, axis by axis."""
-    axis = len(done)
-    if axis == len(squares):
-        yield done, found
-        return
-    own = squares[axis]
-    every = own.covariances(cuboid[axis], np.moveaxis(found, axis, 0))
-    for level, each in enumerate(every):
-        if not isinf(own.own[level]):
-            turned = np.moveaxis(each, 0, axis)
-            yield from _covariances_beyond(squares, cuboid, turned, (*done, level))

@@ -112,12 +112,6 @@ def sum_of_public(facts: CubeFacts, shares: AxisShares) -> Fraction:
     return Fraction(prod(each))
 
 
-def uniform_shares(facts: CubeFacts) -> AxisShares:
-    """Return equal shares: all measured cuboids get the same."""
-    levels = [axis.depth + 1 for axis in facts.shape.axes]
-    return tuple((Fraction(1, n),) * n for n in levels)
-
-
 def given_by_axis(facts: CubeFacts, given: Mapping[str, tuple[Fraction, ...]]) -> AxisShares:
     """Return the shares that are given by axis.
 
