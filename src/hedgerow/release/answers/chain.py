@@ -277,12 +277,21 @@ class SumsAnswers(ChainAnswers):
             raise uneven(self.plan.tree, BINS)
         cumulative, at = errors.estimate(sums, public), listed.codes[0]
         if public is None:
-            here = slice(
-                len(cumulative) - len(root), None
-            )  # none where the total was released as 0
+            here = slice(len(cumulative) - len(root), None)  # none below a total of 0
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
         bins = replace(listed, estimate=np.diff(cumulative)[at], variance=errors.leaves[at])
         return {ROOT: root, BINS: bins}
+
+    def again(
+        self, content: Content, method: Estimator
+    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+        """Return the total and the bins, whoever made them: counts decide nothing of the sums."""
+        plan, listed, stored = self.plan, content.nodes, content.stored
+        check_combines(method, plan)
+        check_stored(stored)
+        if plan.public is not None and not len(listed[ROOT]):
+            return _of_an_empty_table(stored, listed), None
+        return estimated_again(stored, method, plan), None
 
 
 def _total(content: Content) -> int:
