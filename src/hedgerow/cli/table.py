@@ -266,6 +266,8 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
 
 def _has_a_model(plan: Plan, levels: TextByName) -> bool:
     """Return whether a part of the sums was not measured, below survivors of a chain."""
+    if is_off_tree(plan, levels):
+        return False
     wanted = levels_of(plan.tree, levels)
     return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
 
