@@ -6,7 +6,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.funds import Above, Proportional, Quadratic, Seats
-from hedgerow.evaluate.joint_errors import CubeErrors, RawErrors
+from hedgerow.evaluate.joint_errors import RawErrors, errors_of
 from hedgerow.evaluate.share_intervals import share_intervals
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import random_tree
@@ -56,7 +56,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
         if plan.is_public(levels) or levels in plan.repeats:
             continue
         cuboid = plan.design.shape.given(levels)
-        drawn = CubeErrors(plan, cuboid).draw(DRAWS, seed=1)
+        drawn = errors_of(plan, levels).draw(DRAWS, seed=1)
         for public in filter(plan.is_public, plan.levels):  # what is known exactly has no error
             at = tuple(
                 min(a, b) for a, b in zip(plan.design.shape.given(public), cuboid, strict=True)

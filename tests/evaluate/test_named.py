@@ -47,7 +47,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(name, who, options):
     plan = named(WORKLOADS[name], neighbours=who, **options)
     shape, _, covariance = dense_estimates(released(counts_of(), plan))
     for levels in [(1, 0), plan.tables[-1]]:
-        drawn = NamedErrors(plan, levels).draw(DRAWS, seed=1)
+        drawn = NamedErrors(plan.design, levels).draw(DRAWS, seed=1)
         sums = cuboid_sums(shape, levels)
         exact = sums @ covariance @ sums.T
         own = np.diag(exact)

@@ -46,7 +46,7 @@ def other_counts(plan):
             given = lambda own, noisy, *rest: project(own, moved(noisy), *rest)  # noqa: E731
             held.enter_context(mock.patch.object(hr.Euclidean, "project", given))
         else:
-            kind = type(plan.joint)
+            kind = type(plan.design)
             settled = kind.settled
 
             def settle(own, *given):

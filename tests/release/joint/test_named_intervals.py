@@ -189,7 +189,7 @@ def test_intervals_of_a_release_are_widened_by_the_steps_of_its_plan():
     errors = CuboidErrors.of(plan_of(CHAIN, "wide gaussian"), (2, 0), None)
     variance = np.full(3, errors.noise.mechanism.noise_variance / 4)
     near, far = (
-        replace(errors, steps=Steps(least, is_exact=False)).interval(
+        replace(errors, noise=replace(errors.noise, steps=Steps(least, is_exact=False))).interval(
             np.full(3, 1e4), variance, USUAL
         )
         for least in (1e9, 1.0)

@@ -108,7 +108,7 @@ def test_jobs_say_the_same_wherever_the_spine_is_cut(seed, monkeypatch):
         found = {}
         for result in run.results():
             found.setdefault(result.levels, []).append(result.nodes)
-        return again.joint.jobs, found
+        return again.design.jobs, found
 
     whole = made.content.nodes
     cuts = set()
