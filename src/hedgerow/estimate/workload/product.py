@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, upward
-from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, maximal, meet
+from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CubeVariances, Product, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
@@ -61,8 +61,7 @@ class ProductSolver:
 
     def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
         self.observed, self.squares = observed, tuple(squares)
-        known = () if observed.public is None else (observed.public,)
-        self.boxes = tuple(map(self._box, maximal([*observed.variances, *known])))
+        self.boxes = tuple(map(self._box, observed.tables))
         self._box_of: dict[Levels, Box] = {}
 
     def _box(self, corner: Levels) -> Box:

@@ -324,13 +324,15 @@ def covariance_of_cells(plan: Plan, joint: Joint, cells: Sequence[tuple[Levels, 
     """
     names = [plan.tree.name_of(levels) for levels, _ in cells]
     cuboids = [joint.shape.given(levels) for levels, _ in cells]
+    weights = [_alone(joint, *each) for each in zip(cuboids, cells, names, strict=True)]
+    if all(map(joint.is_public, cuboids)):
+        return np.zeros((len(cells), len(cells)))
     whole = [joint.variances_of(cuboid) for cuboid in cuboids if cuboid in joint.whole]
     if len(whole) < len(cuboids) or len({id(each) for each in whole}) != 1:
         raise EstimateError(
             f"{' and '.join(sorted(set(names)))} were not all measured whole and estimated from "
             f'the same noisy counts, so covariances are unknown; they exist with measure = "all"'
         )
-    weights = [_alone(joint, *each) for each in zip(cuboids, cells, names, strict=True)]
     found = np.empty((len(cells), len(cells)))
     for i, one in enumerate(weights):
         for j, other in enumerate(weights[: i + 1]):
