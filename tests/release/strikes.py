@@ -208,7 +208,13 @@ class Traced:
         return False
 
     def proceed(self):
-        os.kill(self.pid, signal.SIGCONT)
+        """Let it go on: a signal is lost that comes while other threads are being stopped."""
+        stopped = True
+        while stopped:
+            os.kill(self.pid, signal.SIGCONT)
+            time.sleep(0.01)
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            stopped = state in "tT"
 
     def ended(self):
         """The exit code and the sentence."""
