@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
-from hedgerow.plan.cuboids import Invariant
+from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.page.levels import percent_of
@@ -23,7 +23,7 @@ FOLDERS = [SOURCE / place for place in ("pages", "release/page", "plan/page")]
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | {
-    f"release.made.{mechanism.name}" for mechanism in (DiscreteGaussian, DiscreteLaplace)
+    f"release.made.{kind}" for kind in (DiscreteGaussian.name, DiscreteLaplace.name, *MEASURES)
 }
 
 

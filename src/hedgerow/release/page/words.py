@@ -361,7 +361,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
 
 def _nodes(plan: Plan) -> str:
     """Return which counts of a chain carry noise of their own: HTML."""
-    return words_of(plan)(f"release.made.{plan.measure.name.replace('-', '_')}")
+    return words_of(plan)(f"release.made.{plan.measure.name}")
 
 
 def _cells(plan: Plan) -> str:
