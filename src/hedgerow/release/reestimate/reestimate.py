@@ -19,7 +19,6 @@ from hedgerow.plan.design import BEST
 from hedgerow.release.answers.answers import Covariances
 from hedgerow.release.answers.chain import covariance_of_nodes
 from hedgerow.release.answers.ways import answers_of
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -171,14 +170,16 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
         True
     """
     if isinstance(source, Release):
-        content = source.content
+        content: Content = source.content
         _check_columns(content.plan.tree)
-        listed, (found, covariances) = content.nodes, _again(content, method)
+        found, covariances = answers_of(content.plan).again(content, method)
+        listed = content.nodes
     else:
         content = verified_release(Path(source))
         _check_columns(content.plan.tree)
         with undamaged(content.folder):
-            listed, (found, covariances) = content.nodes, _again(content, method)
+            found, covariances = answers_of(content.plan).again(content, method)
+            listed = content.nodes
     plan, tree = content.plan, content.plan.tree
     total, frames = int(listed[tree.cuboid(0)].counts.sum()), {}
     for levels, again in found.items():
@@ -198,10 +199,6 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
     facts["claim"] = plan.design.claim if isinstance(method, LeastSquares) else SETTLED
     return Estimates(tree, frames, facts, covariances)
-
-
-def _again(content: Content, method: Estimator) -> tuple[dict[Levels, Nodes], Covariances | None]:
-    return answers_of(content.plan).again(content, method)
 
 
 def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
