@@ -20,6 +20,7 @@ SHARED_GROUND = {
     "arrays",
     "errors",
     "kernels",
+    "limits",
     "machine",
     "notebook",
     "pages",

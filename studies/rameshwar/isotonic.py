@@ -5,8 +5,9 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_vector
-from hedgerow.estimate.families.isotonic import LARGEST_TOTAL, pool
+from hedgerow.estimate.families.isotonic import pool
 from hedgerow.kernels import kernel
+from hedgerow.limits import LARGEST_DOUBLE
 
 LARGEST_SUM = 1 << 61
 """Integer cumulative counts have sums (records) that stay within this."""
@@ -81,7 +82,7 @@ def _check(cumulative: Cumulative, total: int) -> None:
     check_vector("cumulative", cumulative, np.int64, np.float64)
     if not len(cumulative):
         raise EstimateError("cumulative must have at least one bin, got none")
-    if not isinstance(total, int | np.integer) or not 0 <= total <= LARGEST_TOTAL:
+    if not isinstance(total, int | np.integer) or not 0 <= total <= LARGEST_DOUBLE:
         raise EstimateError("the total must be a whole number from 0 to 2^53; estimate it first")
     if not np.isfinite(cumulative).all():
         raise EstimateError("cumulative counts must be finite; at least one is not")

@@ -41,7 +41,7 @@ def folder(example, tmp_path):
 def cut(monkeypatch):
     """Even so small a spine is cut into jobs."""
     monkeypatch.setattr(plan_spine, "UNCUT", 0)
-    monkeypatch.setattr(plan_spine, "MOST_HELD", 200)
+    monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 200)
     monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
 
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from hedgerow import kernels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import LARGEST_FAMILY, check_structure
+from hedgerow.estimate.estimator import check_structure
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.limits import LARGEST_FAMILY
 from tests.estimate.families import Given, family, one_family, sparse_table, total
 
 ESTIMATORS: list[Any] = [

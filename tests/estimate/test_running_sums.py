@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.running_sums import MOST_BINS, Decoded, Strategy
+from hedgerow.estimate.running_sums import Decoded, Strategy
+from hedgerow.limits import MOST_SUMMED_BINS
 
 few_bins = st.integers(2, 40)
 
@@ -47,10 +48,10 @@ def test_sums_are_those_of_the_matrix_and_decode_to_the_truth(bins, seed):
 
 
 def test_the_largest_table_in_the_most_bins_does_not_wrap():
-    leaves = np.zeros(MOST_BINS, dtype=np.int64)
+    leaves = np.zeros(MOST_SUMMED_BINS, dtype=np.int64)
     leaves[0] = 1 << 39
-    sums = Strategy.of(MOST_BINS).sums(leaves)
-    assert sums[0] == (1 << 39) * Strategy.of(MOST_BINS).scale
+    sums = Strategy.of(MOST_SUMMED_BINS).sums(leaves)
+    assert sums[0] == (1 << 39) * Strategy.of(MOST_SUMMED_BINS).scale
     assert sums[0] < 1 << 53
     assert (sums > 0).all()
 
@@ -96,7 +97,7 @@ def test_a_known_total_is_kept_and_used_as_least_squares_uses_it():
     assert np.allclose(found[1:], np.cumsum(free @ best + rest))
 
 
-@pytest.mark.parametrize("bins", [0, 1, MOST_BINS + 1])
+@pytest.mark.parametrize("bins", [0, 1, MOST_SUMMED_BINS + 1])
 def test_too_few_and_too_many_bins_are_refused(bins):
     with pytest.raises(EstimateError, match=r"2 to 2\^16 bins"):
         Strategy.of(bins)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
 from hedgerow.evaluate.funds import (
-    LARGEST_COUNT,
     Above,
     Logarithmic,
     Proportional,
@@ -17,6 +16,7 @@ from hedgerow.evaluate.funds import (
     Seats,
     huntington_hill,
 )
+from hedgerow.limits import LARGEST_DOUBLE
 from studies.ko.misallocation import misallocation
 
 RULES = [Proportional(), Logarithmic(), Quadratic(), Above(20), Above(20, equally=True), Seats()]
@@ -87,7 +87,7 @@ def test_seats_of_many_areas_and_runs_sum_to_the_house():
 
 
 def test_a_priority_that_doubles_cannot_tell_apart_is_settled_exactly():
-    counts = np.array([LARGEST_COUNT - 1, LARGEST_COUNT])
+    counts = np.array([LARGEST_DOUBLE - 1, LARGEST_DOUBLE])
     assert huntington_hill(counts, 3).tolist() == [1, 2]
     assert huntington_hill(counts[::-1].copy(), 3).tolist() == [2, 1]
 

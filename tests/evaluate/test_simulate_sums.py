@@ -86,16 +86,16 @@ def test_the_jackknife_leaves_out_one_group_at_a_time():
 
 
 def test_bias_is_left_out_where_too_many_cells_had_an_error(monkeypatch):
-    monkeypatch.setattr(moments, "MOST_DENSE", 0)
-    monkeypatch.setattr(moments, "MOST_SUMS", 16)
+    monkeypatch.setattr(moments, "MOST_CELLS_OF_RUNS", 0)
+    monkeypatch.setattr(moments, "MOST_SUMS_OF_RUNS", 16)
     errors = np.ones((4, CELLS), dtype=np.int64)
     assert summed(errors, sparse=True) is None
     assert summed(errors * (np.arange(CELLS) == 3), sparse=True).bias2 == pytest.approx(1 / CELLS)
 
 
 def test_many_cells_have_fewer_groups_of_runs(monkeypatch):
-    monkeypatch.setattr(moments, "MOST_SUMS", 5 * CELLS)
-    monkeypatch.setattr(moments, "MOST_DENSE", CELLS)
+    monkeypatch.setattr(moments, "MOST_SUMS_OF_RUNS", 5 * CELLS)
+    monkeypatch.setattr(moments, "MOST_CELLS_OF_RUNS", CELLS)
     errors = np.random.default_rng(4).integers(-5, 9, (10, CELLS))
     found = summed(errors, sparse=False)
     assert found.variance == pytest.approx(errors.var(axis=0, ddof=1).mean())

@@ -165,7 +165,7 @@ def test_codes_in_a_column_called_like_the_shapes_are_not_lost(tmp_path):
 def test_a_map_of_too_many_rows_is_refused_unless_positive_counts_are_asked_for(
     named, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sys.modules["hedgerow.export.geoparquet"], "MOST_ROWS", 4)
+    monkeypatch.setattr(sys.modules["hedgerow.export.geoparquet"], "MOST_ROWS_OF_A_MAP", 4)
     shapes = written(tmp_path, CODES)
     with pytest.raises(ReleaseError, match=r"has 5 rows, and can have 4; .*--listed"):
         hr.export(named, tmp_path / "a.parquet", hr.GeoParquet(shapes, key="SA2"))

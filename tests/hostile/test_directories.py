@@ -16,9 +16,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import commands, terminal
 from hedgerow.errors import MachineError, ReleaseError, TableError
+from hedgerow.limits import MOST_BYTES_OF_A_MANIFEST
 from hedgerow.release import preflight as memory
 from hedgerow.release.directory import parquet_file
-from hedgerow.release.directory.manifest import MOST_BYTES, read_manifest
+from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
 from hedgerow.release.directory.stored import read_nodes, read_stored
 from hedgerow.release.page import carried as blocks
@@ -113,7 +114,7 @@ def manifest(folder, text):
         ('{"format": "hedgerow-release-4", "a\\u202e": 1}', "not seen"),
         ('{"format": "hedgerow-release-4", "a": "\\ud800"}', "not seen"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ('{"format": "hedgerow-release-4"}' + " " * MOST_BYTES, "larger than 16 MB"),
+        ('{"format": "hedgerow-release-4"}' + " " * MOST_BYTES_OF_A_MANIFEST, "larger than 16 MB"),
         ('{"format": "hedgerow-release-3"}', "the format 'hedgerow-release-3', and this version"),
         ('{"format": "hedgerow-release-5"}', "the format 'hedgerow-release-5', and this version"),
         ('{"format": "hedgerow-release-\\u0663"}', "no manifest of a release"),
@@ -406,7 +407,7 @@ def test_a_page_is_read_up_to_what_ours_takes(tmp_path, monkeypatch):
     text = path.read_text()
     seen = []
 
-    def told(inner, most=blocks.MOST_BYTES):
+    def told(inner, most=blocks.MOST_BYTES_OF_A_BLOCK):
         seen.append(most)
         return blocks.parts_of(inner, most)
 

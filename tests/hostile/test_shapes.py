@@ -139,14 +139,14 @@ def test_a_path_that_leads_nowhere_is_refused(tmp_path, name):
 
 
 def test_a_very_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("hedgerow.tables.maps.formats.MOST_BYTES", 1_000)
+    monkeypatch.setattr("hedgerow.tables.maps.formats.MOST_BYTES_OF_A_MAP", 1_000)
     code, err = planned(tmp_path, "a.geojson", b"x" * 1_001)
     assert code == 2
     assert "larger than 1 GB" in err
 
 
 def test_shapes_with_very_many_points_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_GIVEN", 10)
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS_GIVEN", 10)
     code, err = made(tmp_path, BOXES)
     assert code == 2
     assert "more than 10 points" in err

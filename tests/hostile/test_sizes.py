@@ -15,9 +15,9 @@ import hedgerow as hr
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.release.execution import in_memory
 from hedgerow.release.preflight import check_public_total
-from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
 from tests.made import fixed_axis, plain_plan

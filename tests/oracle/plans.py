@@ -24,7 +24,7 @@ SMALL = {
     "hedgerow.plan.chain.UNCUT_LEAVES_OF_ALL": 0,
     "hedgerow.plan.chain.MIN_JOBS": 8,
     "hedgerow.plan.spine.UNCUT": 0,
-    "hedgerow.plan.spine.MOST_HELD": 300,
+    "hedgerow.plan.spine.MOST_ABOVE_THE_CUT": 300,
     "hedgerow.plan.spine.WORTH_A_JOB": 40,
 }
 """Limits under which a small tree is cut into jobs as a large one is."""

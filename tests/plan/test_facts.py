@@ -13,12 +13,12 @@ import hedgerow as hr
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.plan import known as known_module
 from hedgerow.plan import placed as placed_module
 from hedgerow.plan.facts import PublicTable, Zeros, read_facts
 from hedgerow.plan.known import known_cells
 from hedgerow.plan.make import read_plan
-from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.made import random_axis
 
 KINDS = {"hhgq": ["home", "nursing", "prison"]}
@@ -496,11 +496,11 @@ def test_a_chain_reads_no_public_file():
 
 def test_too_many_groups_and_attribute_cells_are_refused(monkeypatch):
     rows = table("unlisted", block=["1a1"], hhgq=["home"])
-    monkeypatch.setattr(placed_module, "MOST_ROWS", 17)
+    monkeypatch.setattr(placed_module, "MOST_PUBLIC_PLACES", 17)
     refused("3 groups of attribute cells apart at 6 places", rows)
-    monkeypatch.setattr(placed_module, "MOST_ROWS", 18)
+    monkeypatch.setattr(placed_module, "MOST_PUBLIC_PLACES", 18)
     known(ONE, rows)
-    monkeypatch.setattr(known_module, "MOST_LEAVES", 17)
+    monkeypatch.setattr(known_module, "MOST_ATTRIBUTE_CELLS", 17)
     refused("attributes of up to 17 cells together, got 18", rows)
 
 

@@ -8,12 +8,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.forecast import SUMS_HEADINGS, simulated_releases, sums_rows
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cost import (
-    MOST_CUBOIDS,
-    off_the_chain,
-    sums_off_the_chain,
-    sums_text,
-)
+from hedgerow.limits import MOST_CUBOIDS
+from hedgerow.plan.cost import off_the_chain, sums_off_the_chain, sums_text
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.page import planning_page
 from hedgerow.release.execution import in_memory

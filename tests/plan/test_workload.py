@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan import cuboids
 from hedgerow.plan.cuboids import measurable, public_cuboid
 from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.make import read_plan
-from hedgerow.plan.workload import MOST_CUBOIDS, repeated
+from hedgerow.plan.workload import repeated
 from hedgerow.privacy.neighbours import l1, l2_squared
 
 

@@ -372,13 +372,13 @@ def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypat
     by = {"sex": "sex"}
     planned = AreaSums(release.plan, Lookup.of(release.plan.tree, rows), by)
     with monkeypatch.context() as patched:
-        patched.setattr(spine, "MOST_NOISY", 3)
+        patched.setattr(spine, "MOST_NOISY_READ", 3)
         with pytest.raises(
             hr.ReleaseError, match=r"would take too long, with .* noisy counts; name"
         ):
             release.areas(rows, by=by)
         assert variances(planned).shape == (3, 2), "the plan reads no noisy counts"
-    monkeypatch.setattr(answers, "MOST_WORK", 3)
+    monkeypatch.setattr(answers, "MOST_WORK_OF_SUMS", 3)
     with pytest.raises(
         hr.ReleaseError, match=r"would take too long, with .*; name fewer areas or coarser"
     ):

@@ -173,7 +173,7 @@ def test_nothing_released_has_no_rows(counts):
 def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_path):
     release = made(counts, measure=hr.Survivors())
     release.write(tmp_path / "out")
-    monkeypatch.setattr(chain, "MOST_NOISY", 20)
+    monkeypatch.setattr(chain, "MOST_NOISY_OF_SUMS", 20)
     for content in (release.content, read_release(tmp_path / "out").content, made(counts).content):
         with pytest.raises(hr.ReleaseError, match=r"up to 20; .* cuboid\(None"):
             cuboid_errors(content, ORIGIN, Confidence())

@@ -77,11 +77,11 @@ def test_cells_of_count_0_have_the_estimates_of_dense_least_squares(kind):
 
 def test_more_cells_than_can_be_listed_are_refused(monkeypatch):
     release = released("cube")
-    monkeypatch.setattr(module, "MOST_ROWS", 17)
+    monkeypatch.setattr(module, "MOST_ROWS_LISTED", 17)
     assert len(release.level("place.town", all=True)) == 6
     with pytest.raises(hr.ReleaseError, match="has 18 cells, and all are listed up to 17; ask for"):
         release.level("place.town × work.job", all=True)
-    monkeypatch.setattr(module, "MOST_NOISY", 17)
+    monkeypatch.setattr(module, "MOST_NOISY_READ", 17)
     with pytest.raises(hr.ReleaseError, match="noisy counts, and can be had up to 17"):
         release.level("place.town", all=True)
 

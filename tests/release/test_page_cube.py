@@ -91,7 +91,9 @@ def test_margins_are_carried_before_pairs_and_these_coarse_to_fine(cubes, monkey
     margins = [levels for levels in made.plan.levels if not all(levels)]
     pairs = [levels for levels in made.plan.levels if all(levels)]
     for few in (margins, [*margins, *pairs[:2]]):
-        monkeypatch.setattr(cube_module, "MOST_NODES", sum(rows[levels] for levels in few))
+        monkeypatch.setattr(
+            cube_module, "MOST_NODES_OF_A_PAGE", sum(rows[levels] for levels in few)
+        )
         assert levels_carried(page_of(made)) == few
 
 
@@ -100,7 +102,10 @@ def test_what_is_carried_fits_in_so_many_characters_and_rows(cubes, monkeypatch)
     size = {one.attributes["id"]: len(one.text) for one in made.seen.all("script")
             if one.attributes.get("type") == "text/plain"}  # fmt: skip
     whole, finest = sum(size.values()), made.plan.levels[-1]
-    for name, most in (("MOST_CHARACTERS", whole), ("MOST_NODES", sum(rows_of(made).values()))):
+    for name, most in (
+        ("MOST_CHARACTERS", whole),
+        ("MOST_NODES_OF_A_PAGE", sum(rows_of(made).values())),
+    ):
         monkeypatch.setattr(cube_module, name, most)
         assert levels_carried(page_of(made))[-1] == finest
         monkeypatch.setattr(cube_module, name, most - 1)
@@ -113,7 +118,7 @@ def test_whatever_is_carried_has_all_its_margins_beside_it(cubes, kind, monkeypa
     made, whole = cubes[kind], sum(rows_of(cubes[kind]).values())
     seen = set()
     for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cube_module, "MOST_NODES", most)
+        monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", most)
         carried = set(levels_carried(page_of(made)))
         seen.add(len(carried))
         for levels in carried:
@@ -126,11 +131,11 @@ def test_the_page_names_the_files_of_what_it_does_not_carry(cubes, monkeypatch):
     made = cubes["pairs"]
     assert "This page carries the counts of all combinations of levels." in made.seen.text
     finest = made.plan.levels[-1]
-    monkeypatch.setattr(cube_module, "MOST_NODES", sum(rows_of(made).values()) - 1)
+    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", sum(rows_of(made).values()) - 1)
     words = read(page_of(made)).all("section", id="explore")[0].text
     assert "This page carries the counts of 11 of 12 combinations of levels, to stay" in words
     assert f"The others are in the Parquet files beside it: {counts_file(finest)}." in words
-    monkeypatch.setattr(cube_module, "MOST_NODES", 0)
+    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", 0)
     words = read(page_of(made)).all("section", id="explore")[0].text
     assert "The counts are in the Parquet files of this release." in words
     assert "This page carries no counts, to stay small." in words
@@ -139,10 +144,10 @@ def test_the_page_names_the_files_of_what_it_does_not_carry(cubes, monkeypatch):
 def test_counts_that_a_browser_cannot_hold_are_left_to_the_files(cubes, monkeypatch):
     made = cubes["pairs"]
     top = int(counts_of(made, (1, 1))["high"].max())
-    monkeypatch.setattr(cube_module, "LARGEST_SCRIPT_NUMBER", top)
+    monkeypatch.setattr(cube_module, "LARGEST_DOUBLE", top)
     carried = levels_carried(page_of(made))
     assert carried == []  # the total is above it, and nothing is carried without its margins
-    monkeypatch.setattr(cube_module, "LARGEST_SCRIPT_NUMBER", made.counts.total + 1)
+    monkeypatch.setattr(cube_module, "LARGEST_DOUBLE", made.counts.total + 1)
     assert len(levels_carried(page_of(made))) == 12
 
 

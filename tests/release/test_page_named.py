@@ -67,7 +67,7 @@ def test_what_is_carried_has_all_coarser_cuboids_of_the_workload_beside_it(
     made, seen = named[kind], set()
     whole = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
     for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cube_module, "MOST_NODES", most)
+        monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", most)
         some = set(carried(page_of(made)))
         seen.add(len(some))
         for levels in some:

@@ -365,7 +365,7 @@ def test_deep_levels_are_left_to_the_files(pages, monkeypatch):
     made = pages["geography"]
     rows = [pq.read_metadata(made.folder / counts_file(made.plan.tree.cuboid(t))).num_rows
             for t in range(4)]  # fmt: skip
-    monkeypatch.setattr(carried_module, "MOST_NODES", sum(rows[:3]))
+    monkeypatch.setattr(carried_module, "MOST_NODES_OF_A_PAGE", sum(rows[:3]))
     text = page_of(made)
     seen = Seen(text)
     assert "This page carries the counts of depths 0 to 2" in seen.said
@@ -388,8 +388,8 @@ def test_a_page_has_room_for_so_many_characters(pages, monkeypatch):
 def test_files_too_large_to_read_are_said_to_be(pages, monkeypatch):
     made = pages["geography"]
     rows = pq.read_metadata(made.folder / counts_file((2,))).num_rows
-    monkeypatch.setattr(facts_module, "MOST_ROWS", rows)
-    monkeypatch.setattr(carried_module, "MOST_NODES", rows)
+    monkeypatch.setattr(facts_module, "MOST_ROWS_OF_A_PAGE", rows)
+    monkeypatch.setattr(carried_module, "MOST_NODES_OF_A_PAGE", rows)
     seen = Seen(page_of(made))
     assert "Too large to read for this page: level3" in seen.said
 

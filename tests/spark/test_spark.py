@@ -284,7 +284,7 @@ def along_a_spine(spark, tmp_path, monkeypatch):  # noqa: ARG001 - the active se
 
     Even so small a spine is cut into jobs.
     """
-    for limit, small in (("UNCUT", 0), ("MOST_HELD", 200), ("WORTH_A_JOB", 1)):
+    for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 200), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
     file = write_files(tmp_path / "files", more='[engine]\nname = "spark"\nmaster = "local[2]"')
     spec = ReleaseSpec(file)

@@ -315,7 +315,7 @@ def test_the_column_that_is_measured_is_the_one_that_is_read(tmp_path, monkeypat
     """A field within a column before it is called the same."""
     geoparquet(tmp_path / "a.parquet", ["a", "geometry"], [[{"geometry": None}], [SINGLE]])
     assert same(read_map(tmp_path / "a.parquet", "it").geometry[0], SQUARE)
-    monkeypatch.setattr(formats, "MOST_UNPACKED", 100)
+    monkeypatch.setattr(formats, "MOST_BYTES_UNPACKED", 100)
     refused(tmp_path / "a.parquet", "'geometry' may unpack to")
 
 
@@ -332,7 +332,7 @@ def test_a_record_of_empty_parts_again_and_again_is_refused(tmp_path):
 
 def test_rows_without_shapes_take_memory_too(tmp_path, monkeypatch):
     """A row of a few bits in the file is an object for its shape, and one for its code."""
-    monkeypatch.setattr(formats, "MOST_UNPACKED", 256_000)
+    monkeypatch.setattr(formats, "MOST_BYTES_UNPACKED", 256_000)
     for rows, count in (("few", 1_000), ("many", 3_000)):
         geoparquet(
             tmp_path / f"{rows}.parquet", ["town", "geometry"], [["a"] * count, [None] * count]
@@ -379,7 +379,7 @@ def test_features_that_are_none_are_named(tmp_path, whole, words):
 
 def test_a_json_file_with_very_many_values_is_refused_unread(tmp_path, monkeypatch):
     path = written(tmp_path / "a.geojson")
-    monkeypatch.setattr(formats, "MOST_VALUES", 50)
+    monkeypatch.setattr(formats, "MOST_VALUES_OF_A_MAP", 50)
     monkeypatch.setattr(formats.json, "loads", None)
     refused(path, "more than 50 values")
     for value in ("{}", '{"":1}', '"ab"', "[1,2]"):

@@ -286,7 +286,7 @@ def test_kept_shapes_come_back_as_they_were(kept):
 
 
 def test_shapes_with_many_areas_of_one_level_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_AREAS", 20)
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_AREAS_SHOWN", 20)
     with pytest.raises(TableError, match="at most 20 areas"):
         axis_of(30).with_shapes(file_of(tmp_path, voronoi(30)))
 
@@ -317,7 +317,7 @@ def test_the_squares_of_a_grid_lie_where_their_codes_say():
 
 
 def test_a_grid_with_very_many_squares_shows_a_coarser_level(monkeypatch):
-    monkeypatch.setattr("hedgerow.tables.maps.squares.MOST_AREAS", 10)
+    monkeypatch.setattr("hedgerow.tables.maps.squares.MOST_AREAS_SHOWN", 10)
     places = [(x, y) for x in range(8) for y in range(8)]
     assert grid(places, [4, 1]).shapes.level == 1
     assert grid(places, [2, 1]).shapes is None
@@ -334,9 +334,9 @@ def test_a_code_that_is_no_corner_has_no_place():
 def test_borders_are_simplified_until_there_are_few_enough_points(tmp_path, monkeypatch):
     path = file_of(tmp_path, voronoi(20, crinkle=0.02))
     whole = len(axis_of(20).with_shapes(path).shapes.points)
-    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS", whole // 3)
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS_SHOWN", whole // 3)
     assert len(axis_of(20).with_shapes(path).shapes.points) <= whole // 3
-    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS", 5)
+    monkeypatch.setattr("hedgerow.tables.maps.reading.MOST_POINTS_SHOWN", 5)
     with pytest.raises(TableError, match="too many to draw even simplified"):
         axis_of(20).with_shapes(path)
 

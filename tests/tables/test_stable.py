@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent.outline import Outline
 from hedgerow.spark import subtree as cluster_top
@@ -24,7 +25,6 @@ from hedgerow.tables import counts as counts_module
 from hedgerow.tables import ordered
 from hedgerow.tables import ordered as whole
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ordered import LARGEST_LEAF
 from tests.made import fixed_axis, plain_plan
 
 LIMIT = 5

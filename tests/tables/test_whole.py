@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree
 from tests.refused import refused, told

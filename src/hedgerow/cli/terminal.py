@@ -19,10 +19,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.plan.describe import aligned
 from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.text import Rows, visible
 
 # The numbers of cells and survivors are confidential until the release appears, and timings always:

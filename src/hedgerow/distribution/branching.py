@@ -10,10 +10,10 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.distribution.branching_search import Costs, best_order
 from hedgerow.errors import PlanError, as_list
+from hedgerow.limits import MOST_BINS_OF_A_TREE
 from hedgerow.noise.mechanisms import Mechanism, check_mechanism
 from hedgerow.text import Exact, exact
 
-MOST_BINS = 1 << 30
 SHARE_UNITS = 10_000
 
 
@@ -173,5 +173,5 @@ def _exact_shares(shares: Float64) -> tuple[Fraction, ...]:
 
 
 def _check_bins(bins: int) -> None:
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 2 <= bins <= MOST_BINS:
+    if not isinstance(bins, int) or isinstance(bins, bool) or not 2 <= bins <= MOST_BINS_OF_A_TREE:
         raise PlanError(f"a range needs 2 to 2^30 bins, got {bins!r}")

@@ -19,7 +19,8 @@ from hedgerow.distribution.branching import (
 from hedgerow.distribution.cut_error import CumulativeError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError, check_type
-from hedgerow.estimate.running_sums import MOST_BINS, Decoded
+from hedgerow.estimate.running_sums import Decoded
+from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed
@@ -189,7 +190,7 @@ def plan_distribution(
     if measure is not None:
         return plan_of(measure)
     tree = plan_of(All())
-    possible = mechanism.price.norm == 2 and ranges.bins <= MOST_BINS
+    possible = mechanism.price.norm == 2 and ranges.bins <= MOST_SUMMED_BINS
     if not possible or not isinstance(allocation.objective, Cdf):
         return tree
     sums = plan_of(RunningSums())

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 
 from hedgerow.arrays import Float64, Int32
 from hedgerow.errors import TableError, check_type, kind_of, outside_limits
+from hedgerow.limits import MOST_BINS
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
-MOST_BINS = 1 << 20
-"""A release holds the edges and codes of all bins in memory, on every machine that reads it."""
 WHOLE_DOUBLES = 1 << 53
 
 Bound = float | Fraction | Decimal

@@ -8,12 +8,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
-
-LARGEST_COUNT = 1 << 61
-"""Noisy counts lie in ±2^61, totals in 0..2^61 (records): a count less any level fits int64."""
-
-LARGEST_FAMILY = 1 << 29
-"""Cells in one family that the two-word sums of `hedgerow.estimate.families` can hold."""
+from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
 
 
 class Estimator(Protocol):

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
-
-MOST_BINS = 1 << 16
-"""Sums and decoding take K² steps: a second at this many bins."""
+from hedgerow.limits import MOST_SUMMED_BINS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Strategy:
 
         The smallest coefficient is about ``1/√(πK)``, so the smallest weight is above 18.
         """
-        if not 2 <= bins <= MOST_BINS:
+        if not 2 <= bins <= MOST_SUMMED_BINS:
             raise EstimateError(f"running sums are for 2 to 2^16 bins, got {bins:,}; use a tree")
         return _strategy(bins)
 

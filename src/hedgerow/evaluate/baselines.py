@@ -14,7 +14,7 @@ from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text, sum_to_cuboid
-from hedgerow.evaluate.moments import MOST_DENSE
+from hedgerow.limits import MOST_CELLS_OF_RUNS
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
@@ -33,7 +33,7 @@ Answers = Iterator[tuple[Levels, CuboidCounts]]
 """Each cuboid with its counts."""
 
 
-def check_leaves(tree: Tree, most: int = MOST_DENSE) -> None:
+def check_leaves(tree: Tree, most: int = MOST_CELLS_OF_RUNS) -> None:
     """Raise a TableError if a tree has too many leaves to put noise on all of them."""
     if tree.leaves > most:
         raise TableError(

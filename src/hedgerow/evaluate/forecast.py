@@ -27,7 +27,7 @@ HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "f
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
 SUMS_SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "rmse": pl.Float64,
                "highest": pl.Float64, "lowest": pl.Float64}  # fmt: skip
-MOST_SUMS = 5
+MOST_SHOWN = 5
 METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_rate")
 
 
@@ -68,7 +68,7 @@ def simulated_releases(
 
 def _worst_sums(plan: Plan) -> dict[tuple[int, ...], list[pl.DataFrame]]:
     """Return an empty list for each of the cuboids whose sums may be furthest from their truth."""
-    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SUMS).to_list()
+    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SHOWN).to_list()
     levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
     return {levels[name]: [] for name in names}
 

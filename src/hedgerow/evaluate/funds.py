@@ -18,8 +18,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
+from hedgerow.limits import LARGEST_DOUBLE
 
-LARGEST_COUNT = 1 << 53
 _MOST_STEPS = 200
 _GUARD = 1e-9
 """Relative: far above the rounding of a priority, far below what parts most priorities."""
@@ -38,9 +38,9 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
     """
     if counts.dtype != np.int64 or counts.ndim not in {1, 2} or not counts.shape[-1]:
         raise EstimateError("seats are shared by int64 counts of at least one area")
-    if len(counts) and not 0 <= int(counts.min()) <= int(counts.max()) <= LARGEST_COUNT:
+    if len(counts) and not 0 <= int(counts.min()) <= int(counts.max()) <= LARGEST_DOUBLE:
         raise EstimateError("seats are shared by counts from 0 to 2**53")
-    if not 0 <= seats <= LARGEST_COUNT:
+    if not 0 <= seats <= LARGEST_DOUBLE:
         raise EstimateError(f"the number of seats must be from 0 to 2**53, got {seats}")
     return np.array([_row(row, seats) for row in np.atleast_2d(counts)]).reshape(counts.shape)
 

@@ -26,15 +26,13 @@ from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.estimate.workload.product import ProductSolver
+from hedgerow.limits import MOST_DRAWN
 from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables, as_tables
-
-MOST_DRAWN = 1 << 31
-"""Noisy counts of named cuboids that are drawn at most: minutes of work."""
 
 
 class JointErrors(Protocol):

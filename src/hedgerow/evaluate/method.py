@@ -11,6 +11,7 @@ from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import true_cells
 from hedgerow.kernels import kernel
+from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Cuboids
@@ -24,8 +25,6 @@ from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-
-MOST_NUMBERED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)

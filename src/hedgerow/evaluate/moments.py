@@ -12,14 +12,9 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.kernels import kernel
+from hedgerow.limits import MOST_CELLS_OF_RUNS, MOST_SUMS_OF_RUNS
 
 GROUPS = 8
-FEWEST_GROUPS = 4
-MOST_SUMS = 1 << 28
-"""Sums that one depth keeps (2 GiB)."""
-
-MOST_DENSE = MOST_SUMS // FEWEST_GROUPS
-"""Possible cells of a depth up to which all of them can have sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +49,8 @@ class ErrorSums:
 
     def __post_init__(self) -> None:
         groups = min(GROUPS, self.runs)
-        if self.cells <= MOST_DENSE:
-            groups = min(groups, MOST_SUMS // self.cells)
+        if self.cells <= MOST_CELLS_OF_RUNS:
+            groups = min(groups, MOST_SUMS_OF_RUNS // self.cells)
         nothing = np.empty(0, dtype=np.int64)
         self._sums = [CuboidCounts(nothing, nothing)] * groups
         self._locks = [Lock() for _ in range(groups)]
@@ -68,7 +63,7 @@ class ErrorSums:
                 return
             sums = self._added(self._sums[group], number, errors)
             held = len(sums.values) * (1 if sums.number is None else 2)
-            self._full = held > MOST_SUMS // len(self._sums)
+            self._full = held > MOST_SUMS_OF_RUNS // len(self._sums)
             self._sums[group] = sums
 
     def _added(self, before: CuboidCounts, number: Int64 | None, errors: Int64) -> CuboidCounts:

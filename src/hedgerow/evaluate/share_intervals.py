@@ -20,6 +20,7 @@ from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import ChainErrors, JointErrors, RawErrors, errors_of
+from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.ways import answers_of
@@ -32,7 +33,6 @@ from hedgerow.tables.counts import label_nodes
 
 SHARE, AMOUNT = "share", "amount"
 DRAWS = 2000
-MOST_NUMBERS = 1 << 27
 USUAL = Confidence()
 
 WIDTHS = (1.0, 2.0, 3.0)  # in standard deviations
@@ -74,7 +74,7 @@ def share_intervals(
     paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
     low = high = paid
     if areas.errors is not None:
-        if 2 * pairs * len(paid) > MOST_NUMBERS:
+        if 2 * pairs * len(paid) > MOST_BOOTSTRAPPED:
             raise ReleaseError(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"

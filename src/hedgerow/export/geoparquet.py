@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, did_you_mean, shorten
 from hedgerow.export.released import column_codes, one_table, whole_file
+from hedgerow.limits import MOST_ROWS_OF_A_MAP
 from hedgerow.machine import library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
@@ -35,8 +36,6 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import Json
 
 GEOMETRY = "geometry"
-MOST_ROWS = 1 << 22
-"""Of a map: each has its shape."""
 SUFFIXES = (".parquet", ".geoparquet")
 
 
@@ -148,9 +147,10 @@ def every_row(release: Release, level: str | None) -> pl.DataFrame:
     plan = release.plan
     tree = plan.tree
     levels = (only_table(plan) if level is None else tree.named(level)) or ()
-    if (cells := tree.cells(levels)) > MOST_ROWS:
+    if (cells := tree.cells(levels)) > MOST_ROWS_OF_A_MAP:
         raise ReleaseError(
-            f"a map of {tree.name_of(levels)!r} has {cells:,} rows, and can have {MOST_ROWS:,}; "
+            f"a map of {tree.name_of(levels)!r} has {cells:,} rows, and can have "
+            f"{MOST_ROWS_OF_A_MAP:,}; "
             f"name a coarser cuboid with --level, or take positive counts alone with --listed"
         )
     sizes = [axis.size(k) for axis, k in zip(tree.axes, levels, strict=True)]

@@ -20,6 +20,7 @@ from hedgerow.estimate.families.sparse import Sparse
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
+from hedgerow.limits import MOST_AXES_OF_SHAPES, MOST_LEAVES_FORECAST
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Summed, Survivors, Unmeasured
 from hedgerow.plan.design import (
@@ -37,10 +38,6 @@ UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
 MIN_JOBS = 256
 
-MOST_CELLS = (1 << 127) - 1
-"""A frame holds no larger count; for a wider tree the noise is forecast, and no error."""
-MOST_AXES = 64
-"""NumPy's limit: subtrees are numbered by an array with one dimension an axis."""
 
 BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
@@ -100,7 +97,7 @@ class PlannedChain(Design):
         """The mean and the largest variance of each depth; inf where unknown."""
         own = noise_variances(self.depths)
         unknown = [0.0 if v == 0 else math.inf for v in own]
-        if self.tree.leaves > MOST_CELLS or len(self.tree.axes) > MOST_AXES:
+        if self.tree.leaves > MOST_LEAVES_FORECAST or len(self.tree.axes) > MOST_AXES_OF_SHAPES:
             return unknown, unknown
         shapes, found = Shapes.of(self.tree), list[Sequence[float]]()
         for function in (mean_variances, largest_variances):

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Work, deviation
@@ -116,7 +117,6 @@ def _size(size: int) -> str:
 
 SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of": pl.String,
           "excess": pl.Float64}  # fmt: skip
-MOST_CUBOIDS = 4096
 
 
 def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.estimate.running_sums import MOST_BINS
+from hedgerow.limits import MOST_CELLS_MEASURED, MOST_SUMMED_BINS, MOST_WHOLE
 from hedgerow.noise.mechanisms import Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
@@ -196,13 +196,6 @@ def refuse_kind(name: str, fitting: str, given: object) -> None:
     raise PlanError(f"{name} must be {fitting}, got {kind_of(given)}")
 
 
-MOST_CELLS = 1 << 32
-"""Cells that `All` measures at most: a noisy count takes eight bytes in memory and on disk."""
-
-MOST_WHOLE = 1 << 26
-"""Cells of a cuboid that a cube measures whole where `Survivors` are measured, at most."""
-
-
 def whole_cuboids(
     tree: Tree, workload: Workload, measure: Measure, public: Levels | None
 ) -> frozenset[Levels]:
@@ -333,7 +326,7 @@ def check_size(tree: Tree, workload: Workload, measure: Measure) -> None:
             )
         return
     largest = max(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
-    if isinstance(measure, All) and largest > MOST_CELLS:
+    if isinstance(measure, All) and largest > MOST_CELLS_MEASURED:
         raise PlanError(
             f"measuring all nodes would draw noise for {largest:,} leaves, more than "
             f'2**32; measure survivors alone (measure = "survivors")'
@@ -345,7 +338,7 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
     rule = 'measure = "running-sums" '
     if len(tree.axes) != 1 or tree.depth != 1:
         raise PlanError(rule + "is for a table of one axis with one level, the bins")
-    if not 2 <= tree.leaves <= MOST_BINS:
+    if not 2 <= tree.leaves <= MOST_SUMMED_BINS:
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {tree.leaves:,}; use measure = "all"')
     if mechanism.price.norm != 2:
         raise PlanError(rule + "goes with discrete Gaussian noise")

@@ -21,6 +21,7 @@ from hedgerow.errors import (
     kind_of,
     shorten,
 )
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.plan.public_rows import (
     SECTION,
     PublicRows,
@@ -34,7 +35,6 @@ from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.domain import is_column_pointed
 from hedgerow.tables.lists.public_columns import listed_names
 from hedgerow.tables.lists.public_table import read_public_table
-from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.sources.database import Query
 from hedgerow.tables.sources.source import describe_source, is_file
 from hedgerow.tables.tree import Tree

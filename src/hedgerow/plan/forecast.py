@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.limits import MOST_LEAVES_FORECAST
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.chain import MOST_CELLS
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Measured,
@@ -94,7 +94,7 @@ def forecast(plan: Planned) -> pl.DataFrame:
                 "depth": design.depth_of(levels),
                 "cuboid": plan.tree.name_of(levels),
                 "levels": list(levels),
-                "cells": cells if cells <= MOST_CELLS else None,
+                "cells": cells if cells <= MOST_LEAVES_FORECAST else None,
                 "kind": cuboid_plan.kind,
                 "rmse": rmse,
                 "mae": None if rmse is None else rmse * math.sqrt(2 / math.pi),
@@ -228,7 +228,7 @@ def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
             (
                 "" if row["depth"] is None else str(row["depth"]),
                 row["cuboid"],
-                f"> {MOST_CELLS:.1e}" if row["cells"] is None else f"{row['cells']:,}",
+                f"> {MOST_LEAVES_FORECAST:.1e}" if row["cells"] is None else f"{row['cells']:,}",
                 "" if share is None else f"{share:.1%}",
                 row["kind"] if row["noise"] is None else row["noise"],
                 *map(_error_text, errors),

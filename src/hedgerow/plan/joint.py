@@ -19,14 +19,13 @@ from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
+from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import BEST, PUBLIC, CarriedNoise, Design, Work, deviation, refuse_apart
 from hedgerow.tables.tree import Tree
 
 Tables = dict[Levels, Float64]
 
-MOST_LISTED = 1 << 24
-"""Cells of a cuboid whose variances are looked at one by one, at most."""
 
 TARGETS = (
     " Of three axes or more whole counts keep their sums along the first two axes of a cuboid "
@@ -163,7 +162,7 @@ class Joint(Design):
         cuboid = self.shape.given(levels)
         if cuboid not in self.whole:
             return np.array([self.noise[cuboid]])
-        return self.each(cuboid) if self.size(cuboid) <= MOST_LISTED else None
+        return self.each(cuboid) if self.size(cuboid) <= MOST_VARIANCES else None
 
     def each(self, cuboid: Levels) -> Float64:
         """Return the variances of all cells of a cuboid that is measured whole."""

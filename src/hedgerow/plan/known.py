@@ -18,6 +18,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.limits import MOST_ATTRIBUTE_CELLS
 from hedgerow.plan.facts import Fact, Zeros
 from hedgerow.plan.placed import Flags, PlacedTables, combinations
 from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
@@ -28,8 +29,6 @@ FREE = (
     "confidential table, which nobody can check for certain; so they cost nothing, and do not "
     "restrict the promise."
 )
-MOST_LEAVES = 1 << 24
-"""Attribute cells that rules may speak of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +200,10 @@ def attribute_cells(tree: Tree) -> int:
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:
     """Return the columns of the attributes: one row a combination of their leaves, row by row."""
     axes, cells = [tree.axes[a] for a in attribute_axes(tree)], attribute_cells(tree)
-    if cells > MOST_LEAVES:
+    if cells > MOST_ATTRIBUTE_CELLS:
         raise PlanError(
-            f"{SECTION} takes attributes of up to {MOST_LEAVES:,} cells together, got {cells:,}"
+            f"{SECTION} takes attributes of up to {MOST_ATTRIBUTE_CELLS:,} cells together, got "
+            f"{cells:,}"
         )
     frame = axes[0].leaf_frame()
     for axis in axes[1:]:

@@ -24,6 +24,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.limits import MOST_PUBLIC_PLACES
 from hedgerow.plan.public_rows import (
     SECTION,
     PublicRows,
@@ -34,9 +35,6 @@ from hedgerow.plan.public_rows import (
 )
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-
-MOST_ROWS = 1 << 28
-"""Nodes of the spine × groups that public tables may tell apart."""
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -151,10 +149,11 @@ class PlacedTables:
 
     def check_groups(self) -> None:
         """Raise unless every bound is of one group, and there are not too many."""
-        if self.spine.size(self.spine.depth) * self.groups > MOST_ROWS:
+        if self.spine.size(self.spine.depth) * self.groups > MOST_PUBLIC_PLACES:
             raise PlanError(
                 f"{SECTION} tables tell {self.groups:,} groups of attribute cells apart at "
-                f"{self.spine.size(self.spine.depth):,} places, more than {MOST_ROWS:,} together; "
+                f"{self.spine.size(self.spine.depth):,} places, more than {MOST_PUBLIC_PLACES:,} "
+                f"together; "
                 f"list coarser attribute columns, or columns that stand first in the attribute"
             )
         finest = max(self.tables, key=lambda table: len(set(table.of_group.tolist())), default=None)

@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
+from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
@@ -22,13 +23,7 @@ from hedgerow.tables.lists.public_columns import as_called, columns_in
 from hedgerow.tables.ordered import hold_counts
 from hedgerow.tables.read import read_areas, read_leaves
 from hedgerow.tables.sources.database import translate_duckdb_errors
-from hedgerow.tables.sources.source import (
-    MOST_COLUMNS,
-    TooLargeError,
-    describe_source,
-    load,
-    open_table,
-)
+from hedgerow.tables.sources.source import TooLargeError, describe_source, load, open_table
 from hedgerow.tables.tree import Tree
 
 _MOST_BINS = 1 << 22
@@ -241,7 +236,7 @@ def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts
     left = [name for name in names if name not in used]
     found = count_among(left)
     if found is None and len(counts.values) > 1 and counts.values.max() == 1:
-        once = [name for name in left[:MOST_COLUMNS] if left.count(name) == 1]
+        once = [name for name in left[:MOST_COLUMNS_OF_A_LIST] if left.count(name) == 1]
         found = _holding_counts(source, once)
     if found is not None:
         raise TableError(

@@ -15,14 +15,12 @@ import numpy as np
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within
+from hedgerow.limits import MOST_PRODUCTS
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 
 AxisFactors = tuple[tuple[Fraction, ...], ...]
 """For each axis the share of each level relative to that of its last one, coarsest first."""
-
-MOST_LEVELS = 4096
-"""Combinations of levels up to which shares may be such a product."""
 
 
 def axis_factors(
@@ -38,7 +36,7 @@ def axis_factors(
     Returns:
         None where the shares are no product over the axes, or there are too many levels.
     """
-    if shape.finest not in shares or prod(axis.depth + 1 for axis in shape.axes) > MOST_LEVELS:
+    if shape.finest not in shares or prod(axis.depth + 1 for axis in shape.axes) > MOST_PRODUCTS:
         return None
     leaves = shares[shape.finest]
     factors = tuple(

@@ -12,8 +12,8 @@ import pyarrow as pa
 from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, shorten
 from hedgerow.estimate.spine.support import UNBOUNDED
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 

@@ -31,12 +31,11 @@ from hedgerow.estimate.spine.model import Forms, Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
+from hedgerow.limits import MOST_ABOVE_THE_CUT
 from hedgerow.plan.design import Work
 from hedgerow.plan.joint import TARGETS, Joint, Variances
 from hedgerow.plan.placed import Flags
 
-MOST_HELD = 1 << 26
-"""Cells above the cut, at most: they are held in memory, in half a dozen tables."""
 WORTH_A_JOB = 1 << 19
 """Cells of a job, at least: beside them its overhead is small."""
 BYTES_A_CELL = 64
@@ -83,7 +82,9 @@ class PlannedSpine(Joint):
         deepest = self.shape.axes[0].depth
         if self.held[-1] <= UNCUT:
             return deepest
-        return max((k for k in range(deepest) if sum(self.held[: k + 1]) <= MOST_HELD), default=0)
+        return max(
+            (k for k in range(deepest) if sum(self.held[: k + 1]) <= MOST_ABOVE_THE_CUT), default=0
+        )
 
     @cached_property
     def held(self) -> tuple[int, ...]:

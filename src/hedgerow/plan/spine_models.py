@@ -12,10 +12,11 @@ from hedgerow.estimate.spine.coupled import MOST_APART
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
-from hedgerow.plan.cuboids import MOST_CELLS, Measured
+from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
+from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.design import Planned
 from hedgerow.plan.joint import own_levels, shape_of_tree
-from hedgerow.plan.known import MOST_LEAVES, Known, attribute_cells, known_cells
+from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.product import axis_factors, product_variances
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.tables import SMALLEST, wide_variance
@@ -37,7 +38,7 @@ def planned_spine(plan: Planned) -> PlannedSpine | None:
     tree, known, public = plan.tree, plan.known, plan.public
     has_facts = known is not None
     _check_order(tree)
-    if known is None and attribute_cells(tree) > MOST_LEAVES:
+    if known is None and attribute_cells(tree) > MOST_ATTRIBUTE_CELLS:
         return None
     known = known_cells(tree, ()) if known is None else known
     if has_facts:
@@ -65,7 +66,7 @@ def planned_spine(plan: Planned) -> PlannedSpine | None:
     found = PlannedSpine(
         plan, shape, noise, exact, frozenset(own), model, leaves, ~known.zeros[leaves], own, excess
     )
-    if (cells := found.held[-1]) > MOST_CELLS:
+    if (cells := found.held[-1]) > MOST_CELLS_MEASURED:
         raise PlanError(
             f"this plan would measure {cells:,} cells at the finest level of the spine, more than "
             f"2**32: say what nobody can be in ([[public]]), or leave out a level"

@@ -26,8 +26,9 @@ from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
 from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
-from hedgerow.estimate.workload.sparse import MOST_NODES, folded_sizes
+from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
+from hedgerow.limits import MOST_AXES_OF_TABLES, MOST_NUMBERED, MOST_ROWS_OF_A_BLOCK
 from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Survivors
@@ -35,12 +36,6 @@ from hedgerow.plan.design import Design, Planned
 from hedgerow.plan.joint import TARGETS, Joint, Tables, Variances, own_levels, shape_of_tree
 from hedgerow.plan.product import AxisFactors, axis_factors, product_squares
 from hedgerow.plan.workload import Cube
-
-MOST_NUMBERED = 1 << 62
-"""Cells that a cuboid may have: int64 numbers them."""
-
-MOST_AXES = 62
-"""Axes of named cuboids: NumPy's arrays have 64 at most, and vectors of tables one more."""
 
 BYTES_A_CUBE_CELL = 32
 """Of a cell where shares are a product: noise, sums, counts, estimates."""
@@ -81,9 +76,10 @@ class PlannedTables(Joint):
             PlanError: tables that cannot be settled together, survivors below margins that do not
                 fit, or a workload that is too large.
         """
-        if (axes := len(plan.tree.axes)) > MOST_AXES:
+        if (axes := len(plan.tree.axes)) > MOST_AXES_OF_TABLES:
             raise PlanError(
-                f"named cuboids are estimated over {MOST_AXES} axes at most, and this tree has "
+                f"named cuboids are estimated over {MOST_AXES_OF_TABLES} axes at most, and this "
+                f"tree has "
                 f'{axes}: leave some out, or use cuboids = "chain"'
             )
         shape = shape_of_tree(plan.tree, plan.by_levels)
@@ -165,7 +161,7 @@ class PlannedTables(Joint):
                     f"have all its levels between them; {also}, or measure all cells "
                     '(measure = "all")'
                 )
-            if (most := max(self.folded(cuboid))) > MOST_NODES:
+            if (most := max(self.folded(cuboid))) > MOST_ROWS_OF_A_BLOCK:
                 raise PlanError(
                     f"{named([cuboid])} has {most:,} rows or columns below {named(covers)}, and "
                     "survivors are found among 2^31 at most: name coarser ones, or a chain of "

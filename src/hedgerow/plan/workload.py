@@ -16,10 +16,8 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
+from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.tables.tree import Tree
-
-MOST_CUBOIDS = 4096
-"""Cuboids of a cube at most: each is a file, and a use in the accountant's composition."""
 
 
 class Workload(Protocol):

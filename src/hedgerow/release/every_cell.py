@@ -7,14 +7,10 @@ alone were measured, those below counts that were released as 0: of these nothin
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import MOST_NOISY_READ, MOST_ROWS_LISTED
 from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.stored import Content, noise_variances
-
-MOST_ROWS = 1 << 27
-"""Cells that are listed, at most."""
-MOST_NOISY = 1 << 29
-"""Noisy counts that are read at once, at most: four gigabytes."""
 
 
 def every_cell(content: Content, levels: Levels) -> Nodes:
@@ -34,15 +30,16 @@ def _check_size(content: Content, levels: Levels) -> None:
     """Raise if the cells are too many to be listed, or the noisy counts to be read."""
     plan = content.plan
     cells = _most_cells(content, levels)
-    if cells > MOST_ROWS:
+    if cells > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{plan.tree.name_of(levels)!r} has {cells:,} cells, and all are listed up to "
-            f"{MOST_ROWS:,}; ask for those with a positive count alone, or for a coarser cuboid"
+            f"{MOST_ROWS_LISTED:,}; ask for those with a positive count alone, or for a coarser "
+            f"cuboid"
         )
-    if (noisy := content.noisy_cells) > MOST_NOISY:
+    if (noisy := content.noisy_cells) > MOST_NOISY_READ:
         raise ReleaseError(
             f"estimates of all cells need the {noisy:,} noisy counts, and can be had up to "
-            f"{MOST_NOISY:,}; ask for those with a positive count alone"
+            f"{MOST_NOISY_READ:,}; ask for those with a positive count alone"
         )
 
 

@@ -11,15 +11,13 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import MOST_ROWS_LISTED
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.directory.measurements import NOISY_COUNT, VARIANCE
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.counts import label_nodes
-
-MOST_ROWS = 1 << 27
-"""Rows of a table with codes, at most; larger ones are read from the files in parts."""
 
 
 def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
@@ -38,10 +36,11 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
     if not isinstance(what, Measured):
         raise ReleaseError(_not_measured(plan, levels))
     noisy = content.noisy(levels)
-    if len(noisy) > MOST_ROWS:
+    if len(noisy) > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{plan.tree.name_of(levels)!r} has {len(noisy):,} noisy counts, and tables have up to "
-            f"{MOST_ROWS:,} rows; read them in parts from measurements/, in the order of domain/"
+            f"{MOST_ROWS_LISTED:,} rows; read them in parts from measurements/, in the order of "
+            f"domain/"
         )
     codes, noisy = answers_of(plan).noisy_cells(content, levels, noisy)
     variance = np.full(len(noisy), what.mechanism.noise_variance)

@@ -15,12 +15,12 @@ from pathlib import Path
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.machine import usable_memory
 from hedgerow.plan.cuboids import Measured, Summed, refuse_kind
 from hedgerow.plan.fixed import fixed_counts, refuse_fixed
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.ordered import LARGEST_LEAF
 
 # What is refused before a release: a table, a plan and an estimator that do not fit together.
 #
@@ -94,7 +94,7 @@ def check_public_total(total: float, plan: Plan) -> None:
     """Refuse a table of a size that no release can have, where its size is public.
 
     Elsewhere how large it is decides nothing: of a leaf `LARGEST_LEAF` records are counted, and
-    real-valued estimates stop at `hedgerow.estimate.families.real_projection.LARGEST_REAL_COUNT`.
+    real-valued estimates stop at `hedgerow.limits.LARGEST_REAL_COUNT`.
 
     Args:
         total: the number of records, as `Counts.unwrapped_total` has it.

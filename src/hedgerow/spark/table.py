@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hedgerow.distribution.bins import NumericColumn, binned
 from hedgerow.errors import TableError, outside_limits, reads_table
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.spark.session import (
     FAULT,
     Batches,
@@ -30,7 +31,6 @@ from hedgerow.spark.session import (
 )
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.domain import axis_columns
-from hedgerow.tables.ordered import LARGEST_LEAF
 from hedgerow.tables.sources.one_select import ANY, POSTGRESQL, SQLITE, one_select
 from hedgerow.tables.sources.source import Source
 from hedgerow.tables.tree import Tree

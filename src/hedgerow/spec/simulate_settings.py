@@ -15,7 +15,7 @@ from hedgerow.evaluate.baselines import (
     ko,
 )
 from hedgerow.evaluate.method import Method, Setting, budget_text
-from hedgerow.evaluate.moments import MOST_DENSE
+from hedgerow.limits import MOST_CELLS_OF_RUNS
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.optimal import Optimal
@@ -146,7 +146,7 @@ class Comparison:
             tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
             name = next(each for each in tries if each not in taken)
             taken.add(name)
-            too_large = given.measure == All.name and tree.leaves > MOST_DENSE
+            too_large = given.measure == All.name and tree.leaves > MOST_CELLS_OF_RUNS
             if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue

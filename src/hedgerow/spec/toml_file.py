@@ -21,13 +21,12 @@ from hedgerow.errors import (
     did_you_mean,
     shorten,
 )
+from hedgerow.limits import MOST_BYTES_OF_A_FILE, MOST_VALUES_OF_A_FILE
 from hedgerow.machine import read_small_file
 from hedgerow.text import PLACES, Exact, exact
 
 Number = int | Decimal | str
 
-MOST_BYTES = 1 << 21
-MOST_VALUES = 1 << 17
 LONGEST_TEXT, LONGEST_KEY, LONGEST_PATH = 200, 1_000, 1 << 14
 DEEPEST = 32
 WORD = 64
@@ -102,7 +101,7 @@ def check_there(path: Path) -> None:
 
 def parse(path: Path, kind: type[F]) -> F:
     """Return the checked content of a file."""
-    data = read_small_file(path, MOST_BYTES, f"the file {str(path)!r}", SpecError)
+    data = read_small_file(path, MOST_BYTES_OF_A_FILE, f"the file {str(path)!r}", SpecError)
     try:
         text = data.decode("utf-8-sig")  # Notepad writes a byte order mark
     except UnicodeDecodeError:
@@ -114,9 +113,10 @@ def parse(path: Path, kind: type[F]) -> F:
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise SpecError(f"{str(path)!r} is not TOML: {reason}") from None
-    if sum(1 for _ in _bounded(given, [])) > MOST_VALUES:
+    if sum(1 for _ in _bounded(given, [])) > MOST_VALUES_OF_A_FILE:
         raise SpecError(
-            f"{str(path)!r} has more than {MOST_VALUES:,} values, too many for such a file"
+            f"{str(path)!r} has more than {MOST_VALUES_OF_A_FILE:,} values, too many for such a "
+            f"file"
         )
     left = _to_fill_in(given)
     if left:

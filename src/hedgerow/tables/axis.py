@@ -39,9 +39,6 @@ from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.sources.source import as_arrow, as_codes, read_areas
 from hedgerow.text import Texts
 
-LARGEST_SIZE = (1 << 31) - 1
-"""Nodes of a level: they are numbered in 32 bits."""
-
 
 @dataclass(frozen=True, eq=False)
 class Axis:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hedgerow.errors import TableError
+from hedgerow.limits import MOST_LEVELS_OF_AN_AXIS
 from hedgerow.text import Texts, check_name
 
-MAX_LEVELS = 64
 LONGEST_NAME = 100
 """Of an axis, in bytes: a file is called by it."""
 LONGEST_LEVEL = 500
@@ -22,8 +22,10 @@ def check_axis_name(name: str) -> None:
 
 def check_entries(name: str, product: Sequence[object]) -> None:
     """Raise unless the entries of a product can be names of levels."""
-    if len(product) > MAX_LEVELS:
-        raise TableError(f"axis {name!r} has at most {MAX_LEVELS} levels, got {len(product)}")
+    if len(product) > MOST_LEVELS_OF_AN_AXIS:
+        raise TableError(
+            f"axis {name!r} has at most {MOST_LEVELS_OF_AN_AXIS} levels, got {len(product)}"
+        )
     for entry in product:
         check_name(entry, f"axis {name!r}: an entry of product", LONGEST_LEVEL, TableError)
 
@@ -43,8 +45,10 @@ def check_names(
         told: of a product axis, for each level how many columns it and those above it tell.
     """
     check_axis_name(name)
-    if not 1 <= len(levels) <= MAX_LEVELS:
-        raise TableError(f"axis {name!r} needs 1 to {MAX_LEVELS} levels, got {len(levels)}")
+    if not 1 <= len(levels) <= MOST_LEVELS_OF_AN_AXIS:
+        raise TableError(
+            f"axis {name!r} needs 1 to {MOST_LEVELS_OF_AN_AXIS} levels, got {len(levels)}"
+        )
     if told is None and len(columns) != len(levels):
         raise TableError(
             f"axis {name!r} has {len(levels)} levels and {len(columns)} columns; "

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import TableError, check_type, outside_limits
-from hedgerow.tables.ordered import LARGEST_LEAF, Leaves, Sums, merge_equal
+from hedgerow.limits import LARGEST_LEAF
+from hedgerow.tables.ordered import Leaves, Sums, merge_equal
 from hedgerow.tables.read import read_leaves
 from hedgerow.tables.tree import Tree, tree_rank
 
@@ -61,7 +62,7 @@ class Counts:
         Of a leaf with more than `LARGEST_LEAF` records these are counted. What is counted is
         ``min(x, LARGEST_LEAF)`` of all x records of the leaf, in whichever rows they come: a row is
         cut before it is added, which changes no such minimum, and the sum saturates. So a function
-        of the multiset of rows; see `hedgerow.tables.ordered.LARGEST_LEAF` for why it is stable.
+        of the multiset of rows; see `hedgerow.limits.LARGEST_LEAF` for why it is stable.
 
         Raises:
             TableError: a negative count.

@@ -16,19 +16,12 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Int64, UInt64
 from hedgerow.errors import TableError, outside_limits
+from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
 from hedgerow.tables.tree import Tree, leaf_words
 
 # The column with the number of records of a row: whole numbers, or a sentence why not.
 
-LARGEST_LEAF = 1 << 40
-"""Records of one leaf that are counted at most; more are left out.
-
-Whether a table has more is confidential, so it is no reason to refuse it. One unit changes
-``min(count, 2^40)`` of a leaf by at most what it changes the count, and in the same direction, so
-every sensitivity holds for what is left (`docs/privacy.md`). A public total must be below it: then
-no leaf can reach it.
-"""
 
 MISSING = "has a row without a value; write 0 where there are no records"
 NEGATIVE = "holds a negative number; counts must be 0 or more"

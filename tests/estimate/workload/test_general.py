@@ -16,6 +16,7 @@ from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.general import GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.spine import SpineSolver
+from hedgerow.limits import MOST_DENSE
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube
 from tests.estimate.workload.workloads import (
@@ -169,7 +170,7 @@ def test_covariances_of_products_are_those_of_dense_matrices(kind, seed):
         assert solver.covariance(*pair) == pytest.approx(wanted, rel=1e-8, abs=scale)
 
 
-@pytest.mark.parametrize("most", [general.MOST_DENSE, -1])
+@pytest.mark.parametrize("most", [MOST_DENSE, -1])
 @given(seed=SEEDS)
 @few
 def test_tables_agree_on_every_common_coarsening(most, seed):
@@ -319,18 +320,18 @@ def test_gradients_that_take_too_long_are_given_up(monkeypatch):
 def test_a_workload_of_too_many_cells_is_refused(monkeypatch):
     observed = even_commuting([2, 2])
     cells = sum(observed.shape.cells(c) for c in observed.variances)
-    monkeypatch.setattr(general, "MOST_CELLS", cells)
+    monkeypatch.setattr(general, "MOST_CELLS_OF_TABLES", cells)
     GeneralSolver.of(observed)
-    monkeypatch.setattr(general, "MOST_CELLS", cells - 1)
+    monkeypatch.setattr(general, "MOST_CELLS_OF_TABLES", cells - 1)
     with pytest.raises(EstimateError, match=f"and these have {cells}; leave out cuboids"):
         GeneralSolver.of(observed)
 
 
-@pytest.mark.parametrize("limit", ["MOST_DENSE", "MOST_WORK", "MOST_KEPT"])
+@pytest.mark.parametrize("limit", ["MOST_DENSE", "MOST_EXACT", "MOST_KEPT"])
 def test_variances_are_bounds_beyond_each_limit(monkeypatch, limit):
     """Chain (2, 1) of 8 cells, (2, 2) of 16: 8 rows beside; they see 8 + 4 + 4 numbers and 16."""
     observed = even_commuting([2, 2])
-    exactly = {"MOST_DENSE": 8, "MOST_WORK": 8 * 16, "MOST_KEPT": 8 * 16}[limit]
+    exactly = {"MOST_DENSE": 8, "MOST_EXACT": 8 * 16, "MOST_KEPT": 8 * 16}[limit]
     monkeypatch.setattr(general, limit, exactly)
     assert GeneralSolver.of(observed).is_exact
     monkeypatch.setattr(general, limit, exactly - 1)

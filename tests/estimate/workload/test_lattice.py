@@ -10,7 +10,8 @@ from hedgerow.estimate.cube.shape import is_within, maximal, refined_axes
 from hedgerow.estimate.workload import kept_sums
 from hedgerow.estimate.workload import lattice as module
 from hedgerow.estimate.workload.kept_sums import KeptSumsError, descend
-from hedgerow.estimate.workload.lattice import MOST_CUBOIDS, MOST_ELEMENTS, Lattice, closure
+from hedgerow.estimate.workload.lattice import Lattice, closure
+from hedgerow.limits import MOST_CUBOIDS_SETTLED, MOST_ELEMENTS, MOST_SEARCHED
 from tests.estimate.workload.workloads import random_lattice
 
 
@@ -38,8 +39,10 @@ def test_a_closure_of_too_many_cuboids_is_refused():
     def all_but_one(axes):
         return [tuple(int(a != left_out) for a in range(axes)) for left_out in range(axes)]
 
-    assert len(closure([*all_but_one(9), (1,) * 9])) == MOST_CUBOIDS == 512
-    with pytest.raises(EstimateError, match=f"more than {MOST_CUBOIDS} common coarsenings; name"):
+    assert len(closure([*all_but_one(9), (1,) * 9])) == MOST_CUBOIDS_SETTLED == 512
+    with pytest.raises(
+        EstimateError, match=f"more than {MOST_CUBOIDS_SETTLED} common coarsenings; name"
+    ):
         closure(all_but_one(10))
 
 
@@ -70,7 +73,7 @@ def random_lattices(many, seed=1):
         yield random_lattice(rng, 1 + number % 4)
 
 
-@pytest.mark.parametrize("searched", [module.MOST_SEARCHED, 0])
+@pytest.mark.parametrize("searched", [MOST_SEARCHED, 0])
 def test_elements_are_the_minima_and_maxima_that_blocks_need(monkeypatch, searched):
     monkeypatch.setattr(module, "MOST_SEARCHED", searched)
     fewer = 0

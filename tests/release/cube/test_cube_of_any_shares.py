@@ -130,7 +130,7 @@ def test_shares_that_are_a_product_stay_with_the_closed_form():
 
 def test_a_cube_that_is_too_large_for_it_is_told_to_give_shares_by_axis(monkeypatch):
     plan = cube()
-    monkeypatch.setattr(general, "MOST_CELLS", 100)
+    monkeypatch.setattr(general, "MOST_CELLS_OF_TABLES", 100)
     assert replace(plan).design.shape.cells((2, 2)) == 120
     with pytest.raises(hr.PlanError, match=r"up to 100 measured .*; or give the shares .* by axis"):
         any_shares(np.random.default_rng(7), plan)

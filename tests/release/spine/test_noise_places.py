@@ -24,7 +24,7 @@ from tests.release.spine.made_spines import kinds_of_blocks, people, spine_tree
 @pytest.fixture(autouse=True)
 def _in_many_jobs(monkeypatch):
     monkeypatch.setattr(plan_spine, "UNCUT", 0)
-    monkeypatch.setattr(plan_spine, "MOST_HELD", 60)
+    monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 60)
     monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
 
 

@@ -154,7 +154,7 @@ the workload does not name, the last of `product` a level of the axis, all that 
 def test_sums_over_any_columns_have_the_errors_of_dense_least_squares(made, seed, cut, monkeypatch):
     if cut:
         monkeypatch.setattr(plan_spine, "UNCUT", 0)
-        monkeypatch.setattr(plan_spine, "MOST_HELD", 100)
+        monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 100)
         monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
     release, allowed = released(made, seed)
     joint = release.plan.design
@@ -203,7 +203,7 @@ def test_estimates_of_listed_sums_come_in_the_order_of_the_list():
 
 def test_too_many_noisy_counts_leave_counts_alone(monkeypatch):
     release, _ = released("product", 3)
-    monkeypatch.setattr(answers, "MOST_NOISY", 100)
+    monkeypatch.setattr(answers, "MOST_NOISY_READ", 100)
     with pytest.raises(hr.ReleaseError, match=r"need all [\d,]+ noisy counts.*up to 100; ask for"):
         release.cuboid(place="level1", person="race")
     with pytest.raises(hr.ReleaseError, match="ask for counts alone"):

@@ -101,7 +101,7 @@ def test_jobs_say_the_same_wherever_the_spine_is_cut(seed, monkeypatch):
 
     def read_through(most_held, worth):
         monkeypatch.setattr(plan_spine, "UNCUT", 0)
-        monkeypatch.setattr(plan_spine, "MOST_HELD", most_held)
+        monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", most_held)
         monkeypatch.setattr(plan_spine, "WORTH_A_JOB", worth)
         again = replace(plan)
         run = pass_of(again, stored, hr.Euclidean())
@@ -125,7 +125,7 @@ def test_jobs_say_the_same_wherever_the_spine_is_cut(seed, monkeypatch):
 
 def test_noise_is_a_matter_of_the_key_and_the_place(monkeypatch):
     monkeypatch.setattr(plan_spine, "UNCUT", 0)
-    monkeypatch.setattr(plan_spine, "MOST_HELD", 300)
+    monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 300)
     monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
     _, _, _, one = released(7)
     _, _, _, again = released(7)

@@ -191,9 +191,9 @@ def test_what_makes_no_product_is_refused_in_a_sentence(lists, order, words):
 
 
 def test_the_largest_product_is_the_limit(monkeypatch):
-    monkeypatch.setattr(product_module, "MOST_LEAVES", 24)
+    monkeypatch.setattr(product_module, "MOST_LEAVES_OF_A_PRODUCT", 24)
     assert person().size(4) == 24
-    monkeypatch.setattr(product_module, "MOST_LEAVES", 23)
+    monkeypatch.setattr(product_module, "MOST_LEAVES_OF_A_PRODUCT", 23)
     with pytest.raises(TableError, match="3 × 2 × 4 = 24 leaves, and 23 are the most"):
         person()
 

@@ -18,14 +18,12 @@ from hedgerow.cli.proposal.proposed_axis import (
     toml,
 )
 from hedgerow.errors import SpecError, TableError
+from hedgerow.limits import MOST_FACTOR, MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.list_match import Match, is_header, matches
 from hedgerow.tables.lists.list_shape import ListShape
-from hedgerow.tables.lists.product import MOST_LEAVES
 from hedgerow.tables.sources.source import Source
 from hedgerow.text import Texts
 
-MOST_FACTOR = 1000
-"""Rows that a list has at most to be a factor of a product."""
 FEW_AREAS = 10
 """Areas up to which an axis is no spine."""
 _NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
@@ -275,7 +273,7 @@ def with_product(axes: Sequence[Proposed], names: Sequence[str], folder: Path) -
     if not (alone and spine is not None and (len(factors) > 1 or crossed)):
         return list(axes)
     leaves = prod(len(shape.frame.unique()) for shape in shapes)
-    if len(spine.sizes or []) < 3 or _last(spine) <= FEW_AREAS or leaves > MOST_LEAVES:
+    if len(spine.sizes or []) < 3 or _last(spine) <= FEW_AREAS or leaves > MOST_LEAVES_OF_A_PRODUCT:
         return list(axes)
     name = "attributes" if spine.name != "attributes" else "attribute"
     return [spine, product_of(shapes, name, folder).sized(folder)]

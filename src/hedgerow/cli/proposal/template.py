@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from math import prod
 
 from hedgerow.cli.proposal.proposed_axis import toml
+from hedgerow.limits import MOST_CELLS_PROPOSED
 from hedgerow.plan.cuboids import All
 from hedgerow.plan.defaults import FEW_LEAVES, USUAL_ALLOCATION, USUAL_IMPORTANCE, measure_of
 
 UNKNOWN_AXIS = ("<a name, such as geography>", ("<coarsest column>", "<finest column>"))
-MOST_WHOLE_CELLS = 1 << 27
-"""Cells of a cube that are held in memory at once where a new file proposes it: 3 GB."""
 
 Sizes = Sequence[list[int] | None]
 
@@ -66,7 +65,7 @@ def _fits(sizes: Sequence[Sequence[int]]) -> bool:
     whole, leaves = prod(map(sum, sizes)), prod(size[-1] for size in sizes)
     if len(sizes) == 2 and leaves > FEW_LEAVES:
         whole -= leaves  # survivors alone
-    return whole <= MOST_WHOLE_CELLS
+    return whole <= MOST_CELLS_PROPOSED
 
 
 def _measure(sizes: Sizes) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.kernels import kernel, over_families
+from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
 """Estimates beyond it count as it, as in families

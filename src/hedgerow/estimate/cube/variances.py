@@ -33,6 +33,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
 from hedgerow.estimate.cube.estimates import shape_of
+from hedgerow.limits import MOST_PAIRS
 
 AGREED = 1e-9
 """How far true variances may be from nominal ones, relatively, and still be taken for them."""
@@ -40,8 +41,6 @@ AGREED = 1e-9
 CHUNK = 1 << 18
 """Listed cells that are worked on at a time."""
 
-MOST_PAIRS = 1 << 22
-"""Combinations of the axes' distinct nodes up to which the largest variance is looked for."""
 
 Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""

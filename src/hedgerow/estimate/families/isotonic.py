@@ -9,9 +9,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.real_projection import project_real
 from hedgerow.kernels import kernel
-
-LARGEST_TOTAL = 1 << 53
-"""Totals (records) that doubles hold exactly."""
+from hedgerow.limits import LARGEST_DOUBLE
 
 
 @kernel
@@ -101,7 +99,7 @@ class Isotonic:
             total: what all sum to, records.
             variances: float64 (K), records²; their inverses are the weights.
         """
-        if not 0 <= total <= LARGEST_TOTAL or not np.isfinite(cumulative).all():
+        if not 0 <= total <= LARGEST_DOUBLE or not np.isfinite(cumulative).all():
             raise EstimateError("cumulative counts must be finite, and the total from 0 to 2^53")
         largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
         weights = 1 / np.maximum(variances / largest, 1e-12)

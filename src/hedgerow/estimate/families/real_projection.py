@@ -24,13 +24,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_structure, check_vector
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel, over_families
-
-LARGEST_REAL_COUNT = 1 << 40
-"""Real counts and their totals (records) stay where doubles resolve a 4096th of a record.
-
-Values beyond it count as it. They are noisy counts, and what is made of such costs nothing, while
-a refusal before the noise is drawn would tell how large the table is.
-"""
+from hedgerow.limits import LARGEST_REAL_COUNT
 
 LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller

@@ -18,12 +18,11 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.part import Part
 from hedgerow.kernels import kernel
+from hedgerow.limits import MOST_ROWS_OF_A_SPINE
 
 UNBOUNDED = 1 << 53
 """Records: an upper bound that bounds nothing."""
 
-MOST_HELD = 1 << 28
-"""Rows of a level, and numbers of one kind of matrices, at most: two gigabytes."""
 
 Bounds: TypeAlias = tuple[int, Int64, Int64, Int64, Int64]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
@@ -167,11 +166,11 @@ class Support:
         Raises:
             EstimateError: they are too many.
         """
-        if numbers > MOST_HELD:
+        if numbers > MOST_ROWS_OF_A_SPINE:
             raise EstimateError(
                 f"least squares of {int(self.widths.sum()):,} attribute cells in {self.groups:,} "
-                f"groups take matrices of {numbers:,} numbers, more than {MOST_HELD:,}: tell fewer "
-                f"groups apart, or leave out attributes or levels of them"
+                f"groups take matrices of {numbers:,} numbers, more than {MOST_ROWS_OF_A_SPINE:,}: "
+                f"tell fewer groups apart, or leave out attributes or levels of them"
             )
 
     def parts_below(self, cut: int) -> list[Part]:
@@ -185,10 +184,10 @@ def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) ->
     groups = len(widths)
     if has is None:
         every = np.flatnonzero(widths > 0)
-        if nodes * len(every) > MOST_HELD:
+        if nodes * len(every) > MOST_ROWS_OF_A_SPINE:
             raise EstimateError(
                 f"{len(every):,} groups of attribute cells at each of {nodes:,} nodes are more "
-                f"than {MOST_HELD:,} together: tell fewer groups apart"
+                f"than {MOST_ROWS_OF_A_SPINE:,} together: tell fewer groups apart"
             )
         keys = (np.arange(nodes)[:, None] * groups + every).ravel()
     else:

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64, UInt64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
+from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
-
-MOST_SHAPES = 1 << 24
-"""Distinct subtrees of one depth: each takes some ten numbers of eight bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ from hedgerow.estimate.cube.shape import AxisShape, is_within
 from hedgerow.estimate.workload.chains import heaviest
 from hedgerow.estimate.workload.dual import combined_sums
 from hedgerow.estimate.workload.observed import Observed
+from hedgerow.limits import MOST_SPREAD
 
 
 def bounds(observed: Observed, cuboid: Levels) -> tuple[Levels, Float64]:
@@ -47,10 +48,6 @@ def bounds(observed: Observed, cuboid: Levels) -> tuple[Levels, Float64]:
         if is_within(cuboid, table):
             np.minimum(found, heaviest(observed, nested, table).own_variances(cuboid), out=found)
     return cuboid, found
-
-
-MOST_SPREAD = 1 << 9
-"""Cuboids d over which u is spread, at most; beyond, those that are measured."""
 
 
 def least_mean(observed: Observed, cuboid: Levels) -> float:

@@ -27,9 +27,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, is_within_any
-
-MOST_RESIDUALS = 4096
-"""Combinations of levels that are looked at, at most."""
+from hedgerow.limits import MOST_RESIDUALS
 
 
 class EvenMeans:

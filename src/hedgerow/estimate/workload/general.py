@@ -25,27 +25,13 @@ from hedgerow.estimate.workload.dual import Dual, dual_of
 from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import add_spread, sums_of
-
-MOST_CELLS = 1 << 27
-"""Cells of all measured cuboids together up to which a workload is estimated."""
-
-MOST_DENSE = 1 << 12
-"""Rows beside the chains up to which they are solved by a dense factor."""
-
-MOST_WORK = 1 << 28
-"""Rows times cells of all tables up to which variances are exact."""
-
-MOST_KEPT = 1 << 27
-"""Numbers that are kept for exact variances: rows times cells of some coarser cuboids."""
+from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_EXACT, MOST_KEPT
 
 FARTHEST = 1e20
 """The largest ratio of two variances; from some 1e27 on, floats lose estimates unnoticed."""
 
 GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, are spread out evenly."""
-
-MOST_CACHED = 1 << 20
-"""Cells of a cuboid up to which their variances are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +56,13 @@ class GeneralSolver:
         """Return the solver of any measured cuboids.
 
         Raises:
-            EstimateError: they have more than `MOST_CELLS` cells.
+            EstimateError: they have more than `MOST_CELLS_OF_TABLES` cells.
         """
         shape = observed.shape
-        if (cells := sum(map(shape.cells, observed.variances))) > MOST_CELLS:
+        if (cells := sum(map(shape.cells, observed.variances))) > MOST_CELLS_OF_TABLES:
             raise EstimateError(
-                f"cuboids are estimated together up to {MOST_CELLS:,} measured cells, and these "
-                f"have {cells:,}; leave out cuboids or levels"
+                f"cuboids are estimated together up to {MOST_CELLS_OF_TABLES:,} measured cells, "
+                f"and these have {cells:,}; leave out cuboids or levels"
             )
         if max(observed.variances.values()) > FARTHEST * min(observed.variances.values()):
             raise EstimateError(
@@ -85,7 +71,7 @@ class GeneralSolver:
             )
         dual = dual_of(observed, chains_of(observed))
         work = dual.size * sum(map(shape.cells, observed.tables))
-        few = dual.size <= MOST_DENSE and work <= MOST_WORK
+        few = dual.size <= MOST_DENSE and work <= MOST_EXACT
         is_dense = few and dual.size * kept_cells(dual) <= MOST_KEPT
         return cls(observed, dual, is_dense)
 

@@ -29,15 +29,7 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import fineness, is_within, is_within_any, join, maximal, meet
 from hedgerow.estimate.workload.kept_sums import agreeing_covers, kept_covers
-
-MOST_CUBOIDS = 512
-"""Cuboids that a closure may have: each is a table that is estimated and settled."""
-
-MOST_SEARCHED = 1 << 8
-"""Elements of a table up to which maxima that no block needs are left out."""
-
-MOST_ELEMENTS = 1 << 13
-"""Elements that a lattice may have; a whole cube has as many as cuboids."""
+from hedgerow.limits import MOST_CUBOIDS_SETTLED, MOST_ELEMENTS, MOST_SEARCHED
 
 
 def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
@@ -50,15 +42,16 @@ def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
 
     Raises:
         EstimateError: no cuboid, cuboids of different axes, or a closure of more than
-            `MOST_CUBOIDS`.
+            `MOST_CUBOIDS_SETTLED`.
     """
     named = _checked(cuboids)
     found: set[Levels] = {(0,) * len(named[0])}
     for cuboid in named:
         found |= {cuboid} | {meet(cuboid, other) for other in found}
-        if len(found) > MOST_CUBOIDS:
+        if len(found) > MOST_CUBOIDS_SETTLED:
             raise EstimateError(
-                f"the cuboids have more than {MOST_CUBOIDS} common coarsenings; name fewer cuboids"
+                f"the cuboids have more than {MOST_CUBOIDS_SETTLED} common coarsenings; name fewer "
+                f"cuboids"
             )
     return tuple(sorted(found, key=fineness))
 

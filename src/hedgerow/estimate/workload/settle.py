@@ -27,9 +27,9 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.targets import settle_with_targets
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.workload.fold import AxisWeights, Fold
 from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.limits import LARGEST_REAL_COUNT
 
 
 def settle(

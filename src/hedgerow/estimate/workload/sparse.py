@@ -21,9 +21,7 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axe
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.fold import Fold, numbers
-
-MOST_NODES = 1 << 31
-"""Folded rows, and columns, that blocks may have; they are int32."""
+from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
 Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
@@ -69,8 +67,8 @@ def survivors_below(
         counts: the settled counts of each: int64 (cells along each axis), or the positive ones.
 
     Raises:
-        EstimateError: other covers, counts that contradict each other, or more than `MOST_NODES`
-            rows or columns.
+        EstimateError: other covers, counts that contradict each other, or more than
+            `MOST_ROWS_OF_A_BLOCK` rows or columns.
     """
     check_covers(cuboid, covers)
     if len(covers) == 1:
@@ -127,10 +125,11 @@ class SparseFold:
         """Return the blocks below the settled counts of the fold's two covers."""
         batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
         row_axes, cuboid = (*batch, *one), fold.cuboid
-        if (most := max(folded_sizes(fold))) > MOST_NODES:
+        if (most := max(folded_sizes(fold))) > MOST_ROWS_OF_A_BLOCK:
             raise EstimateError(
                 f"cuboid {cuboid} has {most:,} rows or columns below {first} and {second}; "
-                f"at most {MOST_NODES:,} can be measured below positive counts: measure all cells"
+                f"at most {MOST_ROWS_OF_A_BLOCK:,} can be measured below positive counts: measure "
+                f"all cells"
             )
         cells = []
         for cover in (second, first):

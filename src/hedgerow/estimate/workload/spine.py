@@ -46,9 +46,7 @@ from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CHUNK, Product
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
-
-MOST_RESIDUALS = 1 << 12
-"""Sets of attributes that tables have at their detail, each table's own counted, at most."""
+from hedgerow.limits import MOST_RESIDUALS
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)

@@ -19,10 +19,8 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shares import mean_variances, squares_of
+from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.cube import AxisShares, CubeFacts, rounded
-
-MOST_KINDS = 1 << 16
-"""Different cells of a cuboid up to which a bound on their ratio is looked for."""
 
 SLACKS = 1e-3, 4e-3, 1.6e-2
 """By how much the logarithm of the ratio stays below the bound before shares are rounded."""

@@ -14,16 +14,12 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
+from hedgerow.limits import MOST_AXES_OF_CLASSES, MOST_CLASSES
 from hedgerow.plan.chain import noise_variances
 from hedgerow.plan.cuboids import All, RunningSums, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-
-MOST_CLASSES = 5_000_000
-"""The most tuples of classes, over all depths."""
-MOST_AXES = 63
-"""NumPy's limit: arrays have one dimension an axis, and one of depths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +56,9 @@ class Classes:
     levels: tuple[tuple[LevelClasses, ...], ...]
 
     def __post_init__(self) -> None:
-        if len(self.levels) > MOST_AXES:
+        if len(self.levels) > MOST_AXES_OF_CLASSES:
             raise PlanError(
-                f"fairness looks at trees of up to {MOST_AXES} axes, this one has "
+                f"fairness looks at trees of up to {MOST_AXES_OF_CLASSES} axes, this one has "
                 f"{len(self.levels)}; ask for it with fewer axes"
             )
         tuples = sum(prod(self.shape(t)) for t in range(self.tree.depth + 1))

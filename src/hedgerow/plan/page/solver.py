@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
+from hedgerow.limits import MOST_PAIRS_OF_A_MOVE
 from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
@@ -36,10 +37,7 @@ from hedgerow.privacy.calibrate import norm_of
 from hedgerow.privacy.neighbours import Change, Norm, l2_squared
 from hedgerow.privacy.use import Use
 
-MOST_WORK = 150_000
-"""Pairs of distinct subtrees, parent and child, that a browser goes over at each move."""
-
-MOST_AXES_OF_CUBE, MOST_CUBOIDS = 8, 400
+MOST_AXES_OF_CUBE, MOST_CUBOIDS_OF_CUBE = 8, 400
 """Of a cube that a browser computes."""
 
 WIDEST, NARROWEST, NODES = 1e4, 0.02, 600
@@ -154,7 +152,7 @@ def _combined(plan: Plan) -> dict[str, Any] | None:
     if not plan.is_chain or not isinstance(plan.measure, All):
         return None
     shapes = Shapes.of(plan.tree)
-    if not shapes.fit or _work(shapes) > MOST_WORK:
+    if not shapes.fit or _work(shapes) > MOST_PAIRS_OF_A_MOVE:
         return None
     return {
         "kind": "combined",
@@ -176,11 +174,13 @@ def _cube(plan: Plan) -> dict[str, Any] | None:
     cube = plan.design
     if plan.axis_shares is None or not isinstance(cube, PlannedTables):
         return None
-    is_small = len(cube.shape.axes) <= MOST_AXES_OF_CUBE and len(plan.levels) <= MOST_CUBOIDS
+    is_small = (
+        len(cube.shape.axes) <= MOST_AXES_OF_CUBE and len(plan.levels) <= MOST_CUBOIDS_OF_CUBE
+    )
     if not is_small or len(cube.whole) < len(cube.cuboids):
         return None
     axes = [level_shapes(axis.child_start) for axis in cube.shape.axes]
-    if sum(len(level.child) for axis in axes for level in axis) > MOST_WORK:
+    if sum(len(level.child) for axis in axes for level in axis) > MOST_PAIRS_OF_A_MOVE:
         return None
     return {
         "kind": "cube",

@@ -12,14 +12,13 @@ import polars as pl
 from hedgerow.arrays import Float64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_WORK_OF_SUMS
 from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, ERROR_OF_ESTIMATE, error_columns
 from hedgerow.release.directory.stored import Content
 
-MOST_WORK = 1 << 33
-"""Sums times what each runs through, at most: the axes' nodes, or all cells where it iterates."""
 COUNTS_ALONE = "ask for counts alone: areas(…, confidence=None) or --counts-only"
 
 
@@ -84,7 +83,7 @@ def check_errors(sums: AreaSums, *, is_planned: bool = False) -> None:
             f"with noise of its own, and noise decides which are{without}; a plan with "
             'measure = "all" has errors of any areas'
         )
-    if needed.noisy > needed.most or needed.work > MOST_WORK:
+    if needed.noisy > needed.most or needed.work > MOST_WORK_OF_SUMS:
         raise ReleaseError(
             f"errors of these {many:,} sums would take too long, with {needed.noisy:,} noisy "
             f"counts; name fewer areas or coarser levels{instead}"

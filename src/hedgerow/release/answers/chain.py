@@ -21,6 +21,7 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares, least_squares, upward
 from hedgerow.estimate.tree.sums import covariance, sums_of_leaves, variance_of_sums
+from hedgerow.limits import MOST_NOISY_OF_SUMS
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.answers import (
     Answers,
@@ -57,8 +58,6 @@ from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import survivor_sums
 from hedgerow.tables.counts import label_nodes
 
-MOST_NOISY = 1 << 25
-"""Noisy counts that least squares of sums hold at once, at most: 4 gigabytes."""
 WIDEST = 0.5
 """Of the noise's half width, what intervals may be wider by for what was not measured."""
 FIRMER = 0.1
@@ -144,10 +143,11 @@ class ChainAnswers(Answers):
 
     def sums(self, content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
         """Return all sums of what was measured, or below survivors those that are listed."""
-        if (cells := content.noisy_cells) > MOST_NOISY:
+        if (cells := content.noisy_cells) > MOST_NOISY_OF_SUMS:
             raise ReleaseError(
                 f"errors of a cuboid off the tree need all {cells:,} noisy counts, and can be had "
-                f"up to {MOST_NOISY:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+                f"up to {MOST_NOISY_OF_SUMS:,}; ask for counts alone: cuboid(None, ...) or "
+                f"--counts-only"
             )
         if self.everything and len(content.listed(self.plan.tree.cuboid(0))):
             return self._least_squares(content, wanted, confidence)
@@ -207,7 +207,7 @@ class ChainAnswers(Answers):
         """Return that all noisy counts are gone over, for all areas at once."""
         del sums, is_planned
         noisy = sum(map(self.plan.tree.cells, noise_variances(self.plan)))
-        return AreaWork(self.everything, noisy, MOST_NOISY)
+        return AreaWork(self.everything, noisy, MOST_NOISY_OF_SUMS)
 
     def area_estimates(
         self, content: Content, sums: AreaSums, on_fraction: OnFraction

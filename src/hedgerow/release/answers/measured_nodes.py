@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.nodes import Nodes, family_starts

@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
+from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.answers.answers import AreaWork, OnFraction, check_number, fill
-from hedgerow.release.answers.tables import MOST_NOISY, JointAnswers
+from hedgerow.release.answers.tables import JointAnswers
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
@@ -68,7 +69,7 @@ class SpineAnswers(JointAnswers):
         many = len(lookup) * sums.cells
         rows = len(lookup.nodes) if lookup.axis == 0 else many
         work = rows * joint.model.support.groups**2 + many
-        return AreaWork(joint.is_known(self.given(sums)), noisy, MOST_NOISY, work)
+        return AreaWork(joint.is_known(self.given(sums)), noisy, MOST_NOISY_READ, work)
 
     def open_estimates(self, content: Content, sums: AreaSums) -> Float64:
         """Return the estimates: float64 (areas, cells beside)."""

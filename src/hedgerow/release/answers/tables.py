@@ -34,6 +34,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import Survivors, survivors_below
+from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables
@@ -59,8 +60,6 @@ from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import label_nodes
 
-MOST_NOISY = 1 << 29
-"""Noisy counts that errors of sums over areas need, at most."""
 A_SUM = 1 << 14
 """What a sum takes beside its nodes, in nodes."""
 ITERATIONS = 4
@@ -231,11 +230,11 @@ class TablesAnswers(JointAnswers):
         del is_planned
         joint, many, cuboid = self.joint, len(sums.lookup) * sums.cells, self.given(sums)
         noisy, is_known = sum(map(joint.size, joint.noise)), joint.is_known(cuboid)
-        if not is_known or noisy > MOST_NOISY:
-            return AreaWork(is_known, noisy, MOST_NOISY)
+        if not is_known or noisy > MOST_NOISY_READ:
+            return AreaWork(is_known, noisy, MOST_NOISY_READ)
         closed = joint.is_public(cuboid) or joint.variances_of(cuboid).has_covariances
         each = sum(joint.shape.shape(cuboid)) if closed else noisy * ITERATIONS
-        return AreaWork(True, noisy, MOST_NOISY, many * (each + A_SUM))
+        return AreaWork(True, noisy, MOST_NOISY_READ, many * (each + A_SUM))
 
     def open_estimates(self, content: Content, sums: AreaSums) -> Float64:
         """Return the estimates: float64 (areas, cells beside)."""

@@ -14,17 +14,13 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
 from hedgerow.plan.plan import Plan
 from hedgerow.release.areas.beside import Beside
 from hedgerow.release.descent.nodes import sums_of_cells
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import label_columns
 from hedgerow.tables.lists.lookup import Lookup
-
-MOST_SUMS = 1 << 22
-"""Sums of counts, at most: areas times the combinations beside them."""
-MOST_CELLS = 1 << 27
-"""Cells that are summed, at most: they stand in a table of a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,7 @@ class AreaSums:
                 f"levels, too; name levels of the other axes"
             )
         nodes = axis.size(self.lookup.level)
-        if len(self.lookup) * self.cells > MOST_SUMS or nodes * self.cells > MOST_CELLS:
+        if len(self.lookup) * self.cells > MOST_SUMS or nodes * self.cells > MOST_CELLS_SUMMED:
             raise ReleaseError(
                 f"sums over {len(self.lookup):,} areas of {nodes:,} nodes by {self.cells:,} "
                 f"combinations are too many; name coarser levels beside the areas, or fewer areas"

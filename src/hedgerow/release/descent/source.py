@@ -8,9 +8,9 @@ import numpy as np
 
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import LARGEST_COUNT
 from hedgerow.estimate.workload.sparse import Survivors
 from hedgerow.kernels import kernel
+from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured

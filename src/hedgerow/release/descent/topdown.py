@@ -18,9 +18,9 @@ import numpy as np
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine
+from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT
 from hedgerow.release.descent.block import (
     Generation,
     chunks_of_block,

@@ -15,6 +15,7 @@ from typing import Any
 
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.limits import MOST_BYTES_OF_A_MANIFEST
 from hedgerow.machine import read_small_file
 from hedgerow.plan.plan import Plan
 from hedgerow.release.passes import ESTIMATION
@@ -91,7 +92,6 @@ of before would look forged."""
 MANIFEST = "manifest.json"
 REPORT = "report.html"
 OTHER_PAGE = f"{REPORT} is not what the files of the release make"
-MOST_BYTES = 1 << 24
 MANIFEST_KEYS = {
     "format", "plan", "plan_sha256", "promise", "restriction", "estimator", "estimation", "ledger",
     "software", "files",
@@ -147,7 +147,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ReleaseError(f"{str(folder)!r} is no release directory: {_lack(folder)}")
     check_plain(folder, path)
-    text = read_small_file(path, MOST_BYTES, repr(str(path)), ReleaseError)
+    text = read_small_file(path, MOST_BYTES_OF_A_MANIFEST, repr(str(path)), ReleaseError)
     try:
         manifest = _parsed(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -291,7 +291,7 @@ def _is_release(folder: Path) -> bool:
         if not manifest.is_file():
             return False
         with manifest.open("rb") as file:
-            return _FAMILY.encode() in file.read(MOST_BYTES)
+            return _FAMILY.encode() in file.read(MOST_BYTES_OF_A_MANIFEST)
     except PermissionError:
         return True
     except OSError:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
+from hedgerow.limits import MOST_COLUMNS_OF_A_FILE, MOST_DICTIONARY, MOST_FOOTER
 from hedgerow.release.directory.manifest import part_files
 from hedgerow.release.preflight import available_memory
 from hedgerow.tables.sources.parquet_pages import (
@@ -28,12 +29,8 @@ from hedgerow.text import visible
 TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
 LEAST_BYTES = 12
-MOST_FOOTER = 1 << 26
 SURELY_FREE = 1 << 20
 """Bytes of memory for which the machine is not asked how much it has."""
-MOST_COLUMNS = 64 * 64
-MOST_DICTIONARY = 1 << 24
-"""Bytes of a dictionary: our writer ends one at a megabyte."""
 ENCODINGS = {PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY}
 """Those that our writer knows; others make much of little (a delta of long prefixes)."""
 BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
@@ -167,7 +164,9 @@ def _footer(path: Path, layout: Layout, before: int) -> pq.FileMetaData:
 
 
 def _check_columns(about: pq.FileMetaData, layout: Layout) -> None:
-    columns = [about.schema.column(i) for i in range(min(about.num_columns, MOST_COLUMNS))]
+    columns = [
+        about.schema.column(i) for i in range(min(about.num_columns, MOST_COLUMNS_OF_A_FILE))
+    ]
     fits = about.num_columns == len(layout.columns) and all(
         column.path == name
         and column.physical_type == PHYSICAL[kind]

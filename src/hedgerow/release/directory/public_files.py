@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import MOST_FACTS, MOST_PUBLIC_ROWS
 from hedgerow.plan.facts import Fact, described_facts
 from hedgerow.plan.public_rows import PublicRows
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
 from hedgerow.tables.tree import Tree
 
 ROWS_A_GROUP = 1 << 20
-MOST_FACTS = 1 << 10
-MOST_ROWS = 1 << 31
 
 
 def public_file(place: int) -> str:
@@ -80,7 +79,7 @@ def read_facts_of(
 
 def _layout(described: Mapping[str, Any]) -> Layout:
     rows = described["rows"]
-    if type(rows) is not int or not 1 <= rows <= MOST_ROWS:
+    if type(rows) is not int or not 1 <= rows <= MOST_PUBLIC_ROWS:
         raise ReleaseError(f"the plan describes a public table with {str(rows)[:40]} rows")
     numbers = [name for name in (described["at_least"], described["at_most"]) if name is not None]
     return Layout(dict.fromkeys(described["columns"], TEXT) | dict.fromkeys(numbers, WHOLE), rows)

@@ -15,6 +15,7 @@ from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.registry import read_estimator
+from hedgerow.limits import MOST_AXES_OF_A_RELEASE, MOST_BYTES_SHOWN, MOST_NODES_OF_A_LEVEL
 from hedgerow.machine import read_small_file
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import describe_tree, plan_hash
@@ -52,14 +53,13 @@ from hedgerow.release.directory.parquet_file import (
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines, check_tables
-from hedgerow.tables.axis import LARGEST_SIZE, Axis
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.description import Description
 from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
-from hedgerow.tables.maps.shapes import MOST_BYTES, Shapes
+from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.tree import Tree
 
-MOST_AXES = 64
 FEW_AREAS, AREAS_A_BYTE = 1 << 21, 64
 """Areas that any list may have; of a longer one so many a byte, as they are different: our writer
 needs 0.4 bytes for each of a running number, and 0.04 for each of a regular grid."""
@@ -263,13 +263,15 @@ def _description(manifest: Mapping[str, Any]) -> Description:
 
 def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
     axes = described["axes"]
-    if not 1 <= len(axes) <= MOST_AXES:
-        raise ReleaseError(f"the plan describes {len(axes)} axes, and not 1 to {MOST_AXES}")
+    if not 1 <= len(axes) <= MOST_AXES_OF_A_RELEASE:
+        raise ReleaseError(
+            f"the plan describes {len(axes)} axes, and not 1 to {MOST_AXES_OF_A_RELEASE}"
+        )
     for axis in axes:  # before its name becomes a path, and its size a limit
         told = tuple(axis["told"]) if "told" in axis else None
         check_names(axis["name"], tuple(axis["levels"]), tuple(axis["columns"]), told)
         size = axis["sizes"][-1]
-        if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
+        if type(size) is not int or not 1 <= size <= MOST_NODES_OF_A_LEVEL:
             raise ReleaseError(f"the plan describes an axis with {str(size)[:40]} leaves")
     tree = Tree([_axis(folder, axis) for axis in axes], described["refine"])
     if describe_tree(tree) != described:
@@ -314,7 +316,7 @@ def _drawn(folder: Path, axis: Axis) -> Axis:
     if not (folder / file).exists():
         return axis
     check_plain(folder, folder / file)
-    text = read_small_file(folder / file, MOST_BYTES, file, ReleaseError).decode("utf-8")
+    text = read_small_file(folder / file, MOST_BYTES_SHOWN, file, ReleaseError).decode("utf-8")
     shapes = Shapes.from_json(text, axis.labels, file)
     lacking = np.array([not area for area in shapes.areas]) & ~axis.is_not_stated(shapes.level)
     if lacking.any():

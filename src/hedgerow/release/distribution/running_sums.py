@@ -15,8 +15,8 @@ import numpy as np
 from hedgerow.arrays import Int64, Levels
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.running_sums import Decoded
+from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.cuboids import Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress

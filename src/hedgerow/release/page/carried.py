@@ -11,6 +11,12 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import (
+    LARGEST_DOUBLE,
+    MOST_BYTES_OF_A_BLOCK,
+    MOST_CHARACTERS,
+    MOST_NODES_OF_A_PAGE,
+)
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, family_starts
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -33,13 +39,6 @@ from hedgerow.text import visible
 #
 # A block is a sequence of parts. It begins with their number and their lengths in bytes (uint32,
 # little-endian); numbers within a part are of variable length, seven bits a byte, lowest first.
-
-
-MOST_BYTES = 1 << 28
-"""Of a block: a damaged page must not fill the memory."""
-
-LARGEST_SCRIPT_NUMBER = 1 << 53
-"""Whole numbers up to here are exact in a browser."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +72,7 @@ def block(parts: list[bytes]) -> str:
     ).decode()
 
 
-def parts_of(text: str, most: int = MOST_BYTES) -> list[bytes]:
+def parts_of(text: str, most: int = MOST_BYTES_OF_A_BLOCK) -> list[bytes]:
     """Return what `block` was given, of at most some bytes.
 
     Raises:
@@ -253,12 +252,6 @@ def folded(values: Int64) -> Int64:
     return np.where(values < 0, -2 * values - 1, 2 * values)
 
 
-MOST_NODES = 1_500_000
-"""Listed counts that are read for a page at most."""
-
-MOST_CHARACTERS = 4_600_000
-"""Of a page's counts and codes, so that the whole page is below 5 MB."""
-
 ROOT = np.zeros(1, dtype=np.int64)
 
 
@@ -291,14 +284,14 @@ def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Ca
     made, room, tree = Carried(), MOST_CHARACTERS, plan.tree
     used = {(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(tree.axes))}
     for t, total in enumerate(np.cumsum(rows).tolist()):
-        if total > MOST_NODES or (numeric and tree.nodes(t) > MOST_NODES):
+        if total > MOST_NODES_OF_A_PAGE or (numeric and tree.nodes(t) > MOST_NODES_OF_A_PAGE):
             break
         levels = tree.cuboid(t)
         nodes = read_nodes(folder, tree, levels)
         whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
         errors = CuboidErrors.of(plan, levels, whole)
         interval = _interval(folder, Shape.of(tree, levels), errors)
-        if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
+        if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_DOUBLE:
             break
         if t > 0:
             blocks = _blocks(tree, t, (made.nodes[-1], nodes), interval, used, numeric=numeric)
@@ -353,5 +346,5 @@ def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
 
 def rounded(estimate: Float64) -> Int64:
     """Return estimates as whole numbers that a browser knows: int64 (cells), records."""
-    exact = LARGEST_SCRIPT_NUMBER - 1
+    exact = LARGEST_DOUBLE - 1
     return np.clip(np.rint(estimate), -exact, exact).astype(np.int64)

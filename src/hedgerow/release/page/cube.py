@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
+from hedgerow.limits import LARGEST_DOUBLE, MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
 from hedgerow.plan.plan import Plan
@@ -32,9 +33,6 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.stored import read_nodes
 from hedgerow.release.page.carried import (
-    LARGEST_SCRIPT_NUMBER,
-    MOST_CHARACTERS,
-    MOST_NODES,
     ROOT,
     UsedCodes,
     area_labels,
@@ -231,16 +229,16 @@ def carry_cuboids(folder: Path, plan: Plan, listed: Mapping[Levels, int]) -> Car
         ReleaseError: codes that are not in the domain, cells that are not row by row, or cuboids
             that do not add up.
     """
-    made, room, left = CarriedCuboids(plan), MOST_CHARACTERS, MOST_NODES
+    made, room, left = CarriedCuboids(plan), MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
     made.used.update({(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(plan.tree.axes))})
     total: int | None = None
     for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
         above = _above(plan, levels)
         known = all(coarser in made.cells for coarser in above)
-        if not known or listed[levels] > left or plan.tree.cells(levels) >= LARGEST_SCRIPT_NUMBER:
+        if not known or listed[levels] > left or plan.tree.cells(levels) >= LARGEST_DOUBLE:
             continue
         cells = _read(folder, plan, levels, total)
-        if max(cells.high.max(initial=0), cells.counts.max(initial=0)) >= LARGEST_SCRIPT_NUMBER:
+        if max(cells.high.max(initial=0), cells.counts.max(initial=0)) >= LARGEST_DOUBLE:
             continue
         total = int(cells.counts.sum()) if total is None else total
         for coarser in above:

@@ -12,6 +12,7 @@ import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
+from hedgerow.limits import MOST_ROWS_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
@@ -33,8 +34,6 @@ from hedgerow.release.page.promise import keeps_budget
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
-MOST_ROWS = 5_000_000
-"""Rows that are read of a cuboid; of larger ones the page says how many they are, no more."""
 
 ROWS_A_PIECE = 1 << 18
 CLASSES = 19
@@ -88,7 +87,7 @@ def _facts(folder: Path, shape: Shape, errors: CuboidErrors, *, is_public: bool)
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     name = counts_file(shape.levels)
     listed = rows_of(folder, name, shape.counts)
-    if listed > MOST_ROWS:
+    if listed > MOST_ROWS_OF_A_PAGE:
         return CuboidFacts(listed, None, number, relative)
     for piece in _pieces(folder, name, shape, columns):
         count, estimate, error, low, high = (piece[column].to_numpy() for column in columns)

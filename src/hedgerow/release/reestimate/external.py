@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import TableError, of_public_table
-from hedgerow.estimate.estimator import LARGEST_COUNT, Estimator
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT, LARGEST_VARIANCE
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
 from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
@@ -33,7 +34,6 @@ from hedgerow.tables.sources.source import as_arrow, as_codes
 from hedgerow.tables.tree import Tree
 
 VARIANCE = "variance"
-MOST_CELLS = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Measurements:
             TableError: a column is missing, a code unknown or twice, a number none, or the leaves
                 do not follow from what was measured.
         """
-        if tree.leaves > MOST_CELLS:
+        if tree.leaves > MOST_CELLS_GIVEN:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
         everywhere = _every_node(tree)
         noisy, variance = {}, {}

@@ -17,6 +17,7 @@ from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.source import Stored
@@ -26,9 +27,6 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among
 from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.tables.axis import Axis
-
-MOST_NOISY = 1 << 29
-"""Noisy counts that are read for errors, at most: all of them at once, four gigabytes."""
 
 
 def spine_of(plan: Plan) -> PlannedSpine:
@@ -187,10 +185,10 @@ def attribute_sums(
 
 def check_noisy(content: Content) -> None:
     """Raise a ReleaseError if a release has more noisy counts than are read at once."""
-    if (cells := content.noisy_cells) > MOST_NOISY:
+    if (cells := content.noisy_cells) > MOST_NOISY_READ:
         raise ReleaseError(
             f"errors of these sums need all {cells:,} noisy counts, and can be had up to "
-            f"{MOST_NOISY:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+            f"{MOST_NOISY_READ:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
         )
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.real_projection import LARGEST_REAL_COUNT
 from hedgerow.estimate.spine.part import Part
+from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.jobs import Engine, JobCache, LocalEngine, NoCache, Progress

@@ -10,7 +10,8 @@ import polars as pl
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
-from hedgerow.tables.codes.rule import MOST, Rule, in_short, whole_numbers
+from hedgerow.limits import LARGEST_DOUBLE
+from hedgerow.tables.codes.rule import Rule, in_short, whole_numbers
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.maps.squares import squares
 from hedgerow.text import Texts
@@ -78,7 +79,8 @@ class Division(Rule):
         corners = []
         for each in fields:
             real = f"TRY_CAST({each} AS DOUBLE)"
-            place = f"(CASE WHEN ABS({real}) < {MOST} THEN TRY_CAST(FLOOR({real}) AS BIGINT) END)"
+            whole = f"TRY_CAST(FLOOR({real}) AS BIGINT)"
+            place = f"(CASE WHEN ABS({real}) < {LARGEST_DOUBLE} THEN {whole} END)"
             corners.append(f"CAST({place} - (({place} % {width}) + {width}) % {width} AS VARCHAR)")
         return " || '_' || ".join(corners)
 
@@ -95,7 +97,7 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
     text = column.str.strip_chars() if column.dtype == pl.String else column
     known = column.dtype.is_numeric() or column.dtype == pl.String
     numbers = text.cast(pl.Float64, strict=False) if known else pl.Series([None], dtype=pl.Float64)
-    fits = numbers.is_not_null() & (numbers.abs() < MOST)
+    fits = numbers.is_not_null() & (numbers.abs() < LARGEST_DOUBLE)
     if not fits.fill_null(value=False).all():
         raise TableError(
             f"{subject}: column {name!r} must have a number in every row, below 2^53; write "

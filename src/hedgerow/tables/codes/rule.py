@@ -14,11 +14,9 @@ from typing import ClassVar
 import polars as pl
 
 from hedgerow.errors import TableError, as_list, kind_of
+from hedgerow.limits import LARGEST_DOUBLE
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.text import Texts
-
-MOST = 1 << 53
-"""Coordinates are below it, so that doubles hold them exactly."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def whole_numbers(given: Sequence[int], key: str, fitting: str) -> tuple[int, ..
     """Return positive whole numbers, or raise."""
     numbers = as_list(key, given, f"a list of whole numbers, {fitting}", TableError)
     for number in numbers:
-        if type(number) is not int or not 0 < number < MOST:
+        if type(number) is not int or not 0 < number < LARGEST_DOUBLE:
             raise TableError(
                 f"{key} must be whole numbers above 0, {fitting}, got {kind_of(number)}"
             )

@@ -15,11 +15,10 @@ import polars as pl
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
+from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
 from hedgerow.text import Texts
 
-MOST_LEAVES = 1 << 21
-"""Of a product axis: the largest table of the 2020 census has 1,227,744 cells a block."""
 BETWEEN_CODES = " · "
 """Stands between the codes of a node where they are shown as one."""
 USUAL_REST = "detail"
@@ -118,7 +117,8 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
         subject: how messages name the axis.
 
     Raises:
-        TableError: a list that is none, a column of two lists, or more than `MOST_LEAVES`.
+        TableError: a list that is none, a column of two lists, or more than
+            `MOST_LEAVES_OF_A_PRODUCT`.
     """
     if not lists:
         raise TableError(f"{subject} needs at least one list")
@@ -130,11 +130,11 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
             raise TableError(f"{subject}: two lists have a column {shared[0]!r}; rename one")
         seen.update(listed.columns)
     leaves = prod(map(len, lists))
-    if leaves > MOST_LEAVES:
+    if leaves > MOST_LEAVES_OF_A_PRODUCT:
         sizes = " × ".join(f"{len(listed):,}" for listed in lists)
         raise TableError(
-            f"{subject} has {sizes} = {leaves:,} leaves, and {MOST_LEAVES:,} are the most; shorten "
-            f"a list, or make it an axis of its own"
+            f"{subject} has {sizes} = {leaves:,} leaves, and {MOST_LEAVES_OF_A_PRODUCT:,} are the "
+            f"most; shorten a list, or make it an axis of its own"
         )
     whole = lists[0]
     for listed in lists[1:]:

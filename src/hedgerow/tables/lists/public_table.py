@@ -27,7 +27,7 @@ def read_public_table(
 
     Returns:
         The codes as text (``01001`` keeps its zero), in the table's order of columns, then the
-        numbers as int64, at most `hedgerow.tables.ordered.LARGEST_LEAF`; sorted by the codes.
+        numbers as int64, at most `hedgerow.limits.LARGEST_LEAF`; sorted by the codes.
 
     Raises:
         TableError: no such table or column, no known column, no row; a row without a code, or

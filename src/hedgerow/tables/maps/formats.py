@@ -24,16 +24,15 @@ import shapely
 from shapely.geometry import shape
 
 from hedgerow.errors import HedgerowError, MachineError, TableError
+from hedgerow.limits import MOST_BYTES_OF_A_MAP, MOST_BYTES_UNPACKED, MOST_VALUES_OF_A_MAP
 from hedgerow.machine import check_plain
-from hedgerow.tables.maps.geometry import MOST_BYTES, MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
+from hedgerow.tables.maps.geometry import Areas, Crs, NoMap, from_wkb
 from hedgerow.tables.maps.geopackage import read_geopackage
 from hedgerow.tables.maps.shapefile import read_shapefile
 from hedgerow.tables.sources.parquet_pages import bytes_of_chunk
 from hedgerow.text import Json
 
 FORMATS = "GeoParquet, GeoJSON, GeoPackage or a shapefile"
-MOST_VALUES = 80_000_000
-"""Of a JSON file, by the marks below, which are counted before it is read."""
 MARKS = {b",": 1, b"[": 1, b'"': 1, b"{": 3}
 """Each as often as it may stand for 53 bytes in memory, a third of a point [0.5,0.5]."""
 BYTES_A_ROW = 128
@@ -117,7 +116,7 @@ def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
     Raises:
         HedgerowError: of that kind: they tell none, or two, or the file is too large.
     """
-    if path.stat().st_size > MOST_BYTES:
+    if path.stat().st_size > MOST_BYTES_OF_A_MAP:
         raise fault(f"{subject} is larger than 1 GB; simplify it first")
     with path.open("rb") as file:
         start = file.read(100)
@@ -139,8 +138,8 @@ def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
 def _read_json(path: Path) -> Areas:
     """Return the features of a GeoJSON file; their geometries are made while it is read."""
     content = path.read_bytes()
-    if sum(content.count(mark) * times for mark, times in MARKS.items()) > MOST_VALUES:
-        raise NoMap(f"it has more than {MOST_VALUES:,} values; simplify it first")
+    if sum(content.count(mark) * times for mark, times in MARKS.items()) > MOST_VALUES_OF_A_MAP:
+        raise NoMap(f"it has more than {MOST_VALUES_OF_A_MAP:,} values; simplify it first")
     whole = json.loads(content.decode("utf-8-sig"), object_hook=_geometry)
     match whole:
         case {"type": "FeatureCollection", "features": list(features)}:
@@ -220,8 +219,8 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
         for number in range(about.num_row_groups):
             group = about.row_group(number)
             size += group.num_rows * BYTES_A_ROW
-            size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_UNPACKED)
-        if size > MOST_UNPACKED:
+            size += bytes_of_chunk(file, group.column(place), group.num_rows, MOST_BYTES_UNPACKED)
+        if size > MOST_BYTES_UNPACKED:
             raise NoMap(
                 f"its column {name!r} may unpack to {size / 1e9:,.2f} GB; simplify it first"
             )

@@ -13,16 +13,9 @@ import shapely
 from numpy.typing import NDArray
 
 from hedgerow.errors import MachineError
+from hedgerow.limits import MOST_CRS
 from hedgerow.text import Json, Texts
 
-MOST_BYTES = 1 << 30
-"""Of a file."""
-MOST_GIVEN = 20_000_000
-"""Points of all areas."""
-MOST_UNPACKED = 32 * MOST_GIVEN
-"""Bytes of a column or part: so many points with heights and measures."""
-MOST_CRS = 1 << 16
-"""Letters of what a file says of its coordinates."""
 POLYGON, MULTIPOLYGON = 3, 6
 """The numbers of areas, in well-known binary and in shapely."""
 SINGLE = {1, 2, POLYGON, MULTIPOLYGON}

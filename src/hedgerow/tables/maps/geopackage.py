@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap, from_wkb
+from hedgerow.limits import MOST_BYTES_UNPACKED
+from hedgerow.tables.maps.geometry import Areas, Crs, NoMap, from_wkb
 from hedgerow.tables.sources.database import sql_identifier
 
 ENVELOPES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
@@ -69,7 +70,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     file.execute("PRAGMA trusted_schema = OFF")
     file.execute("PRAGMA temp_store = MEMORY")
     file.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_UNPACKED)
+    file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES_UNPACKED)
     file.set_authorizer(_allowed)
     is_over = chain(repeat(False, MOST_STEPS), repeat(True))  # no Python: it would catch Ctrl-C
     file.set_progress_handler(is_over.__next__, STEPS_AT_ONCE)
@@ -106,7 +107,7 @@ def _column(path: Path, table: str, name: str) -> Sequence[Any]:
     with closing(_opened(path)) as file:
         for (value,) in file.execute(select):
             size += 64 + len(value) if isinstance(value, bytes | str) else 64
-            if size > MOST_UNPACKED:
+            if size > MOST_BYTES_UNPACKED:
                 raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")
             found.append(value)
     return found

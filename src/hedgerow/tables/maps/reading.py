@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool
 from hedgerow.errors import TableError, did_you_mean, shorten
+from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
-from hedgerow.tables.maps.geometry import MOST_GIVEN, MULTIPOLYGON, POLYGON, Areas
-from hedgerow.tables.maps.shapes import GRID, MOST_AREAS, MOST_POINTS, Shapes
+from hedgerow.tables.maps.geometry import MULTIPOLYGON, POLYGON, Areas
+from hedgerow.tables.maps.shapes import GRID, Shapes
 from hedgerow.tables.maps.topology import Topology
 
 
@@ -73,7 +74,7 @@ def _rings(polygons: NDArray[Any]) -> Rings:
 
 
 def simplified(topology: Topology, needed: Bool) -> Topology:
-    """Return borders of at most `MOST_POINTS`, simplified no more than that takes.
+    """Return borders of at most `MOST_POINTS_SHOWN`, simplified no more than that takes.
 
     Args:
         topology: the borders.
@@ -89,7 +90,7 @@ def simplified(topology: Topology, needed: Bool) -> Topology:
         kept = shapely.simplify(lines, tolerance, preserve_topology=False)
         points, arc = shapely.get_coordinates(kept, return_index=True)
         made = topology.with_points(np.rint(points).astype(np.int64), arc, needed)
-        if len(made.points) <= MOST_POINTS:
+        if len(made.points) <= MOST_POINTS_SHOWN:
             return made
         tolerance *= 1.5
     raise TableError(
@@ -126,10 +127,10 @@ def _level(
                 raise TableError(
                     f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
                 )
-            if len(labels) > MOST_AREAS:
+            if len(labels) > MOST_AREAS_SHOWN:
                 raise TableError(
-                    f"{subject}: a map has at most {MOST_AREAS:,} areas, and {labels.name!r} has "
-                    f"{len(labels):,}; give shapes of a coarser level"
+                    f"{subject}: a map has at most {MOST_AREAS_SHOWN:,} areas, and {labels.name!r} "
+                    f"has {len(labels):,}; give shapes of a coarser level"
                 )
             return level, read
         told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
@@ -159,10 +160,10 @@ def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: s
         if shape.is_empty:
             raise TableError(f"{of} is empty")
     every = np.array([shape for shape in shapes if shape is not None], dtype=object)
-    if shapely.get_num_coordinates(every).sum() > MOST_GIVEN:
+    if shapely.get_num_coordinates(every).sum() > MOST_POINTS_GIVEN:
         raise TableError(
-            f"{subject} has more than {MOST_GIVEN:,} points; simplify it first, as a map of a page "
-            f"needs far fewer"
+            f"{subject} has more than {MOST_POINTS_GIVEN:,} points; simplify it first, as a map of "
+            f"a page needs far fewer"
         )
     if not np.isfinite(shapely.get_coordinates(every)).all():
         raise TableError(f"{subject} has coordinates that are no numbers")

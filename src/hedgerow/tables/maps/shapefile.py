@@ -14,8 +14,9 @@ import shapely
 from numpy.typing import NDArray
 
 from hedgerow.errors import TableError
+from hedgerow.limits import MOST_BYTES_UNPACKED
 from hedgerow.machine import check_plain
-from hedgerow.tables.maps.geometry import MOST_UNPACKED, Areas, Crs, NoMap
+from hedgerow.tables.maps.geometry import Areas, Crs, NoMap
 from hedgerow.text import Texts
 
 HEADER = 100
@@ -69,7 +70,7 @@ def _part(path: Path, suffix: str) -> bytes | None:
     for name in (path.with_suffix(suffix), path.with_suffix(suffix.upper())):
         if name.exists():
             check_plain(name, f"its {suffix}", TableError)
-            if name.stat().st_size > MOST_UNPACKED:
+            if name.stat().st_size > MOST_BYTES_UNPACKED:
                 raise NoMap(f"its {suffix} is larger than 0.6 GB; simplify it first")
             return name.read_bytes()
     return None

@@ -11,16 +11,12 @@ import polars as pl
 
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
+from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.tables.maps.topology import starts_of
 
 GRID = 1 << 15
 """Steps of the longer side: of a country on a whole screen, each is a thirtieth of a pixel."""
-MOST_AREAS = 20_000
-MOST_POINTS = 160_000
-"""Of all borders after they were simplified, so that a map of 10,000 areas is below 3 MB."""
 
-MOST_BYTES = 1 << 24
-"""Of the file of a release that has them."""
 
 Polygons = tuple[tuple[tuple[int, ...], ...], ...]
 """Of an area: polygons, the rings of each, the arcs of each ring; empty where it has no place."""
@@ -114,7 +110,7 @@ class Shapes:
         Raises:
             ValueError: they do not.
         """
-        if len(self.areas) > MOST_AREAS or (np.diff(self.arc_start) < 2).any():
+        if len(self.areas) > MOST_AREAS_SHOWN or (np.diff(self.arc_start) < 2).any():
             raise ValueError
         if not ((self.points >= 0) & (self.points <= 2 * GRID)).all() or min(self.scale) <= 0:
             raise ValueError

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.tables.maps.drawn import SQUARE, Rings, shapes_of
-from hedgerow.tables.maps.shapes import MOST_AREAS, Shapes
+from hedgerow.tables.maps.shapes import Shapes
 
 
 def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None:
@@ -21,7 +22,7 @@ def squares(labels: Sequence[pl.Series], widths: Sequence[int]) -> Shapes | None
         places = corner.struct.unnest().cast(pl.Float64).fill_null(float("nan"))
         corners = places.to_numpy()  # of codes that are none, no numbers
         there = np.flatnonzero(~np.isnan(corners[:, 0]))
-        if len(corners) <= MOST_AREAS and len(there):
+        if len(corners) <= MOST_AREAS_SHOWN and len(there):
             square = SQUARE * widths[level - 1]
             points = (corners[there][:, None, :] + square).reshape(-1, 2)
             number = np.arange(len(there))

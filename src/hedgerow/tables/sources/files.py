@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from hedgerow.errors import HedgerowError, MachineError, TableError, outside_limits
+from hedgerow.limits import MOST_ENTRIES, MOST_PLACES
 from hedgerow.machine import check_plain
 from hedgerow.tables.sources.database import (
     NOT_UTF8,
@@ -89,10 +90,6 @@ def _reach(db: Database, paths: Sequence[str], subject: str) -> None:
     allowed = [text for path in said for text in (sql_text(path), _pattern(path, subject))]
     db.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(allowed))}]")
     db.execute("SET enable_external_access = false")
-
-
-MOST_ENTRIES = 1 << 17
-"""Files and folders that a table's folder, or that of its glob, may hold."""
 
 
 def check_folder(path: Path, subject: str) -> None:
@@ -237,10 +234,6 @@ LOCAL = re.compile(
     r"(?:jdbc:)?(?:(?:file|sqlite|duckdb):)+(?://[^/]*(?=/))?(.+)", re.IGNORECASE | re.DOTALL
 )
 """How URIs begin that name files of this machine: Spark's, and those of databases in one file."""
-
-
-MOST_PLACES = 10_000
-"""Paths that the alternatives of a pattern, ``{a,b}``, may stand for."""
 
 
 def local_places(text: str) -> list[Path]:

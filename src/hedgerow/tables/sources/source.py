@@ -20,6 +20,7 @@ from hedgerow.errors import (
     outside_limits,
     reads_table,
 )
+from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.machine import usable_memory
 from hedgerow.tables.codes.float_codes import (
     EXACT,
@@ -389,9 +390,6 @@ def float_sql(source: Source, column: str, field: str) -> str:
     return f"TRY_CAST({field} AS DOUBLE)" if column in source.floats else field
 
 
-MOST_COLUMNS = 200
-"""Of a public list that are read."""
-
 Choice = Callable[[Sequence[str]], Sequence[str]]
 """What chooses columns from the names of all."""
 
@@ -433,10 +431,10 @@ def _listed(
     with open_table(source, subject, public=public) as (db, areas):
         if columns is None or callable(columns):
             columns = areas.names if columns is None else columns(areas.names)
-        if len(columns) > MOST_COLUMNS:
+        if len(columns) > MOST_COLUMNS_OF_A_LIST:
             raise TableError(
-                f"{subject} has {len(columns):,} columns, and {MOST_COLUMNS} are the most that are "
-                f"read; leave out those that tell no areas"
+                f"{subject} has {len(columns):,} columns, and {MOST_COLUMNS_OF_A_LIST} are the "
+                f"most that are read; leave out those that tell no areas"
             )
         kinds = load(db, areas, columns)
         if not repeated:

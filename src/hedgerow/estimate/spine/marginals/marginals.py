@@ -40,11 +40,9 @@ from hedgerow.estimate.spine.marginals.forms import MarginalForms
 from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Bounds, Support
+from hedgerow.limits import MOST_ATTRIBUTES
 
 Number = TypeVar("Number", np.int64, np.float64)
-
-MOST_ATTRIBUTES = 8
-"""Attributes beside the groups, at most: there are two to this power residuals."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
