@@ -150,6 +150,29 @@ class PlannedChain(Design):
     def steps_of_sums(self) -> None:
         """None: along a chain no coefficient is above 1."""
 
+    @property
+    def ways(self) -> str:
+        """How nodes are estimated, and what the stated errors are, in a sentence."""
+        if not self.everything:
+            return (
+                "Counts are estimated below those that are released above 0, each from its own "
+                "noisy count, and the errors are those of the noise."
+            )
+        errors = "exact" if math.isfinite(self.variances[0][-1]) else "not known for so wide a tree"
+        return f"Counts are estimated together along the tree, and their errors are {errors}."
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and in how many jobs, in a sentence."""
+        if self.jobs_below is None:
+            return super().kept
+        cut = self.plan.tree.cuboid(self.jobs_below)
+        return (
+            f"They are released in {self.tree.nodes(self.jobs_below):,} jobs below "
+            f"{self.tree.name_of(cut)}, a few of which are held in memory at once; a release that "
+            "was stopped keeps those that are done."
+        )
+
     # --- cells and estimation -------------------------------------------------------------------
 
     def is_answerable(self, levels: Levels) -> bool:
@@ -254,6 +277,11 @@ class PlannedSums(PlannedChain):
     def noise(self) -> Mechanism:
         """The noise of one sum, in units of the sums."""
         return next(what.mechanism for what in self.depths if isinstance(what, Summed))
+
+    @property
+    def ways(self) -> str:
+        """How bins are estimated, and what the stated errors are, in a sentence."""
+        return "Counts are decoded from running sums of the bins, and their errors are exact."
 
     @property
     def jobs_below(self) -> None:

@@ -319,11 +319,6 @@ def check_size(tree: Tree, workload: Workload, measure: Measure) -> None:
     Along a spine those count that public facts do not rule out (`hedgerow.plan.spine`).
     """
     if goes_along_spine(tree, workload):
-        if not isinstance(measure, All):
-            raise PlanError(
-                "beside attributes (attribute = true) all cells are measured that public facts do "
-                'not rule out: leave measure out, or set measure = "all"'
-            )
         return
     largest = max(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
     if isinstance(measure, All) and largest > MOST_CELLS_MEASURED:

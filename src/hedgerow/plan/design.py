@@ -173,8 +173,18 @@ class Design(ABC):
 
     @property
     def words(self) -> str:
-        """How cuboids are estimated and what their variances are, in a sentence for users."""
-        return ""
+        """How counts are estimated, and what that means for errors, memory and jobs: for users."""
+        return f"{self.ways} {self.kept}"
+
+    @property
+    @abstractmethod
+    def ways(self) -> str:
+        """How counts are estimated, and what the stated errors are, in a sentence."""
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and in how many jobs, in a sentence."""
+        return "They are held in memory at once, as one job."
 
     @property
     def remarks(self) -> str:

@@ -27,6 +27,9 @@ from hedgerow.tables.tree import Tree
 Tables = dict[Levels, Float64]
 
 
+NOT_BEST = "linear unbiased, but not the best (their weights are those of wide noise),"
+"""Of estimates under noise so narrow that its variances are no product over the axes."""
+
 TARGETS = (
     " Of three axes or more whole counts keep their sums along the first two axes of a cuboid "
     "exactly and along the others nearly: within 0.03 records (RMS) on dense tables, and 1 to 2 "
@@ -95,6 +98,11 @@ class Joint(Design):
     @abstractmethod
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide (records²)."""
+
+    @property
+    @abstractmethod
+    def is_best(self) -> bool:
+        """Whether estimates are weighted by the variances of the noise, not of noise so wide."""
 
     @abstractmethod
     def is_own_noise(self, cuboid: Levels) -> bool:
@@ -213,12 +221,12 @@ class Joint(Design):
     @property
     def claim(self) -> str:
         """What is claimed of least squares over all noisy counts."""
-        if isinstance(self.plan.measure, All):
-            return BEST
-        return (
+        survivors = (
             "best linear unbiased estimates of the cuboids that are measured whole; of others the "
             "noisy counts of the cells that were measured, each unbiased, as it is"
         )
+        claim = BEST if isinstance(self.plan.measure, All) else survivors
+        return claim if self.is_best else claim.replace("best linear unbiased", NOT_BEST)
 
     def work(self, records: int, *, noisy: bool) -> Work:
         """Return how many cells are measured and survive: whole cuboids, or below margins."""

@@ -43,7 +43,7 @@ from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
 from hedgerow.plan.shown import plan_html
-from hedgerow.plan.spine_models import planned_spine
+from hedgerow.plan.spine_models import NoSpineError, planned_spine
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within
@@ -339,11 +339,12 @@ class Plan:
             return PlannedSums(self)
         if self.is_chain:
             return PlannedChain(self)
-        if goes_along_spine(self.tree, self.workload):
-            along = planned_spine(self)
-            if along is not None:
-                return along
-        return PlannedTables.of(self)
+        if not goes_along_spine(self.tree, self.workload):
+            return PlannedTables.of(self)
+        try:
+            return planned_spine(self)
+        except NoSpineError as error:
+            return PlannedTables.of(self, str(error))
 
     @property
     def axis_shares(self) -> list[list[Fraction]] | None:

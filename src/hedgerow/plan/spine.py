@@ -312,12 +312,12 @@ class PlannedSpine(Joint):
         known = () if self.public is None else (self.public,)
         if not self._is_whole_cube and not are_two_chains({*self.noise, *known, cuboid}):
             return self.steps_of_sums
-        return None if self.is_exact else Steps(0.0, is_exact=False)
+        return None if self.is_best else Steps(0.0, is_exact=False)
 
     @property
     def steps_of_sums(self) -> Steps:
         """What bounds the coefficients of the estimates of any sums of cells."""
-        return Steps(min(self.noise.values()), self.is_exact)
+        return Steps(min(self.noise.values()), self.is_best)
 
     @cached_property
     def _is_whole_cube(self) -> bool:
@@ -327,18 +327,29 @@ class PlannedSpine(Joint):
         return isinstance(self.model, Nested) and len(group) == nodes * len(np.unique(group))
 
     @property
-    def is_exact(self) -> bool:
-        """Whether variances are exact, not upper bounds: noise has the variances of its weights."""
+    def is_best(self) -> bool:
+        """Whether the noise has the variances of its weights: stated ones are then exact."""
         return not isinstance(self.model, Nested) or self.model.is_exact
 
     @property
-    def words(self) -> str:
-        """How cuboids are estimated and what their variances are, in a sentence for users."""
+    def ways(self) -> str:
+        """How cuboids are estimated, and what the stated errors are, in a sentence."""
         errors = "exact"
-        if isinstance(self.model, Nested) and not self.is_exact:
+        if isinstance(self.model, Nested) and not self.is_best:
             least = 100 * float(self.model.ratios.min() / self.model.excess) ** 0.5
             errors = f"at most those stated, and at least {floor(least)} % of them"
         return f"Cuboids are estimated together along the spine, and their errors are {errors}."
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and in how many jobs, in a sentence."""
+        if not self.jobs:
+            return super().kept
+        cut = self.tree.axes[0].levels[self.levels((self.cut, *self.shape.total[1:]))[0] - 1]
+        return (
+            f"They are released in {len(self.jobs):,} jobs below {cut}, two of which are held in "
+            "memory at once; a release that was stopped keeps those that are done."
+        )
 
     @property
     def remarks(self) -> str:

@@ -13,11 +13,12 @@ from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
-from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import Planned
 from hedgerow.plan.joint import own_levels, shape_of_tree
 from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.product import axis_factors, product_variances
+from hedgerow.plan.public_rows import SECTION
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.tables import SMALLEST, wide_variance
 from hedgerow.tables.tree import Tree
@@ -26,25 +27,26 @@ NEXT_TO_NONE = 1e-4
 """Of a noise variance, records²: a hundredth of a record."""
 
 
-def planned_spine(plan: Planned) -> PlannedSpine | None:
+class NoSpineError(EstimateError):
+    """Cuboids that can be held as tables cannot go along a spine, and why, in a clause."""
+
+
+def planned_spine(plan: Planned) -> PlannedSpine:
     """Return what a plan decides for cuboids along the spine of its tree.
 
-    Without public facts it is None where neither model fits: such cuboids can be held as tables.
-
     Raises:
-        PlanError: the spine is not the first axis, too many cells would be measured, or, given
-            public facts, more than the total is public or neither model fits.
+        NoSpineError: without public facts, which tables cannot use: survivors are measured, more
+            than the total is public, or no model fits.
+        PlanError: the spine is not the first axis, too many cells would be measured, or the same
+            of a plan with public facts.
     """
-    tree, known, public = plan.tree, plan.known, plan.public
-    has_facts = known is not None
+    tree, public = plan.tree, plan.public
     _check_order(tree)
-    if known is None and attribute_cells(tree) > MOST_ATTRIBUTE_CELLS:
-        return None
-    known = known_cells(tree, ()) if known is None else known
-    if has_facts:
-        _check_public(tree, public)
-    elif public is not None and any(public):
-        return None
+    if plan.known is None:
+        _check_admitted(plan)
+    else:
+        _check_with_facts(plan)
+    known = known_cells(tree, ()) if plan.known is None else plan.known
     shape = shape_of_tree(tree)
     measured = {
         shape.given(levels): what
@@ -57,9 +59,7 @@ def planned_spine(plan: Planned) -> PlannedSpine | None:
     try:
         model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
     except EstimateError as error:
-        if not has_facts:
-            return None
-        raise PlanError(str(error)) from None
+        raise (NoSpineError if plan.known is None else PlanError)(str(error)) from None
     wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
     leaves = _detail_leaves(shape, model, _group_axis(shape, known))
@@ -96,13 +96,29 @@ def _check_order(tree: Tree) -> None:
         )
 
 
-def _check_public(tree: Tree, public: Levels | None) -> None:
-    """Raise a PlanError if more than the total is public."""
-    spine = tree.axes[tree.spine or 0].name
+def _check_admitted(plan: Planned) -> None:
+    """Raise a NoSpineError unless a plan without public facts may go along its spine."""
+    cells, public = attribute_cells(plan.tree), plan.public
+    if cells > MOST_ATTRIBUTE_CELLS:
+        raise NoSpineError(f"the attributes have {cells:,} cells, above {MOST_ATTRIBUTE_CELLS:,}")
+    if not isinstance(plan.measure, All):
+        raise NoSpineError("all cells are measured there, not survivors")
+    if public is not None and any(public):
+        raise NoSpineError("only the total can be held exactly there")
+
+
+def _check_with_facts(plan: Planned) -> None:
+    """Raise a PlanError if survivors are measured beside public facts, or more is held exactly."""
+    tree, public = plan.tree, plan.public
+    if not isinstance(plan.measure, All):
+        raise PlanError(
+            f"with {SECTION} all cells are measured that public facts do not rule out: leave "
+            'measure out, or set measure = "all"'
+        )
     if public is not None and any(public):
         raise PlanError(
-            f"along the spine {spine!r} only the total can be held exactly; leave out "
-            "[[invariant]], or the attributes (attribute = true)"
+            f"along the spine {tree.axes[tree.spine or 0].name!r} only the total can be held "
+            "exactly; leave out [[invariant]], or the attributes (attribute = true)"
         )
 
 

@@ -62,15 +62,17 @@ class PlannedTables(Joint):
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
         factors: for each axis the share of each level relative to that of its last one; None where
             shares are no product over the axes.
+        instead: why attributes do not stand beside a spine, in a clause; empty where there is none.
     """
 
     nominal: Mapping[Levels, float]
     own_levels: Mapping[Levels, Levels]
     factors: AxisFactors | None
+    instead: str
 
     @classmethod
-    def of(cls, plan: Planned) -> "PlannedTables":
-        """Return the cuboids of a plan.
+    def of(cls, plan: Planned, instead: str = "") -> "PlannedTables":
+        """Return the cuboids of a plan, and why they do not go along a spine, if there is one.
 
         Raises:
             PlanError: tables that cannot be settled together, survivors below margins that do not
@@ -98,6 +100,7 @@ class PlannedTables(Joint):
             {k: wide_variance(what.mechanism) for k, what in measured.items()},
             own_levels(shape, plan.by_levels),
             axis_factors(shape, {k: what.share for k, what in measured.items()}, public),
+            instead,
         )
         if found.is_cube and isinstance(plan.measure, Survivors):
             check_survivors(shape, found.noise, public, found.whole)
@@ -243,10 +246,20 @@ class PlannedTables(Joint):
         squares = product_squares(self.shape, self.factors, leaves.mechanism, self.public)
         if self.is_cube:
             return ProductSolver(self.observed, squares)
-        best = all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
         one = self.tables == (self.shape.finest,)
         closed = SpineSolver.fits(self.observed)
-        return ProductSolver(self.observed, squares) if best and one and not closed else None
+        fits = self._is_wide and one and not closed
+        return ProductSolver(self.observed, squares) if fits else None
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether noise has the variances of wide noise, next to nothing aside."""
+        return all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the noise has the variances of the weights."""
+        return self.product is None or self._is_wide
 
     @cached_property
     def solver(self) -> Solver:
@@ -367,9 +380,15 @@ class PlannedTables(Joint):
         return self.mean(cuboid) >= self.noise[cuboid] * (1 - 1e-9)
 
     @property
-    def words(self) -> str:
-        """How cuboids are estimated and what their variances are, in a sentence for users."""
+    def ways(self) -> str:
+        """How cuboids are estimated, and what the stated errors are, in a sentence."""
         return self.solver.words
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and why not in jobs along a spine, in a sentence."""
+        held = super().kept
+        return f"{held[:-1]}, and not along the spine: {self.instead}." if self.instead else held
 
     @property
     def remarks(self) -> str:

@@ -1,0 +1,127 @@
+"""A design says how counts are estimated, in how many jobs, and claims no more than is so."""
+
+import re
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.workload.observed import Observed
+from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.tables import PlannedTables
+from tests.estimate.workload.workloads import DenseWorkload
+from tests.oracle import plans
+from tests.oracle.draws import open_door
+from tests.oracle.made import axis, table
+from tests.oracle.recording import fixed_key
+
+FIRST = [hr.Invariant("place", "level1")]
+
+
+def tree_of(*, attribute):
+    return hr.Tree([axis("place", (4,), (6, 3, 9)), axis("kind", (5,), attribute=attribute)])
+
+
+def plan_of(tree, **options):
+    given = {"workload": hr.Cube(), "measure": hr.All(), "neighbours": hr.Replace(), **options}
+    shares = {"place": ["1/4", "1/4", "1/2"], "kind": ["1/3", "2/3"]}
+    return hr.make_plan(tree, budget=hr.Rho("0.2"), allocation=hr.Shares(shares), **given)
+
+
+def test_the_workload_decides_whether_cuboids_go_along_a_spine_and_the_plan_says_why_not():
+    tree = tree_of(attribute=True)
+    along = plan_of(tree).design
+    assert isinstance(along, PlannedSpine)
+    assert "along the spine, and their errors are exact" in along.words
+    for options, why in (
+        ({"measure": hr.Survivors()}, "all cells are measured there, not survivors"),
+        ({"invariants": FIRST}, "only the total can be held exactly there"),
+    ):
+        held = plan_of(tree, **options).design
+        assert isinstance(held, PlannedTables)
+        assert held.words.endswith(
+            f"They are held in memory at once, as one job, and not along the spine: {why}."
+        )
+    assert plan_of(tree_of(attribute=False)).design.words.endswith("at once, as one job.")
+
+
+def test_attributes_of_several_levels_each_are_held_as_tables_and_the_plan_says_why():
+    axes = [axis("place", (4,))]
+    axes += [axis(name, (3,), (2,), attribute=True) for name in ("age", "kind")]
+    tree = hr.Tree(axes)
+    names = [
+        "place.level1 × age.level1 × kind.level1",
+        "place.level1 × age.level2",
+        "place.level1 × age.level2 × kind.level2",
+    ]
+    plan = hr.make_plan(
+        tree, budget=hr.Rho(1), neighbours=hr.Replace(), measure=hr.All(),
+        workload=hr.Cuboids(names), allocation=hr.Shares(dict.fromkeys(names, "1/3")),
+    )  # fmt: skip
+    assert isinstance(plan.design, PlannedTables)
+    assert "not along the spine: marginals on a spine need attributes that" in plan.design.words
+
+
+def test_beside_attributes_survivors_are_released_as_without_them(tmp_path):
+    released = []
+    for attribute in (False, True):
+        tree = tree_of(attribute=attribute)
+        plan = plan_of(tree, measure=hr.Survivors())
+        with fixed_key("survivors beside attributes"):
+            counts = table(tree, "survivors", filled=30)
+            released.append(hr.release(counts, plan, directory=tmp_path / str(attribute)))
+    plain, beside = released
+    for levels in plain.plan.levels:
+        name = plain.plan.tree.name_of(levels)
+        assert plain.level(name).equals(beside.level(name)), name
+
+
+@pytest.mark.parametrize("name", [name for name in plans.CASES if "in jobs" in name])
+def test_noise_is_drawn_in_as_many_jobs_as_the_plan_says(name):
+    """Below the cut; of survivors those jobs draw none whose root is 0."""
+    case = plans.CASES[name]()
+    axes = len(case.plan.tree.axes)
+    with case.limits(), open_door() as door:
+        hr.release(case.counts, case.plan, estimator=case.estimator)
+        said = int(re.search(r" in (\d+) jobs below ", case.plan.design.words)[1])
+    drawn = {draw.place[axes:] for draw in door.draws} - {()}
+    if isinstance(case.plan.measure, hr.All):
+        assert len(drawn) == said
+    assert 1 < len(drawn) <= said
+
+
+MEASURED_WHOLE = [
+    name
+    for name, make in plans.CASES.items()
+    if name.startswith(("cube, all", "named", "three", "nested", "marginals"))
+    and "survivors" not in name
+    and "public facts" not in name
+]
+
+
+@pytest.mark.parametrize("name", MEASURED_WHOLE)
+def test_estimates_are_called_the_best_only_where_none_have_less_variance(name):
+    """Against dense least squares with the variances of the noise itself."""
+    plan = plans.CASES[name]().plan
+    design, shape = plan.design, plan.design.shape
+    noise = {
+        shape.given(levels): what.mechanism.noise_variance
+        for levels, what in plan.by_levels.items()
+        if isinstance(what, Measured)
+    }
+    public = None if plan.public is None else shape.given(plan.public)
+    dense = DenseWorkload(Observed(shape, noise, public))
+    best = [mean_of(dense, shape.given(levels)) for levels in plan.levels]
+    stated = [design.mean_variance(levels) for levels in plan.levels]
+    assert np.all(stated >= np.multiply(best, 1 - 1e-6) - 1e-9)
+    is_best = np.allclose(stated, best, rtol=1e-9, atol=1e-9)
+    claimed = design.claim.startswith("best linear unbiased")
+    assert is_best or not claimed
+    assert claimed or "Laplace" in name or "little noise" in name
+    assert not (is_best and name == "cube, all, little noise")
+
+
+def mean_of(dense, cuboid):
+    sums = dense.sums[cuboid]
+    return float(np.einsum("ij,jk,ik->i", sums, dense.covariance, sums).mean())
