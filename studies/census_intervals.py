@@ -23,8 +23,8 @@ from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import Drawn, leaves_between
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.spine.answers import Combinations, spine_of
-from hedgerow.release.spine.spine_pass import SpinePass
+from hedgerow.release.spine.answers import Combinations
+from hedgerow.release.spine.spine_pass import SpinePass, spine_of
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree

@@ -71,8 +71,8 @@ MOST_KINDS = 1 << 16
 # --- workloads ----------------------------------------------------------------------------------
 
 MOST_CUBOIDS = 4096
-"""Cuboids of a cube: each is a file, and a use in the accountant's composition. Also those off a
-chain whose errors a plan lists."""
+"""Of a cube: each is a file, and a use in the accountant's composition. Also of those off a chain
+whose errors a plan lists."""
 
 MOST_CELLS_MEASURED = 1 << 32
 """Cells that `All` measures: a noisy count takes eight bytes in memory and on disk."""
@@ -93,7 +93,7 @@ MOST_CELLS_OF_TABLES = 1 << 27
 """Cells of all measured cuboids together up to which their least squares are solved."""
 
 MOST_CUBOIDS_SETTLED = 512
-"""Cuboids that a closure may have: each is a table that is estimated and settled."""
+"""Of a closure of cuboids: each is a table that is estimated and settled."""
 
 MOST_ELEMENTS = 1 << 13
 """Elements that a lattice may have; a whole cube has as many as cuboids."""
@@ -105,7 +105,7 @@ MOST_RESIDUALS = 1 << 12
 """Combinations of levels, or of attributes, that have an elimination each."""
 
 MOST_SPREAD = 1 << 9
-"""Cuboids over which a bound of variances is spread; beyond, over those that are measured."""
+"""Over so many cuboids a bound of variances is spread; beyond, over those that are measured."""
 
 MOST_DENSE = 1 << 12
 """Rows beside the chains up to which they are solved by a dense factor: 128 megabytes."""

@@ -14,7 +14,6 @@ from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Cuboids
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
@@ -177,12 +176,10 @@ class Method(Protocol):
 def table_of(method: Method, tree: Tree, levels: Levels) -> Levels | None:
     """Return a cuboid that a method releases and whose counts sum to those of another, if any.
 
-    It is that of the leaves, unless the method is a plan of named cuboids.
+    It is that of the leaves, unless the method has a plan of other tables.
     """
     plan = getattr(method, "plan", None)
-    if isinstance(plan, Plan) and isinstance(plan.workload, Cuboids):
-        return plan.table_of(levels)
-    return tree.chain[-1]
+    return plan.table_of(levels) if isinstance(plan, Plan) else tree.chain[-1]
 
 
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")

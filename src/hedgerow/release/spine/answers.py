@@ -19,24 +19,13 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among
-from hedgerow.release.spine.spine_pass import SpinePass
+from hedgerow.release.spine.spine_pass import SpinePass, spine_of
 from hedgerow.tables.axis import Axis
-
-
-def spine_of(plan: Plan) -> PlannedSpine:
-    """Return what a plan decides along its spine, or raise a ReleaseError."""
-    if not isinstance(plan.design, PlannedSpine):
-        raise ReleaseError(
-            "sums by columns of attributes need a release along a spine: attribute = true for the "
-            'axes beside it, and cuboids = "cube" or a list'
-        )
-    return plan.design
 
 
 def estimates_of_sums(
@@ -168,7 +157,7 @@ def attribute_sums(
     level = joint.shape.axes[0].given[place]
     if confidence is not None:
         check_noisy(content)
-    node, sums, counts = _counted(content, joint, level, beside)
+    node, sums, counts = _counted(content, level, beside)
     labels = [*spine.path(place, node.astype(np.int32)), *beside.labels(sums)]
     found = pl.DataFrame([*labels, pl.Series(COUNT, counts)])
     if confidence is None:
@@ -192,14 +181,12 @@ def check_noisy(content: Content) -> None:
         )
 
 
-def _counted(
-    content: Content, joint: PlannedSpine, level: int, beside: Combinations
-) -> tuple[Int64, Int64, Int64]:
+def _counted(content: Content, level: int, beside: Combinations) -> tuple[Int64, Int64, Int64]:
     """Return the positive released sums at nodes of a level: node, combination and count."""
     finest = content.listed(content.plan.tables[0])
     sizes = [axis.size(axis.depth) for axis in content.plan.tree.axes[1:]]
     leaf = np.ravel_multi_index(finest.codes[1:], sizes)
-    node = joint.ancestors(level)[finest.codes[0]].astype(np.int64)
+    node = spine_of(content.plan).ancestors(level)[finest.codes[0]].astype(np.int64)
     keys, place = np.unique(node * beside.many + beside.of_leaf[leaf], return_inverse=True)
     counts = np.zeros(len(keys), dtype=np.int64)
     np.add.at(counts, place, finest.counts)

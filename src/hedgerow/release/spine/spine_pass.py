@@ -21,6 +21,7 @@ from time import perf_counter
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -56,6 +57,16 @@ class Above:
     counts: Int64
 
 
+def spine_of(plan: Plan) -> PlannedSpine:
+    """Return what a plan decides along its spine, or raise a ReleaseError."""
+    if not isinstance(plan.design, PlannedSpine):
+        raise ReleaseError(
+            "sums by columns of attributes need a release along a spine: attribute = true for the "
+            'axes beside it, and cuboids = "cube" or a list'
+        )
+    return plan.design
+
+
 @dataclass(frozen=True, eq=False)
 class SpinePass:
     """One run of the pass.
@@ -79,9 +90,7 @@ class SpinePass:
     @cached_property
     def joint(self) -> PlannedSpine:
         """What the plan decides."""
-        if not isinstance(self.plan.design, PlannedSpine):
-            raise TypeError("the cuboids of this plan do not go along a spine")
-        return self.plan.design
+        return spine_of(self.plan)
 
     def results(self) -> Iterator[Found]:
         """Yield every cuboid's counts and noisy counts: the top, then job by job in order."""
