@@ -1,9 +1,12 @@
 """How large everything may be, and why: the sizes at which Hedgerow refuses, or takes another way.
 
-Every limit is of public facts, of a file, or of the numbers of a type. None is looked at in a
-confidential table, but for `LARGEST_LEAF`, which is no reason to refuse one. What a release takes
-is computed for its own plan and compared with the memory there is (`hedgerow.release.preflight`);
-these are the bounds beyond which nobody has tried, or nothing can work.
+Here are the limits of numbers, trees, workloads, releases, pages and files; what a search tries at
+most, how digits bound a computation, and how many rows a picture shows stand with their proofs
+beside the code. Every limit is of public facts, of a file, or of the numbers of a type: counts of a
+confidential table beyond one (`LARGEST_LEAF`), and noisy counts (`LARGEST_COUNT`,
+`LARGEST_REAL_COUNT`), are cut to it and never refused. What a release takes is computed for its own
+plan and compared with the memory there is (`hedgerow.release.preflight`); these are the bounds
+beyond which nobody has tried, or nothing can work.
 """
 
 # --- numbers ------------------------------------------------------------------------------------

@@ -261,7 +261,7 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
     assert follow.format("home region × work region") in made("tables")
     assert follow.format("work region and work district") in made("beside")
     for kind in KINDS:
-        assert named[kind].plan.design.words in made(kind)
+        assert named[kind].plan.design.ways in made(kind)
 
 
 @pytest.mark.parametrize("level", ["bins_4", "bin"])

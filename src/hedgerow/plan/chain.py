@@ -32,12 +32,12 @@ from hedgerow.plan.design import (
     Designed,
     Work,
     deviation,
+    kept_in_jobs,
 )
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
 MIN_JOBS = 256
-
 
 BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
@@ -153,25 +153,25 @@ class PlannedChain(Design):
     @property
     def ways(self) -> str:
         """How nodes are estimated, and what the stated errors are, in a sentence."""
-        if not self.everything:
-            return (
-                "Counts are estimated below those that are released above 0, each from its own "
-                "noisy count, and the errors are those of the noise."
-            )
-        errors = "exact" if math.isfinite(self.variances[0][-1]) else "not known for so wide a tree"
-        return f"Counts are estimated together along the tree, and their errors are {errors}."
+        errors = "the errors shown are exact"
+        if not all(map(math.isfinite, (*self.variances[0], *self.variances[1]))):
+            errors = "some errors are not known, of so many axes, leaves or unlike subtrees"
+        if self.everything:
+            return f"Estimates are made together along the tree; {errors}."
+        return (
+            "Counts are settled level by level below those that are released above 0, and add up "
+            f"to them; {errors}, before what is negative is cut off."
+        )
 
     @property
     def kept(self) -> str:
         """What is held in memory at once, and in how many jobs, in a sentence."""
-        if self.jobs_below is None:
+        if (cut := self.jobs_below) is not None:
+            below = self.tree.name_of(self.tree.cuboid(cut))
+            return kept_in_jobs(self.tree.nodes(cut), below, "a few of which are")
+        if self.everything:
             return super().kept
-        cut = self.plan.tree.cuboid(self.jobs_below)
-        return (
-            f"They are released in {self.tree.nodes(self.jobs_below):,} jobs below "
-            f"{self.tree.name_of(cut)}, a few of which are held in memory at once; a release that "
-            "was stopped keeps those that are done."
-        )
+        return "A part of a level is held in memory at once, and all is one job."
 
     # --- cells and estimation -------------------------------------------------------------------
 
@@ -281,7 +281,12 @@ class PlannedSums(PlannedChain):
     @property
     def ways(self) -> str:
         """How bins are estimated, and what the stated errors are, in a sentence."""
-        return "Counts are decoded from running sums of the bins, and their errors are exact."
+        return "Estimates are decoded from running sums of the bins, and their errors are exact."
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and in how many jobs, in a sentence."""
+        return "All sums are held in memory at once, as one job."
 
     @property
     def jobs_below(self) -> None:

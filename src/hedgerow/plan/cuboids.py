@@ -318,8 +318,12 @@ def check_size(tree: Tree, workload: Workload, measure: Measure) -> None:
 
     Along a spine those count that public facts do not rule out (`hedgerow.plan.spine`).
     """
-    if goes_along_spine(tree, workload):
-        return
+    if not goes_along_spine(tree, workload):
+        check_whole(tree, workload, measure)
+
+
+def check_whole(tree: Tree, workload: Workload, measure: Measure) -> None:
+    """Raise a PlanError if all cells of a table with more than 2³² would be measured."""
     largest = max(map(tree.cells, tables_of(tree, workload.cuboids(tree))))
     if isinstance(measure, All) and largest > MOST_CELLS_MEASURED:
         raise PlanError(

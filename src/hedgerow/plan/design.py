@@ -184,7 +184,7 @@ class Design(ABC):
     @property
     def kept(self) -> str:
         """What is held in memory at once, and in how many jobs, in a sentence."""
-        return "They are held in memory at once, as one job."
+        return "All counts are held in memory at once, as one job."
 
     @property
     def remarks(self) -> str:
@@ -278,6 +278,15 @@ class Design(ABC):
     @abstractmethod
     def memory_words(self) -> str:
         """What is held in memory at once and what to do about it, as a clause for users."""
+
+
+def kept_in_jobs(jobs: int, below: str, held: str) -> str:
+    """Return the sentence of a release in jobs: below which level, how many are held at once."""
+    noun = "job" if jobs == 1 else "jobs"
+    return (
+        f"Counts are released in {jobs:,} {noun} below {below}, {held} held in memory at once; a "
+        "release into a directory that was stopped goes on from what is finished."
+    )
 
 
 def deviation(what: Measured | Summed) -> float:

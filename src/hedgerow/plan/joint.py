@@ -27,8 +27,9 @@ from hedgerow.tables.tree import Tree
 Tables = dict[Levels, Float64]
 
 
-NOT_BEST = "linear unbiased, but not the best (their weights are those of wide noise),"
-"""Of estimates under noise so narrow that its variances are no product over the axes."""
+NOT_BEST = "linear unbiased, but not quite the best"
+"""Of estimates under noise so narrow that its variances are no product over the axes, or that each
+rest on some of the noisy counts."""
 
 TARGETS = (
     " Of three axes or more whole counts keep their sums along the first two axes of a cuboid "
@@ -102,7 +103,7 @@ class Joint(Design):
     @property
     @abstractmethod
     def is_best(self) -> bool:
-        """Whether estimates are weighted by the variances of the noise, not of noise so wide."""
+        """Whether estimates are those of all noisy counts with the variances of the noise."""
 
     @abstractmethod
     def is_own_noise(self, cuboid: Levels) -> bool:

@@ -24,6 +24,7 @@ from hedgerow.plan.cuboids import (
     Unmeasured,
     check_running_sums,
     check_size,
+    check_whole,
     goes_along_spine,
     measurable,
     protection,
@@ -343,8 +344,12 @@ class Plan:
             return PlannedTables.of(self)
         try:
             return planned_spine(self)
-        except NoSpineError as error:
-            return PlannedTables.of(self, str(error))
+        except NoSpineError as reason:
+            try:
+                check_whole(self.tree, self.workload, self.measure)
+                return PlannedTables.of(self, str(reason))
+            except PlanError as refusal:
+                raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
     @property
     def axis_shares(self) -> list[list[Fraction]] | None:

@@ -31,8 +31,9 @@ from hedgerow.estimate.spine.model import Forms, Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
+from hedgerow.kernels import core_count
 from hedgerow.limits import MOST_ABOVE_THE_CUT
-from hedgerow.plan.design import Work
+from hedgerow.plan.design import Work, kept_in_jobs
 from hedgerow.plan.joint import TARGETS, Joint, Variances
 from hedgerow.plan.placed import Flags
 
@@ -93,9 +94,10 @@ class PlannedSpine(Joint):
 
     @property
     def bytes_held(self) -> int:
-        """The memory that the top and two jobs at once take."""
+        """The memory that the top and a job a core take."""
         largest = max((self._cells_in(part) for part in self.jobs), default=0)
-        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + 2 * largest)
+        at_once = min(len(self.jobs), core_count())
+        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + at_once * largest)
 
     @property
     def bytes_read(self) -> int:
@@ -345,11 +347,9 @@ class PlannedSpine(Joint):
         """What is held in memory at once, and in how many jobs, in a sentence."""
         if not self.jobs:
             return super().kept
-        cut = self.tree.axes[0].levels[self.levels((self.cut, *self.shape.total[1:]))[0] - 1]
-        return (
-            f"They are released in {len(self.jobs):,} jobs below {cut}, two of which are held in "
-            "memory at once; a release that was stopped keeps those that are done."
-        )
+        level = self.levels((self.cut, *self.shape.total[1:]))[0]
+        below = self.tree.axes[0].levels[level - 1] if level else "the total"
+        return kept_in_jobs(len(self.jobs), below, "one a core of which is")
 
     @property
     def remarks(self) -> str:

@@ -41,11 +41,11 @@ def planned_spine(plan: Planned) -> PlannedSpine:
             of a plan with public facts.
     """
     tree, public = plan.tree, plan.public
-    _check_order(tree)
     if plan.known is None:
         _check_admitted(plan)
     else:
         _check_with_facts(plan)
+    _check_order(tree)
     known = known_cells(tree, ()) if plan.known is None else plan.known
     shape = shape_of_tree(tree)
     measured = {
@@ -53,6 +53,8 @@ def planned_spine(plan: Planned) -> PlannedSpine:
         for levels, what in plan.by_levels.items()
         if isinstance(what, Measured)
     }
+    if plan.known is None and shape.finest not in measured:
+        raise NoSpineError(f"{tree.name_of(tree.chain[-1])} is not measured")
     noise = _noise_variances(measured)
     own = own_levels(shape, plan.by_levels)
     exact = None if public is None else shape.given(public)

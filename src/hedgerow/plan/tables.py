@@ -258,8 +258,12 @@ class PlannedTables(Joint):
 
     @property
     def is_best(self) -> bool:
-        """Whether the noise has the variances of the weights."""
-        return self.product is None or self._is_wide
+        """Whether estimates are those of all noisy counts with the variances of the noise."""
+        if self.product is None:
+            return True
+        ratios = [self.nominal[cuboid] / v for cuboid, v in self.observed.variances.items()]
+        alike = max(ratios, default=1.0) <= min(ratios, default=1.0) * (1 + AGREED)
+        return alike and len(self.product.boxes) == 1
 
     @cached_property
     def solver(self) -> Solver:
@@ -387,8 +391,9 @@ class PlannedTables(Joint):
     @property
     def kept(self) -> str:
         """What is held in memory at once, and why not in jobs along a spine, in a sentence."""
-        held = super().kept
-        return f"{held[:-1]}, and not along the spine: {self.instead}." if self.instead else held
+        which = "The cuboids that are measured whole" if self.sparse else "All counts"
+        reason = f", and not in jobs along the spine: {self.instead}" if self.instead else ""
+        return f"{which} are held in memory at once, as one job{reason}."
 
     @property
     def remarks(self) -> str:

@@ -57,7 +57,6 @@ class ProductSolver:
     """
 
     is_exact = has_covariances = True
-    words = "Cuboids are estimated together, and their errors are exact."
 
     def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
         self.observed, self.squares = observed, tuple(squares)
@@ -75,6 +74,16 @@ class ProductSolver:
         exact = None if public is None else meet(public, corner)
         variances = CubeVariances(squares, exact, self.observed.variances)
         return Box(corner, tuple(squares), variances, exact)
+
+    @property
+    def words(self) -> str:
+        """How it estimates, and what its variances are, in a sentence for users."""
+        if len(self.boxes) == 1:
+            return "Cuboids are estimated together, and their errors are exact."
+        return (
+            "Cuboids are estimated together with all that are coarser than one of the finest, each "
+            "from those that tell most of it, and their errors are exact."
+        )
 
     def box_of(self, cuboid: Levels) -> Box:
         """Return the box that tells most of a cuboid."""

@@ -23,12 +23,13 @@ from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.cuboids import RunningSums, goes_along_spine
+from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.solver import is_priced, shares_for
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.spine import PlannedSpine
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile
@@ -156,7 +157,7 @@ def divisions(plan: Plan) -> list[Division]:
     """Return the file's own division of the budget, and others that its plan could have."""
     keeps = plan.prior is None and plan.allocation not in CHOSEN_BY_BUDGET
     found = [Division("own", plan, None, keeps)]
-    if isinstance(plan.measure, RunningSums) or goes_along_spine(plan.tree, plan.workload):
+    if isinstance(plan.design, PlannedSums | PlannedSpine):
         return found
     for key, lines, allocation in _others():
         try:

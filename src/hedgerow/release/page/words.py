@@ -350,8 +350,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     if idle:
         names = _few(say, [shown(name) for name in idle])
         parts.append(say("release.made.idle", names=names))
-    if plan.design.words:
-        parts.append(_plans_own(say, plan.design.words))
+    parts.append(_plans_own(say, plan.design.ways))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))

@@ -62,7 +62,7 @@ def spine_of(plan: Plan) -> PlannedSpine:
     if not isinstance(plan.design, PlannedSpine):
         raise ReleaseError(
             "sums by columns of attributes need a release along a spine: attribute = true for the "
-            'axes beside it, and cuboids = "cube" or a list'
+            'axes beside it, and cuboids = "cube" or a list that the plan says goes along it'
         )
     return plan.design
 
