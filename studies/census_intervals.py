@@ -21,7 +21,8 @@ from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.source import Drawn, leaves_between
+from hedgerow.release.descent.layouts import leaves_between
+from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.spine.answers import Combinations
 from hedgerow.release.spine.spine_pass import SpinePass, spine_of

@@ -14,7 +14,7 @@ from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import RunningSums
-from hedgerow.release.descent import source
+from hedgerow.release.descent import layouts
 from hedgerow.release.descent.steps import add_true_counts
 from hedgerow.release.distribution.release import distribution_in_memory
 from hedgerow.release.execution import in_memory
@@ -338,6 +338,6 @@ def test_a_domain_that_is_taken_from_the_data_is_found(monkeypatch, audit):
         add_true_counts(noisy, *rest)
         noisy[noisy > 0] += noise[noisy > 0]
 
-    monkeypatch.setattr(source, "add_true_counts", of_the_table)
+    monkeypatch.setattr(layouts, "add_true_counts", of_the_table)
     plan, events = audit.run()
     assert excess(events, plan.guarantee) > 0

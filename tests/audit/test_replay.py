@@ -5,7 +5,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release import execution
-from hedgerow.release.descent import source
+from hedgerow.release.descent import layouts, source
+from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.source import Drawn
 from tests.audit.replay import leaks, neighbours_of, run, spent, stated
 from tests.oracle.plans import CASES
@@ -52,61 +53,61 @@ def is_odd(counts):
 
 
 def test_a_draw_more_for_some_tables_is_found(monkeypatch, tmp_path):
-    noise = Drawn.noise
+    noisy = Drawn.noisy
 
-    def leaking(drawn, levels, cells, job=()):
+    def leaking(drawn, levels, layout, job=(), start=0):
         if is_odd(drawn.counts):
-            source.clip(noise(drawn, levels, cells, job))
-        return noise(drawn, levels, cells, job)
+            noisy(drawn, levels, layout, job, start)
+        return noisy(drawn, levels, layout, job, start)
 
-    monkeypatch.setattr(Drawn, "noise", leaking)
+    monkeypatch.setattr(Drawn, "noisy", leaking)
     assert "draws" in found("nested, public facts, in jobs", tmp_path)[0]
 
 
 def test_a_draw_of_another_size_for_some_tables_is_found(monkeypatch, tmp_path):
-    total = Drawn.total
+    root = Drawn.root
 
     def leaking(drawn):
         cells = np.zeros(1 + is_odd(drawn.counts), dtype=np.int64)
         hr.DiscreteGaussian(2).draw(drawn.bits.stream(9), 0, cells)
         source.clip(cells)
-        return total(drawn)
+        return root(drawn)
 
-    monkeypatch.setattr(Drawn, "total", leaking)
+    monkeypatch.setattr(Drawn, "root", leaking)
     assert found("chain, survivors", tmp_path) == ({"draws"}, False)
 
 
 def test_draws_in_another_order_for_some_tables_are_found(monkeypatch, tmp_path):
-    table, kept = Drawn.table, {}
+    noisy, kept = Drawn.noisy, {}
 
-    def leaking(drawn, levels):
+    def leaking(drawn, levels, layout):
         if is_odd(drawn.counts) and levels == (1, 0):
-            kept[0, 1] = table(drawn, (0, 1))
-        return kept.pop(levels) if levels in kept else table(drawn, levels)
+            kept[0, 1] = noisy(drawn, (0, 1), Dense(drawn.plan.tree, (0, 1)))
+        return kept.pop(levels) if levels in kept else noisy(drawn, levels, layout)
 
-    monkeypatch.setattr(Drawn, "table", leaking)
+    monkeypatch.setattr(Drawn, "noisy", leaking)
     assert found("cube, all", tmp_path) == ({"draws"}, False)
 
 
 def test_noise_of_another_stream_for_some_tables_is_found(monkeypatch, tmp_path):
-    noise = Drawn.noise
+    noisy = Drawn.noisy
     monkeypatch.setattr(
-        Drawn, "noise", lambda drawn, levels, cells, job=(): noise(
-            drawn, levels, cells, (*job, 7) if is_odd(drawn.counts) else job
+        Drawn, "noisy", lambda drawn, levels, layout, job=(): noisy(
+            drawn, levels, layout, (*job, 7) if is_odd(drawn.counts) else job
         )
     )  # fmt: skip
     assert "draws" in found("marginals, public facts", tmp_path)[0]
 
 
 def test_a_message_for_some_tables_is_found(monkeypatch, tmp_path):
-    table = Drawn.table
+    noisy = Drawn.noisy
 
-    def leaking(drawn, levels):
+    def leaking(drawn, levels, layout):
         if is_odd(drawn.counts):
             print("the largest count is odd")  # noqa: T201
-        return table(drawn, levels)
+        return noisy(drawn, levels, layout)
 
-    monkeypatch.setattr(Drawn, "table", leaking)
+    monkeypatch.setattr(Drawn, "noisy", leaking)
     assert found("cube, all", tmp_path) == ({"messages"}, False)
 
 
@@ -131,13 +132,13 @@ def test_a_table_that_is_told_in_a_file_is_found(monkeypatch, tmp_path):
     ("name", "adds"), [("cube, all", "_add_leaves"), ("chain, all, Laplace", "add_true_counts")]
 )
 def test_counts_that_are_added_twice_cost_more_than_stated(name, adds, monkeypatch, tmp_path):
-    add = getattr(source, adds)
+    add = getattr(layouts, adds)
 
     def twice(*arguments):
         add(*arguments)
         add(*arguments)
 
-    monkeypatch.setattr(source, adds, twice)
+    monkeypatch.setattr(layouts, adds, twice)
     assert found(name, tmp_path) == (set(), True)
 
 

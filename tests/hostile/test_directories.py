@@ -435,7 +435,7 @@ def test_noisy_counts_below_survivors_are_no_more_than_these_have(tmp_path):
     hr.release(counts, plan, directory=folder)
     listed = {levels: read_nodes(folder, tree, levels) for levels in tree.chain}
     assert len(listed[1,]) == 2
-    assert len(read_stored(folder, plan, listed).noisy[2,]) == 10
+    assert len(read_stored(folder, plan, listed).measured[2,]) == 10
     pq.write_table(pa.table({"noisy_count": [1] * 11}), folder / "measurements/cuboid=2.parquet")
     with pytest.raises(ReleaseError, match="it has 11 rows, and the plan has room for 10"):
         read_stored(folder, plan, listed)

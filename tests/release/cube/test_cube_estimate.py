@@ -32,7 +32,7 @@ def dense_solution(release):
     variances = {c: v for c, v in plan.design.noise.items() if c in plan.design.whole}
     gains, inside = dense_gain(shape, variances, plan.design.public)
     leaves = sum(
-        gains[c] @ stored.noisy[plan.design.levels(c)].astype(float)
+        gains[c] @ stored.measured[plan.design.levels(c)].astype(float)
         for c in variances
         if c in gains
     )
@@ -86,7 +86,7 @@ def test_of_survivors_those_cells_have_estimates_that_lie_below_positive_margins
     assert 0 < below.sum() < below.size
     assert np.array_equal(np.stack(nodes.codes, axis=1), np.argwhere(below))
     assert (nodes.variance == plan.by_levels[2, 2].mechanism.noise_variance).all()
-    noisy = release.content.stored.noisy[2, 2]
+    noisy = release.content.stored.measured[2, 2]
     assert np.array_equal(np.sort(nodes.estimate), np.sort(noisy))
     truth = true_table(release_table(), (2, 2))[nodes.codes]
     sd = np.sqrt(nodes.variance[0])

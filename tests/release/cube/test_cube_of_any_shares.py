@@ -46,7 +46,7 @@ def dense(release, cuboids):
     """The oracle, and the estimates of every cuboid from what is measured of some cuboids."""
     joint, stored = release.plan.design, release.content.stored
     noise = {c: v for c, v in joint.noise.items() if c in cuboids}
-    measured = {c: np.asarray(stored.noisy[joint.levels(c)], dtype=float) for c in noise}
+    measured = {c: np.asarray(stored.measured[joint.levels(c)], dtype=float) for c in noise}
     if joint.public is not None:
         measured[joint.public] = stored.exact(joint.levels(joint.public)).astype(float)
     oracle = DenseWorkload(Observed(joint.shape, noise, joint.public))

@@ -170,8 +170,8 @@ def test_a_release_that_was_killed_and_resumed_is_the_one_that_was_not(tmp_path,
     left[0] = 0
     hr.release(counts, plan, **options)
     whole, again = (hr.read_release(tmp_path / name).content for name in ("whole", "again"))
-    for levels, noisy in whole.stored.noisy.items():
-        assert np.array_equal(noisy, again.stored.noisy[levels])
+    for levels, noisy in whole.stored.measured.items():
+        assert np.array_equal(noisy, again.stored.measured[levels])
     for levels, nodes in whole.nodes.items():
         assert np.array_equal(nodes.counts, again.nodes[levels].counts)
         assert np.array_equal(nodes.estimate, again.nodes[levels].estimate)

@@ -98,7 +98,7 @@ def dense_answers(release, allowed):
     table = np.zeros(allowed.shape, dtype=np.int64)
     table[finest.codes] = finest.counts
     total = int(table.sum())
-    x, covariance = dense_estimates(plan, allowed, release.content.stored.noisy, total)
+    x, covariance = dense_estimates(plan, allowed, release.content.stored.measured, total)
     number = np.full(allowed.shape, -1)
     number[allowed] = np.arange(len(x))
     frame = leaves_of(tree).with_columns(

@@ -10,7 +10,8 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import Steps, interval
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
-from hedgerow.release.descent.source import Drawn, leaves_between
+from hedgerow.release.descent.layouts import leaves_between
+from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.execution import in_memory
 from hedgerow.release.spine.spine_pass import SpinePass

@@ -80,7 +80,7 @@ def test_every_cuboid_is_the_sum_of_the_leaves_and_keeps_the_public_facts(seed):
 def test_estimates_and_variances_are_those_of_dense_least_squares(seed):
     counts, plan, kinds, made = released(seed)
     allowed = possible(plan.tree, kinds)
-    noisy = made.content.stored.noisy
+    noisy = made.content.stored.measured
     total = counts.total if seed % 3 else None
     x, covariance = dense_estimates(plan, allowed, noisy, total)
     cells = answers_of(plan).cells(made.content.stored, made.content.nodes, plan.levels)
@@ -129,8 +129,8 @@ def test_noise_is_a_matter_of_the_key_and_the_place(monkeypatch):
     monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
     _, _, _, one = released(7)
     _, _, _, again = released(7)
-    for levels, noisy in one.content.stored.noisy.items():
-        assert np.array_equal(noisy, again.content.stored.noisy[levels])
+    for levels, noisy in one.content.stored.measured.items():
+        assert np.array_equal(noisy, again.content.stored.measured[levels])
     assert len(one.plan.design.jobs) > 2
 
 
@@ -153,8 +153,8 @@ def test_noisy_counts_are_true_counts_plus_noise_of_the_plan():
 def test_too_few_noisy_counts_are_refused():
     _, plan, _, made = released(4)
     stored = made.content.stored
-    cut = {levels: noisy[:-1] for levels, noisy in stored.noisy.items()}
-    short = Stored(stored.tree, cut, stored.variance, stored.nodes)
+    cut = {levels: noisy[:-1] for levels, noisy in stored.measured.items()}
+    short = Stored(stored.tree, cut, stored.variances, stored.nodes)
     with pytest.raises(hr.ReleaseError, match="more or fewer"):
         list(pass_of(plan, short, hr.Euclidean()).results())
 

@@ -38,6 +38,7 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
 )
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
@@ -271,10 +272,9 @@ class SumsAnswers(ChainAnswers):
         public = None if self.plan.public is None else int(root.counts.sum())
         if public == 0:
             return _of_an_empty_table(stored, released)
-        sums, errors = cast("Int64", stored.noisy[BINS]), cumulative_error(self.plan)
+        sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
+        errors = cumulative_error(self.plan)
         assert isinstance(errors, Decoded)  # noqa: S101 - of running sums they are
-        if len(sums) != self.plan.tree.cells(BINS):
-            raise uneven(self.plan.tree, BINS)
         cumulative, at = errors.estimate(sums, public), listed.codes[0]
         if public is None:
             here = slice(len(cumulative) - len(root), None)  # none below a total of 0
@@ -329,6 +329,6 @@ def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[L
         if len(nodes):
             name = stored.tree.name_of(levels)
             raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
-        if len(stored.noisy.get(levels, ())):
+        if len(stored.measured.get(levels, ())):
             raise uneven(stored.tree, levels)
     return dict(listed)

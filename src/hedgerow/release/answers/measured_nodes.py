@@ -58,7 +58,7 @@ def estimated(
 def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
     """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
     nodes, noisy = by_cuboid(run.results())
-    for levels, values in stored.noisy.items():
+    for levels, values in stored.measured.items():
         if len(noisy.get(levels, ())) != len(values):
             raise uneven(stored.tree, levels)
     return nodes
@@ -66,7 +66,7 @@ def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
 
 def check_stored(stored: Stored) -> None:
     """Raise a ReleaseError unless a release could have written the noisy counts."""
-    for levels, noisy in stored.noisy.items():
+    for levels, noisy in stored.measured.items():
         what = f"the noisy counts of {stored.tree.name_of(levels)}"
         if noisy.dtype != np.int64:
             raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
@@ -146,8 +146,8 @@ def _layer(
     noisy: Noisy = np.zeros(len(counts), dtype=np.int64)
     variance: Variance = np.inf
     levels = outline.tree.cuboid(depth)
-    if levels in stored.noisy:
-        noisy, variance = stored.noisy[levels], stored.variance[levels]
+    if levels in stored.measured:
+        noisy, variance = stored.measured[levels], stored.variances[levels]
         if len(noisy) != len(counts):
             raise uneven(outline.tree, levels)
     return Layer(noisy, variance, family_start)

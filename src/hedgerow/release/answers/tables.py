@@ -50,6 +50,7 @@ from hedgerow.release.answers.answers import (
 )
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.layouts import Below
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -183,7 +184,8 @@ class TablesAnswers(JointAnswers):
     def _survivors(self, cuboid: Levels, stored: Stored, released: Mapping[Levels, Nodes]) -> Nodes:
         """Return the cells below positive counts of all margins, with counts of 0."""
         survivors = self._surviving(cuboid, released.__getitem__)
-        noisy = stored.cells(self.joint.levels(cuboid), survivors)
+        levels = self.joint.levels(cuboid)
+        noisy = stored.noisy(levels, Below(levels, survivors))
         codes, order = _row_by_row(survivors)
         counts, variance = np.zeros(len(order), np.int64), self.joint.noise[cuboid]
         estimate = noisy[order].astype(np.float64)

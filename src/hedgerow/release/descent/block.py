@@ -6,7 +6,7 @@ measured next depends on the counts just released, so nothing is combined across
 above its measured one are sums of what is measured below them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Codes, Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
+from hedgerow.release.descent.layouts import Families
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
-from hedgerow.release.descent.source import Noisy, Reader, Source, Variance
+from hedgerow.release.descent.source import NO_INFORMATION, Noisy, Source, Variance
 from hedgerow.release.descent.steps import (
     Refinement,
     all_children,
@@ -28,7 +29,6 @@ from hedgerow.release.descent.steps import (
 from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 21
-NO_INFORMATION = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ def chunks_of_block(
 
 def measured_block(
     source: Source,
-    readers: Mapping[int, Reader],
+    job: tuple[int, ...],
+    measured: Container[int],
     parents: Slices,
     steps: Sequence[Refinement],
     starts: Mapping[int, int],
@@ -123,10 +124,11 @@ def measured_block(
 
     Args:
         source: where noisy counts come from.
-        readers: by depth; a depth without one is unmeasured.
+        job: which subtree job's.
+        measured: the depths with noisy counts.
         parents: the nodes above the block.
         steps: the refinements, coarsest first.
-        starts: by depth, how many cells the job measured there before these.
+        starts: by depth, how many cells the job measured there before these; 0 unless given.
         below: estimate and variance (float64, nodes of the last step) of what lies below the
             block, where the tree is cut there.
     """
@@ -135,9 +137,11 @@ def measured_block(
         family_start = step.family_start(parents.codes)
         noisy: Noisy | None = None
         variance: Variance = NO_INFORMATION
-        if step.depth in readers:
-            read = readers[step.depth]
-            noisy, variance = read(starts[step.depth], family_start, parents, step)
+        if step.depth in measured:
+            start = starts.get(step.depth, 0)
+            layout = Families(parents, step, family_start, start)
+            noisy = source.noisy(step.levels, layout, job, start)
+            variance = source.variance(step.levels, layout)
         cells = int(family_start[-1])
         estimate = np.zeros(cells) if noisy is None else noisy
         generations.append(

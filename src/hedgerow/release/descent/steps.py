@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64
+from hedgerow.arrays import Codes, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import Roots, Slices
@@ -19,6 +19,7 @@ class Refinement:
 
     Attributes:
         depth: t.
+        levels: of its cuboid.
         axis: the number of the refined axis.
         child_start: int64 (nodes of the upper level + 1): children in the lower level.
         leaf_start: int64 (nodes of the lower level + 1): where each one's leaves begin.
@@ -26,6 +27,7 @@ class Refinement:
     """
 
     depth: int
+    levels: Levels
     axis: int
     child_start: Int64
     leaf_start: Int64
@@ -39,7 +41,7 @@ class Refinement:
         leaf_start = axis.descendant_start(level, axis.depth)
         child_start = axis.child_start[level - 1]
         single = len(child_start) - 1 == child_start[-1]
-        return cls(depth, number, child_start, leaf_start, single)
+        return cls(depth, tree.chain[depth], number, child_start, leaf_start, single)
 
     def family_start(self, codes: Codes) -> Int64:
         """Return where each parent's children begin when laid end to end: int64 (parents + 1)."""

@@ -16,7 +16,6 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine
@@ -38,9 +37,10 @@ from hedgerow.release.descent.jobs import (
     Progress,
     UpwardEstimate,
 )
+from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
 from hedgerow.release.descent.outline import Found, Outline
-from hedgerow.release.descent.source import Reader, Source
+from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
 
 Results = Generator[Found, None, Roots]
@@ -138,13 +138,12 @@ class Pass:
                 nodes = roots.nodes
                 if self.listed:
                     nodes = nodes.take(np.flatnonzero(nodes.counts > 0))
-                yield Found(self._cuboid(step), nodes, None)
+                yield Found(step.levels, nodes, None)
             return roots
-        readers = self._readers(job, steps)
         began = perf_counter()
         chunks: list[tuple[list[Found], Slices]] = []
         for chunk, starts in chunks_of_block(self.outline.tree, roots, steps):
-            generations = self._measured(chunk.slices, readers, steps, starts)
+            generations = self._measured(chunk.slices, job, steps, starts)
             chunks.append(self._released(generations, chunk.nodes))
         seconds = (perf_counter() - began) / len(steps)
         results, slices = zip(*chunks, strict=True)
@@ -153,22 +152,16 @@ class Pass:
             yield result
         return self._roots(steps[-1], result.nodes, Slices.concatenate(slices))
 
-    def _cuboid(self, step: Refinement) -> Levels:
-        return self.outline.tree.chain[step.depth]
-
-    def _readers(self, job: tuple[int, ...], steps: list[Refinement]) -> dict[int, Reader]:
-        readers = {step.depth: self.source.reader(job, self._cuboid(step)) for step in steps}
-        return {t: reader for t, reader in readers.items() if reader is not None}
-
     def _measured(
         self,
         parents: Slices,
-        readers: dict[int, Reader],
+        job: tuple[int, ...],
         steps: list[Refinement],
         starts: Mapping[int, int],
         below: UpwardEstimate | None = None,
     ) -> list[Generation]:
-        generations = measured_block(self.source, readers, parents, steps, starts, below)
+        measured = self.outline.measured
+        generations = measured_block(self.source, job, measured, parents, steps, starts, below)
         self.progress.on_cells(sum(len(g.noisy) for g in generations if g.noisy is not None))
         return generations
 
@@ -186,7 +179,7 @@ class Pass:
         )
         results, parent = [], np.empty(0, dtype=np.int64)
         for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            results.append(Found(self._cuboid(generation.step), nodes, generation.noisy))
+            results.append(Found(generation.step.levels, nodes, generation.noisy))
         last, nodes = generations[-1], results[-1].nodes
         if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
@@ -210,8 +203,8 @@ class Pass:
         self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
     ) -> Results:
         """Yield the block below the first depth and, unless it is public, the total above it."""
-        readers, nodes = self._readers((), steps), roots.nodes
-        generations = self._measured(roots.slices, readers, steps, dict.fromkeys(readers, 0), below)
+        nodes = roots.nodes
+        generations = self._measured(roots.slices, (), steps, {}, below)
         if self.outline.public_depth < 0:
             nodes, result = self._root(parents_below(generations[0]))
             yield result
@@ -224,22 +217,25 @@ class Pass:
 
         It comes with its count, and as a result, which lists it only if that is positive.
         """
-        noisy, variance = self.source.total()
-        estimate, combined = noisy.astype(np.float64), np.full(1, variance)
+        levels, noisy = self.outline.tree.cuboid(0), None
+        layout = Dense(self.outline.tree, levels)
+        variance = self.source.variance(levels, layout)
+        estimate, combined = np.zeros(1), np.full(1, variance)
+        if self._total_measured:
+            noisy = self.source.noisy(levels, layout)
+            estimate = noisy.astype(np.float64)
         if below is not None:
-            measured = noisy if self._total_measured else None
-            estimate, combined = combine(measured, variance, *below, np.array([0, 1]))
+            estimate, combined = combine(noisy, variance, *below, np.array([0, 1]))
         if not np.isfinite(combined).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
-        value = estimate[0] if self.combines or not self._total_measured else noisy[0]
+        value = estimate[0] if self.combines or noisy is None else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
         root = Nodes(codes, released, estimate, combined)
         listed = root.take(np.flatnonzero(released > 0))
-        levels = self.outline.tree.cuboid(0)
-        return root, Found(levels, listed, noisy if self._total_measured else None)
+        return root, Found(levels, listed, noisy)
 
     def release_subtree(self, root: Roots) -> Iterator[Found]:
         """Yield the job *down* of one node of the cut: everything below, given its released count.
@@ -252,9 +248,7 @@ class Pass:
     def estimate_upward(self, root: Roots) -> UpwardEstimate:
         """Return the job *up* of one node of the cut: what its nodes tell of its count."""
         steps = self._blocks_below[0]
-        readers = self._readers(_job(root), steps)
-        starts = dict.fromkeys(readers, 0)
-        return parents_below(self._measured(root.slices, readers, steps, starts)[0])
+        return parents_below(self._measured(root.slices, _job(root), steps, {})[0])
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:

@@ -17,12 +17,12 @@ from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
-from hedgerow.plan.cuboids import Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.layouts import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import Drawn, Stored, clip, uneven
+from hedgerow.release.descent.source import Source
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)
@@ -41,7 +41,7 @@ class SummedPass:
     """
 
     plan: Plan
-    source: Drawn | Stored
+    source: Source
     estimator: Isotonic
     progress: Progress = field(default_factory=Progress)
 
@@ -53,7 +53,8 @@ class SummedPass:
             yield Found(ROOT, root, None)
             yield Found(BINS, root, np.empty(0, dtype=np.int64))
             return
-        noisy = self._noisy(bins)
+        layout = Sums(bins, self.plan.strategy)
+        noisy = cast("Int64", self.source.noisy(BINS, layout))
         self.progress.on_cells(bins)
         errors = cast("Decoded", cumulative_error(self.plan))
         cumulative = errors.estimate(noisy, int(root.counts[0]) if public else None)
@@ -67,19 +68,3 @@ class SummedPass:
         every = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
         yield Found(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
         self.progress.on_fraction(1.0)
-
-    def _noisy(self, bins: int) -> Int64:
-        """Return the noisy sums: int64 (K)."""
-        if isinstance(self.source, Stored):
-            stored = self.source.noisy[BINS]
-            if len(stored) != bins:
-                raise uneven(self.plan.tree, BINS)
-            return cast("Int64", stored)
-        leaves, counts = np.zeros(bins, dtype=np.int64), self.source.counts
-        leaves[counts.codes[0]] = counts.values
-        noisy = np.empty(bins, dtype=np.int64)
-        noise = cast("Summed", self.plan.depths[-1]).mechanism
-        noise.draw(self.source.bits.stream(*BINS), 0, noisy)
-        noisy += self.plan.strategy.sums(leaves)
-        clip(noisy)
-        return noisy

@@ -17,6 +17,7 @@ killed starts again with the same key and draws the same noise.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 
@@ -27,9 +28,10 @@ from hedgerow.plan.joint import Tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables, as_tables
 from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
-from hedgerow.release.descent.source import Drawn, Stored
+from hedgerow.release.descent.source import Source
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
@@ -48,7 +50,7 @@ class JointPass:
     """
 
     plan: Plan
-    source: Drawn | Stored
+    source: Source
     estimator: Estimator
     progress: Progress = field(default_factory=Progress)
 
@@ -113,7 +115,7 @@ class JointPass:
                 exact[cuboid] = self.source.exact(levels).reshape(joint.shape.shape(cuboid))
                 tables[cuboid] = exact[cuboid].astype(np.float64)
             elif cuboid in joint.noise:
-                noisy = self.source.table(levels)
+                noisy = cast("Int64", self.source.noisy(levels, Dense(self.plan.tree, levels)))
                 self.progress.on_cells(size)
                 seconds = perf_counter() - began
                 self.progress.on_cuboid(self.plan.tree.name_of(levels), size, 0, seconds)
@@ -141,7 +143,7 @@ class JointPass:
         }
         survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], margins)
         levels = joint.levels(cuboid)
-        noisy = self.source.cells(levels, survivors)
+        noisy = cast("Int64", self.source.noisy(levels, Below(levels, survivors)))
         self.progress.on_cells(survivors.cells)
         settled = survivors.settle(noisy.astype(np.float64))
         kept = np.flatnonzero(settled)

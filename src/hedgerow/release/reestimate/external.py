@@ -100,7 +100,7 @@ class Measurements:
         Raises:
             TableError: numbers beyond 2^40, where fractions have no room beside them.
         """
-        largest = [float(np.abs(noisy).sum()) for noisy in self.stored.noisy.values()]
+        largest = [float(np.abs(noisy).sum()) for noisy in self.stored.measured.values()]
         largest += [float(nodes.counts.sum()) for nodes in self.stored.nodes.values()]
         if max(largest) > LARGEST_REAL_COUNT:
             raise TableError(
@@ -132,8 +132,8 @@ class Measurements:
         stored, levels = self.stored, self.outline.tree.cuboid(depth)
         if levels in stored.nodes:
             return Layer(stored.nodes[levels].counts, 0.0, start)
-        if levels in stored.noisy:
-            return Layer(stored.noisy[levels], stored.variance[levels], start)
+        if levels in stored.measured:
+            return Layer(stored.measured[levels], stored.variances[levels], start)
         return Layer(np.zeros(stored.tree.cells(levels)), np.inf, start)
 
 

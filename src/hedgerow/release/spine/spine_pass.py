@@ -14,9 +14,10 @@ root (`hedgerow.release.descent.source.Drawn`).
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 
@@ -28,15 +29,11 @@ from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.descent.jobs import Engine, JobCache, LocalEngine, NoCache, Progress
+from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import (
-    Drawn,
-    SpineLeaves,
-    Stored,
-    clip,
-    leaves_between,
-)
+from hedgerow.release.descent.source import Source
+from hedgerow.tables.counts import Counts
 
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
@@ -81,7 +78,7 @@ class SpinePass:
     """
 
     plan: Plan
-    source: Drawn | Stored
+    source: Source
     estimator: Estimator
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
@@ -201,28 +198,22 @@ class SpinePass:
 
     def _drawn(self, part: Part) -> dict[Levels, Int64]:
         """Return the noisy counts of the measured cuboids of a part."""
-        joint, source = self.joint, self.source
-        inside = [cuboid for cuboid in joint.noise if part.root < cuboid[0] <= part.last]
-        if isinstance(source, Stored):
-            every = {c: (joint.model.support.nodes(part, c[0]), joint.levels(c)) for c in inside}
-            return {
-                c: source.stretch(levels, joint.start(c, nodes.start), joint.cells(c).count(nodes))
-                for c, (nodes, levels) in every.items()
-            }
-        ends = joint.model.support.nodes(part, joint.shape.axes[0].depth)
-        leaves = leaves_between(source.counts, joint.detail_of, ends.start, ends.stop)
-        return {cuboid: self._measured(source, part, cuboid, leaves) for cuboid in inside}
+        joint, support, found = self.joint, self.joint.model.support, dict[Levels, Int64]()
+        ends = support.nodes(part, joint.shape.axes[0].depth)
 
-    def _measured(self, source: Drawn, part: Part, cuboid: Levels, leaves: SpineLeaves) -> Int64:
-        """Return the true counts of a cuboid's cells in a part, plus noise."""
-        joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
-        cells = joint.cells(cuboid)
-        noisy = source.noise(joint.levels(cuboid), cells.count(nodes), joint.job_of(part))
-        node = joint.ancestors(cuboid[0])[leaves.nodes]
-        cells.add(noisy, nodes, node, leaves.cells, leaves.values)
-        clip(noisy)
-        self.progress.on_cells(len(noisy))
-        return noisy
+        @cache
+        def leaves(counts: Counts) -> SpineLeaves:
+            return leaves_between(counts, joint.detail_of, ends.start, ends.stop)
+
+        for cuboid in joint.noise:
+            if part.root < cuboid[0] <= part.last:
+                nodes, above = support.nodes(part, cuboid[0]), joint.ancestors(cuboid[0])
+                first = joint.start(cuboid, nodes.start)
+                layout = Stretch(joint.cells(cuboid), nodes, first, above, leaves)
+                noisy = self.source.noisy(joint.levels(cuboid), layout, joint.job_of(part))
+                found[cuboid] = cast("Int64", noisy)
+                self.progress.on_cells(len(noisy))
+        return found
 
     def _found(
         self, part: Part, noisy: dict[Levels, Int64], estimates: Tables, counts: dict[int, Int64]

@@ -1,0 +1,234 @@
+"""Which cells of a cuboid are measured at once, and in which order their noisy counts stand.
+
+A layout follows from the plan and from released counts alone. It is the same wherever noise is
+drawn and wherever noisy counts are read back, so no cell has two noisy counts and none the noise
+of another; only `Layout.add` looks at the confidential table.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from hedgerow.arrays import Codes, Int32, Int64, Levels
+from hedgerow.estimate.running_sums import Strategy
+from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.workload.sparse import Survivors
+from hedgerow.kernels import kernel
+from hedgerow.release.descent.nodes import Slices
+from hedgerow.release.descent.steps import Refinement, add_true_counts
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
+
+LEAVES_AT_ONCE = 1 << 22
+
+
+class Layout(Protocol):
+    """Cells of one cuboid, laid end to end.
+
+    Attributes:
+        cells: how many.
+        first: how many cells of the cuboid stand before them where all are written down.
+        is_all: whether they are all that are measured of the cuboid.
+    """
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+
+    @property
+    def first(self) -> int:
+        """How many cells of the cuboid stand before them where all are written down."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether they are all that are measured of the cuboid."""
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true counts of a confidential table to the noise of their cells, modulo 2⁶⁴."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """All cells of a cuboid, row by row.
+
+    Attributes:
+        tree: the tree.
+        levels: of the cuboid.
+    """
+
+    first: ClassVar[int] = 0
+    is_all: ClassVar[bool] = True
+    tree: Tree
+    levels: Levels
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return self.tree.cells(self.levels)
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true counts to the noise of their cells."""
+        steps, below = [], 1  # what each leaf of an axis adds to the number of its cell
+        for axis, level in zip(reversed(self.tree.axes), reversed(self.levels), strict=True):
+            steps.append(axis.ancestors(level).astype(np.int64) * below)
+            below *= axis.size(level)
+        _add_leaves(noisy, tuple(reversed(steps)), counts.codes, counts.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """The cells of a cuboid below released counts.
+
+    Attributes:
+        levels: of the cuboid.
+        survivors: which cells.
+    """
+
+    first: ClassVar[int] = 0
+    is_all: ClassVar[bool] = True
+    levels: Levels
+    survivors: Survivors
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return self.survivors.cells
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true counts to the noise of their cells."""
+        ancestors = [a.ancestors(k) for a, k in zip(counts.tree.axes, self.levels, strict=True)]
+        for begin in range(0, len(counts.values), LEAVES_AT_ONCE):
+            few = slice(begin, begin + LEAVES_AT_ONCE)
+            codes = tuple(up[code[few]] for up, code in zip(ancestors, counts.codes, strict=True))
+            place = self.survivors.places(codes)
+            there = place >= 0
+            np.add.at(noisy, place[there], counts.values[few][there])
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """The children of some parents, family by family.
+
+    Attributes:
+        parents: nodes of the depth above, and their slices of the table.
+        step: the refinement.
+        family_start: int64 (parents + 1).
+        first: how many cells of the depth the same job measured before these.
+    """
+
+    is_all: ClassVar[bool] = False
+    parents: Slices
+    step: Refinement
+    family_start: Int64
+    first: int
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return int(self.family_start[-1])
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true counts to the noise of their cells."""
+        add_true_counts(noisy, self.family_start, self.parents, self.step, counts)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SpineLeaves:
+    """The non-zero leaves below a stretch of the spine. Confidential.
+
+    Attributes:
+        nodes: int32 (leaves): of the spine's finest level.
+        cells: int32 (leaves): which detail cell, -1 for none.
+        values: int64 (leaves), records.
+    """
+
+    nodes: Int32
+    cells: Int32
+    values: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The cells of a cuboid beside consecutive nodes of the spine.
+
+    Attributes:
+        layout: of all cells of the cuboid.
+        nodes: of the cuboid's spine level.
+        first: how many cells of the cuboid lie beside the nodes before them.
+        ancestors: int32 (finest nodes of the spine): the node of the cuboid's level above each.
+        leaves: returns the leaves of a table below the nodes.
+    """
+
+    is_all: ClassVar[bool] = False
+    layout: Cells
+    nodes: range
+    first: int
+    ancestors: Int32
+    leaves: Callable[[Counts], SpineLeaves]
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return self.layout.count(self.nodes)
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true counts to the noise of their cells."""
+        here = self.leaves(counts)
+        node = self.ancestors[here.nodes]
+        self.layout.add(noisy, self.nodes, node, here.cells, here.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The weighted running sums of the bins of one axis.
+
+    Attributes:
+        bins: how many.
+        strategy: the weights.
+    """
+
+    first: ClassVar[int] = 0
+    is_all: ClassVar[bool] = True
+    bins: int
+    strategy: Strategy
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return self.bins
+
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add the true sums to their noise."""
+        leaves = np.zeros(self.bins, dtype=np.int64)
+        leaves[counts.codes[0]] = counts.values
+        noisy += self.strategy.sums(leaves)
+
+
+def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> SpineLeaves:
+    """Return the leaves below nodes first..stop of the finest level of the spine, the first axis.
+
+    Args:
+        counts: the confidential table, in an order that takes the spine first.
+        detail_of: int32 (attribute leaves, row by row): the detail cell of each, -1 for none.
+        first: the first of the nodes.
+        stop: the node behind the last one.
+    """
+    ends = np.array([first, stop], dtype=np.int32)  # another type would be a copy of all the codes
+    here = slice(*np.searchsorted(counts.codes[0], ends).tolist())
+    sizes = [axis.size(axis.depth) for axis in counts.tree.axes[1:]]
+    number = np.zeros(here.stop - here.start, dtype=np.int64)
+    for code, size in zip(counts.codes[1:], sizes, strict=True):
+        number = number * size + code[here]
+    return SpineLeaves(counts.codes[0][here], detail_of[number], counts.values[here])
+
+
+@kernel
+def _add_leaves(table: Int64, steps: tuple[Int64, ...], codes: Codes, values: Int64) -> None:
+    """Add each leaf's count to its cell, modulo 2⁶⁴."""
+    for leaf in range(len(values)):
+        cell = 0
+        for a in range(len(codes)):
+            cell += steps[a][codes[a][leaf]]
+        table[cell] += values[leaf]
