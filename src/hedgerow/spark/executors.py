@@ -9,7 +9,7 @@ says which records it saw, and a table that changed between two readings is neve
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ import pyarrow as pa
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Progress, UpwardEstimate, concatenate_estimates
+from hedgerow.release.descent.jobs import Fraction, Progress, Told, joined
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn
@@ -217,11 +217,11 @@ class Cluster:
         for frame in self._shuffled.values():
             frame.unpersist()
 
-    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
+    def up(self, roots: Roots, progress: Fraction) -> Told:
         """Return what the jobs *up* tell of their roots, which are all nodes of the cut."""
         nodes = roots.nodes
         if not len(nodes):
-            return concatenate_estimates(())
+            return joined((), 2)
         subtrees = self.subtrees
         tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, nodes.counts)
         schema = pa.schema([(RUN, pa.int32()), ("estimate", pa.binary()), FAULT])
@@ -235,11 +235,11 @@ class Cluster:
         shuffled = self._shuffled["all"] = self._by_run(nodes, runs, range(len(runs))).persist()
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
         estimates = dict(zip(rows[RUN].to_pylist(), rows["estimate"].to_pylist(), strict=True))
-        on_fraction(1.0)
+        progress(1.0)
         halves = (np.frombuffer(estimates[run]).reshape(2, -1) for run in range(len(runs)))
-        return concatenate_estimates((estimate, variance) for estimate, variance in halves)
+        return joined(((estimate, variance) for estimate, variance in halves), 2)
 
-    def down(self, roots: Roots, _on_fraction: Callable[[float], None]) -> Iterable[Found]:
+    def down(self, roots: Roots, _progress: Fraction) -> Iterable[Found]:
         """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:

@@ -17,9 +17,9 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import (
     LocalEngine,
-    UpwardEstimate,
-    concatenate_estimates,
+    Told,
     equal_runs,
+    joined,
 )
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
 from hedgerow.release.descent.outline import Found, Outline
@@ -55,10 +55,10 @@ class Subtrees:
         for run, root in self._jobs(roots, leaves):
             yield from run.release_subtree(root)
 
-    def up(self, roots: Nodes, leaves: Counts) -> UpwardEstimate:
+    def up(self, roots: Nodes, leaves: Counts) -> Told:
         """Return what consecutive jobs *up* tell of their roots."""
         jobs = self._jobs(roots, leaves)
-        return concatenate_estimates(run.estimate_upward(root) for run, root in jobs)
+        return joined((run.estimate_upward(root) for run, root in jobs), 2)
 
     def _jobs(self, roots: Nodes, leaves: Counts) -> Iterator[tuple[Pass, Roots]]:
         """Yield each root with its slice of the leaves, and the pass that does its job."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -79,22 +79,22 @@ class Progress:
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
-UpwardEstimate = tuple[Float64, Float64]
-"""What jobs *up* tell of their roots: estimates and variances."""
-
-Told = TypeVar("Told", bound=tuple[Float64, ...])
+Told = tuple[Float64, ...]
+"""What jobs *up* tell of their roots."""
+Fraction = Callable[[float], None]
+"""Who is told the finished share of jobs, 0 to 1."""
 
 
 class Jobs(Protocol):
     """Who does all jobs of some roots: nodes of the cut in tree order.
 
-    Whoever it is calls ``on_fraction`` with the finished share of them, 0 to 1.
+    Whoever it is tells ``progress`` the finished share of them.
     """
 
-    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
+    def up(self, roots: Roots, progress: Fraction) -> Told:
         """Return what the jobs *up* tell of their roots."""
 
-    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterable[Found]:
+    def down(self, roots: Roots, progress: Fraction) -> Iterable[Found]:
         """Return the results of the jobs *down* in tree order, but for those written elsewhere."""
 
 
@@ -121,50 +121,51 @@ class NoCache:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineJobs:
-    """Jobs on an engine, in runs; what is finished is kept.
+class LocalJobs:
+    """Jobs on this machine, in runs; what is finished is kept.
 
     Attributes:
-        estimate_upward: the job *up* of one root.
-        release_subtree: the job *down* of one root.
         engine: who runs which.
         cache: where the work of finished jobs is kept.
     """
 
-    estimate_upward: Callable[[Roots], UpwardEstimate]
-    release_subtree: Callable[[Roots], Iterator[Found]]
     engine: Engine
     cache: JobCache
 
-    def up(self, roots: Roots, on_fraction: Callable[[float], None]) -> UpwardEstimate:
-        """Return what the jobs *up* tell of their roots."""
+    def up(
+        self, weights: Int64, work: Callable[[int], Told], many: int, progress: Fraction
+    ) -> Told:
+        """Return what jobs *up* tell of their roots, one after the other.
 
-        def run(jobs: range) -> UpwardEstimate:
-            each = (self.estimate_upward(roots.take(slice(i, i + 1))) for i in jobs)
-            return self.cache.up(jobs, lambda: concatenate_estimates(each))
+        Args:
+            weights: int64 (jobs), at least 0: about how much work each is.
+            work: what the job of a number tells: arrays of one length.
+            many: how many arrays.
+            progress: called with the finished share of the jobs.
+        """
 
-        estimates: list[UpwardEstimate] = []
-        runs = equal_runs(roots.nodes.counts, RUNS)
-        for jobs, estimate in zip(runs, self.engine.run(runs, run), strict=True):
-            estimates.append(estimate)
-            on_fraction(jobs.stop / len(roots.nodes))
-        return concatenate_estimates(estimates)
+        def run(jobs: range) -> Told:
+            return self.cache.up(jobs, lambda: joined(map(work, jobs), many))
 
-    def down(self, roots: Roots, on_fraction: Callable[[float], None]) -> Iterator[Found]:
-        """Yield the results of the jobs *down*."""
+        told, runs = list[Told](), equal_runs(weights, RUNS)
+        for jobs, each in zip(runs, self.engine.run(runs, run), strict=True):
+            told.append(each)
+            progress(jobs.stop / len(weights))
+        return joined(told, many)
+
+    def down(
+        self, weights: Int64, work: Callable[[int], Iterator[Found]], progress: Fraction
+    ) -> Iterator[Found]:
+        """Yield the results of the jobs *down*; the arguments are those of `up`."""
 
         def run(jobs: range) -> Iterable[Found]:
-            roots_of_run = (roots.take(slice(i, i + 1)) for i in jobs)
-            each = (result for root in roots_of_run for result in self.release_subtree(root))
-            return self.cache.down(jobs, each)
+            return self.cache.down(jobs, chain.from_iterable(map(work, jobs)))
 
-        counts = roots.nodes.counts
-        released, finished = max(int(counts.sum()), 1), 0
-        runs = equal_runs(counts, RUNS)
+        finished, whole = np.cumsum(weights), max(int(weights.sum()), 1)
+        runs = equal_runs(weights, RUNS)
         for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results
-            finished += int(counts[jobs.start : jobs.stop].sum())
-            on_fraction(finished / released)
+            progress(int(finished[jobs.stop - 1]) / whole)
 
 
 def equal_runs(weights: Int64, most: int) -> list[range]:
@@ -181,8 +182,7 @@ def equal_runs(weights: Int64, most: int) -> list[range]:
     return [range(*jobs) for jobs in pairwise(cuts)]
 
 
-def concatenate_estimates(estimates: Iterable[UpwardEstimate]) -> UpwardEstimate:
-    """Return what jobs tell of their roots, one after the other."""
-    every = [(np.empty(0), np.empty(0)), *estimates]
-    estimate, variance = (np.concatenate(each) for each in zip(*every, strict=True))
-    return estimate, variance
+def joined(parts: Iterable[Told], many: int) -> Told:
+    """Return what jobs tell of their roots, one after the other: so many arrays."""
+    every = [tuple(np.empty(0) for _ in range(many)), *parts]
+    return tuple(map(np.concatenate, zip(*every, strict=True)))

@@ -16,6 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine
@@ -29,19 +30,23 @@ from hedgerow.release.descent.block import (
 )
 from hedgerow.release.descent.jobs import (
     Engine,
-    EngineJobs,
+    Fraction,
     JobCache,
     Jobs,
     LocalEngine,
+    LocalJobs,
     NoCache,
     Progress,
-    UpwardEstimate,
+    Told,
 )
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
 from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+
+Both = tuple[Float64, Float64]
+"""What a chain's jobs *up* tell of their roots: estimates and variances."""
 
 Results = Generator[Found, None, Roots]
 """Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""
@@ -158,7 +163,7 @@ class Pass:
         job: tuple[int, ...],
         steps: list[Refinement],
         starts: Mapping[int, int],
-        below: UpwardEstimate | None = None,
+        below: Both | None = None,
     ) -> list[Generation]:
         measured = self.outline.measured
         generations = measured_block(self.source, job, measured, parents, steps, starts, below)
@@ -200,7 +205,7 @@ class Pass:
         return Roots(placed(nodes, every), Slices.without_table(every.codes))
 
     def _first_block(
-        self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
+        self, roots: Roots, steps: list[Refinement], below: Both | None = None
     ) -> Results:
         """Yield the block below the first depth and, unless it is public, the total above it."""
         nodes = roots.nodes
@@ -212,7 +217,7 @@ class Pass:
         yield from results
         return self._roots(steps[-1], results[-1].nodes, slices)
 
-    def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, Found]:
+    def _root(self, below: Both | None = None) -> tuple[Nodes, Found]:
         """Return the root with its released count, 0 or more, from all that tells of it.
 
         It comes with its count, and as a result, which lists it only if that is positive.
@@ -245,7 +250,7 @@ class Pass:
         """
         return self._down(root, _job(root), self._blocks_below)
 
-    def estimate_upward(self, root: Roots) -> UpwardEstimate:
+    def estimate_upward(self, root: Roots) -> Both:
         """Return the job *up* of one node of the cut: what its nodes tell of its count."""
         steps = self._blocks_below[0]
         return parents_below(self._measured(root.slices, _job(root), steps, {})[0])
@@ -261,8 +266,8 @@ class Pass:
         for step in steps:
             slices = all_children(slices, step, self.source.counts)
         every = Roots(Nodes.unknown(slices.codes), slices)
-        below = self._jobs.up(every, lambda done: self.progress.on_fraction(done / 2))
-        top = yield from self._first_block(roots, steps, below)
+        told = self._jobs.up(every, lambda done: self.progress.on_fraction(done / 2))
+        top = yield from self._first_block(roots, steps, (told[0], told[1]))
         yield from self._below(Roots(placed(top.nodes, every.nodes), slices))
 
     def _below(self, roots: Roots) -> Iterator[Found]:
@@ -280,9 +285,19 @@ class Pass:
 
     @property
     def _jobs(self) -> Jobs:
-        if self.remote_jobs is not None:
-            return self.remote_jobs
-        return EngineJobs(self.estimate_upward, self.release_subtree, self.engine, self.cache)
+        return self if self.remote_jobs is None else self.remote_jobs
+
+    def up(self, roots: Roots, progress: Fraction) -> Told:
+        """Return what the jobs *up* tell of their roots."""
+        jobs = LocalJobs(self.engine, self.cache)
+        work = self.estimate_upward
+        return jobs.up(roots.nodes.counts, lambda i: work(roots.take(slice(i, i + 1))), 2, progress)
+
+    def down(self, roots: Roots, progress: Fraction) -> Iterator[Found]:
+        """Return the results of the jobs *down*, in tree order."""
+        jobs = LocalJobs(self.engine, self.cache)
+        work = self.release_subtree
+        return jobs.down(roots.nodes.counts, lambda i: work(roots.take(slice(i, i + 1))), progress)
 
 
 def _job(root: Roots) -> tuple[int, ...]:

@@ -12,10 +12,9 @@ that is done again draws the same noise: its stream's place is the cuboid's leve
 root (`hedgerow.release.descent.source.Drawn`).
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import pairwise
 from time import perf_counter
 from typing import cast
 
@@ -28,15 +27,20 @@ from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.jobs import Engine, JobCache, LocalEngine, NoCache, Progress
+from hedgerow.release.descent.jobs import (
+    Engine,
+    JobCache,
+    LocalEngine,
+    LocalJobs,
+    NoCache,
+    Progress,
+    Told,
+)
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
-
-RUNS = 128
-"""Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
 Tables = dict[int, Float64]
 
@@ -130,25 +134,20 @@ class SpinePass:
 
     # --- up ---------------------------------------------------------------------------------------
 
+    @property
+    def _jobs(self) -> tuple[LocalJobs, Int64]:
+        """Who does the jobs, and their weights."""
+        return LocalJobs(self.engine, self.cache), np.ones(len(self.joint.jobs), dtype=np.int64)
+
     def _told(self) -> Float64:
         """Return what all jobs tell of their roots: float64 (detail cells of the cut's nodes)."""
-        parts, runs = self.joint.jobs, runs_of(len(self.joint.jobs))
+        parts, model, (jobs, weights) = self.joint.jobs, self.joint.model, self._jobs
 
-        def run(jobs: range) -> Float64:
-            (told,) = self.cache.up(jobs, lambda: (self.told([parts[i] for i in jobs]),))
-            return told
+        def work(i: int) -> Told:
+            return (model.up(parts[i], as_floats(self._drawn(parts[i]))).told,)
 
-        every = [np.empty(0)]
-        for jobs, told in zip(runs, self.engine.run(runs, run), strict=True):
-            every.append(told)
-            self.progress.on_fraction(jobs.stop / len(parts) * 0.4)
-        return np.concatenate(every)
-
-    def told(self, parts: Iterable[Part]) -> Float64:
-        """Return what some jobs tell of their roots, one after the other."""
-        model = self.joint.model
-        each = (model.up(part, as_floats(self._drawn(part))).told for part in parts)
-        return np.concatenate([np.empty(0), *each])
+        (told,) = jobs.up(weights, work, 1, lambda done: self.progress.on_fraction(0.4 * done))
+        return told
 
     # --- the top ----------------------------------------------------------------------------------
 
@@ -174,16 +173,13 @@ class SpinePass:
     # --- down -------------------------------------------------------------------------------------
 
     def _from_jobs(self, above: Above) -> Iterator[Found]:
-        """Yield the results of all jobs, in order."""
-        parts, runs = self.joint.jobs, runs_of(len(self.joint.jobs))
-
-        def run(jobs: range) -> Iterable[Found]:
-            each = (found for i in jobs for found in self.released(parts[i], above))
-            return self.cache.down(jobs, each)
-
-        for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
-            yield from results
-            self.progress.on_fraction(0.45 + jobs.stop / len(parts) * 0.55)
+        """Return the results of all jobs, in order."""
+        parts, (jobs, weights) = self.joint.jobs, self._jobs
+        return jobs.down(
+            weights,
+            lambda i: self.released(parts[i], above),
+            lambda done: self.progress.on_fraction(0.45 + 0.55 * done),
+        )
 
     def released(self, part: Part, above: Above) -> Iterator[Found]:
         """Yield the results of one job, given what is above it."""
@@ -258,9 +254,3 @@ class SpinePass:
 def as_floats(drawn: dict[Levels, Int64]) -> dict[Levels, Float64]:
     """Return noisy counts as floats."""
     return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
-
-
-def runs_of(jobs: int) -> list[range]:
-    """Return consecutive jobs in at most `RUNS` runs of about as many jobs each."""
-    edges = np.unique(np.linspace(0, jobs, min(jobs, RUNS) + 1).astype(int)).tolist()
-    return [range(a, b) for a, b in pairwise(edges)]
