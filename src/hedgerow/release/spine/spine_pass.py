@@ -141,13 +141,18 @@ class SpinePass:
 
     def _told(self) -> Float64:
         """Return what all jobs tell of their roots: float64 (detail cells of the cut's nodes)."""
-        parts, model, (jobs, weights) = self.joint.jobs, self.joint.model, self._jobs
-
-        def work(i: int) -> Told:
-            return (model.up(parts[i], as_floats(self._drawn(parts[i]))).told,)
-
-        (told,) = jobs.up(weights, work, 1, lambda done: self.progress.on_fraction(0.4 * done))
+        parts, (jobs, weights) = self.joint.jobs, self._jobs
+        (told,) = jobs.up(
+            weights,
+            lambda i: self.told(parts[i]),
+            1,
+            lambda done: self.progress.on_fraction(0.4 * done),
+        )
         return told
+
+    def told(self, part: Part) -> Told:
+        """Return what one job tells of its roots: an array."""
+        return (self.joint.model.up(part, as_floats(self._drawn(part))).told,)
 
     # --- the top ----------------------------------------------------------------------------------
 
