@@ -293,7 +293,7 @@ def test_areas_that_are_levels_have_the_errors_of_these(epsilon):
     shares = hr.Shares({"place": ["1/6", "1/3", "1/2"], "age": ["1/2", "1/4", "1/4"]})
     budget, more = hr.Epsilon(epsilon), {"workload": hr.Cube(), "allocation": shares}
     plan = plain_plan(tree, budget=budget, mechanism=hr.DiscreteLaplace, **more)
-    assert plan.design.is_exact == (epsilon != "8")
+    assert plan.design.is_best == (epsilon != "8")
     codes = tuple(code.astype(np.int32) for code in np.nonzero(np.ones((6, 4))))
     counts = hr.Counts.from_leaves(tree, codes, np.arange(24) + 10**7)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))
