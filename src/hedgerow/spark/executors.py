@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -26,12 +27,14 @@ from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
     NOISY_SCHEMA,
     GrowingFile,
+    _labelled,
     _noisy,
-    counts_growing,
+    count_schema,
     cuboid_slug,
 )
 from hedgerow.spark.session import (
@@ -118,8 +121,9 @@ def _write(folder: Path, plan: Plan, total: int, note: Note, results: Iterable[F
         for result in results:
             levels, nodes, slug = result.levels, result.nodes, cuboid_slug(result.levels)
             if ("counts", slug) not in files:
-                path = folder / "counts" / slug
-                files["counts", slug] = counts_growing(path, plan, levels, total)
+                build = partial(_labelled, plan.tree, levels, CuboidErrors.of(plan, levels, total))
+                schema = count_schema(plan.tree, levels)
+                files["counts", slug] = GrowingFile(folder / "counts" / slug, schema, build)
             files["counts", slug].add(nodes, len(nodes))
             note.survivors[slug] = note.survivors.get(slug, 0) + len(nodes)
             if result.noisy is not None:

@@ -380,7 +380,7 @@ class Axis:
         told = level if self.product is None or level == 0 else self.product.told[level - 1]
         return self.columns[:told]
 
-    def words(self, level: int) -> tuple[pl.Series, ...]:
+    def _words(self, level: int) -> tuple[pl.Series, ...]:
         """Return the codes of a level's nodes in the columns that it is the first to tell."""
         if self.product is None:
             return (self.labels[level - 1].alias(self.columns[level - 1]),)
@@ -391,7 +391,7 @@ class Axis:
 
         They are those of the level's own column; of a product axis, of all columns that it tells.
         """
-        return self.paths(level) if self.product else pl.DataFrame(self.words(level))
+        return self.paths(level) if self.product else pl.DataFrame(self._words(level))
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of this axis's areas behind their codes."""
@@ -456,19 +456,13 @@ class Axis:
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        return [
-            words.gather(above)
-            for k, above in enumerate(self.lineage(level, nodes), start=1)
-            for words in self.words(k)
-        ]
-
-    def lineage(self, level: int, nodes: Int32) -> list[Int32]:
-        """Return the ancestors of nodes of a level at each level from the first, and themselves."""
-        found = [nodes]
-        for start in reversed(self.child_start[1:level]):
-            nodes = (np.searchsorted(start, nodes, side="right") - 1).astype(np.int32)
-            found.append(nodes)
-        return found[::-1] if level else []
+        series = list[pl.Series]()
+        for k in range(level, 0, -1):
+            series += [words.gather(nodes) for words in reversed(self._words(k))]
+            nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
+                np.int32
+            )
+        return series[::-1]
 
     @cached_property
     def digest(self) -> str:
@@ -482,7 +476,7 @@ class Axis:
             whole.update(block)
 
         for level, start in enumerate(self.child_start, start=1):
-            for words in self.words(level):
+            for words in self._words(level):
                 add(words.str.len_bytes().cast(pl.Int64).to_numpy().tobytes())
                 add(bytes(pa.array(words.to_arrow(), pa.large_string()).buffers()[2] or b""))
             add(start.tobytes())

@@ -18,6 +18,7 @@ of kind ``summed`` these are the weighted running sums of its bins; see
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
@@ -28,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
@@ -45,9 +46,6 @@ from hedgerow.tables.tree import Tree
 Part = TypeVar("Part")
 
 ROWS_A_GROUP = 1 << 20
-MOST_SHARED = 1 << 20
-"""Bytes of a level's codes up to which a row group has each once: Parquet writes no longer
-dictionary."""
 COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
 ERROR_OF_ESTIMATE = "standard_error_of_estimate"
@@ -164,9 +162,12 @@ class ReleaseFiles:
             self._counts[levels].add(few, len(few))
 
     def _open(self, total: int) -> None:
-        for levels in self._plan.levels:
-            self._counts[levels] = counts_growing(
-                self._folder / counts_file(levels), self._plan, levels, total
+        plan, tree = self._plan, self._plan.tree
+        for levels in plan.levels:
+            self._counts[levels] = GrowingFile(
+                self._folder / counts_file(levels),
+                count_schema(tree, levels),
+                partial(_labelled, tree, levels, CuboidErrors.of(plan, levels, total)),
             )
 
     def __enter__(self) -> Self:
@@ -186,73 +187,27 @@ class ReleaseFiles:
                 file.abandon()
 
 
-def counts_growing(path: Path, plan: Plan, levels: Levels, total: int) -> GrowingFile[Nodes]:
-    """Return the file of a cuboid's counts, to grow: codes, the count, and how sure it is.
-
-    Args:
-        path: where it is.
-        plan: what was measured.
-        levels: the cuboid.
-        total: the released one.
-    """
-    axes = list(zip(plan.tree.axes, levels, strict=True))
-    labels = [[Labels.of(axis, k) for k in range(1, level + 1)] for axis, level in axes]
-    texts = [each.kind for axis in labels for level in axis for each in level]
-    kinds = dict(zip(plan.tree.columns_of(levels), texts, strict=True))
-    kinds |= {name: pa.int64() if kind is WHOLE else pa.float64() for name, kind in FACTS.items()}
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
-    errors = CuboidErrors.of(plan, levels, total)
-
-    def build(parts: list[Nodes]) -> pa.Table:
-        nodes, columns = Nodes.concatenate(parts), list[Any]()
-        for (axis, level), codes, own in zip(axes, nodes.codes, labels, strict=True):
-            for above, words in zip(axis.lineage(level, codes), own, strict=True):
-                columns += [each.column(above) for each in words]
-        columns += map(pa.array, released_columns(nodes, errors, USUAL).values())
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    return GrowingFile(path, schema, build)
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The codes of a level's nodes in one column, as a file holds them.
-
-    Attributes:
-        words: the codes: each once, or, where they are too long together, a node each.
-        number: int32 (nodes): which word each node has; None where each has its own.
-        kind: of the column: a dictionary of words, or words row by row.
-    """
-
-    words: pl.Series
-    number: Int32 | None
-    kind: pa.DataType
-
-    @classmethod
-    def of(cls, axis: Axis, level: int) -> "list[Labels]":
-        """Return those of a level of an axis, a column each that it is the first to tell."""
-        found = []
-        for words in axis.words(level):
-            if int(words.str.len_bytes().sum()) > MOST_SHARED:
-                found.append(cls(words, None, pa.string()))
-            else:
-                each = words.unique(maintain_order=True)
-                number = words.cast(pl.Enum(each)).to_physical().cast(pl.Int32).to_numpy()
-                found.append(cls(each, number, pa.dictionary(pa.int32(), pa.string())))
-        return found
-
-    def column(self, nodes: Int32) -> pa.Array:
-        """Return the codes of nodes; a dictionary holds those between the first and the last."""
-        if self.number is None:
-            return self.words.gather(nodes).to_arrow().cast(pa.string())
-        nodes = self.number[nodes]
-        first, last = int(nodes.min()), int(nodes.max())
-        words = self.words[first : last + 1].to_arrow().cast(pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(nodes - np.int32(first)), words)
+def count_schema(tree: Tree, levels: Levels) -> pa.Schema:
+    """Return the columns of a file of counts: codes, the count, and how sure it is."""
+    kinds = dict.fromkeys(tree.columns_of(levels), pa.string())
+    kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
+    kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
 
 def _noisy(parts: list[Int64]) -> pa.Table:
     return pa.Table.from_arrays([pa.array(np.concatenate(parts))], schema=NOISY_SCHEMA)
+
+
+def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Nodes]) -> pa.Table:
+    """Nodes of a cuboid with their labels and counts, as `count_schema` describes."""
+    nodes = Nodes.concatenate(parts)
+    columns: list[Any] = []
+    for axis, codes, level in zip(tree.axes, nodes.codes, levels, strict=True):
+        columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]
+    values = released_columns(nodes, errors, USUAL).values()
+    columns += [pa.array(column) for column in values]
+    return pa.Table.from_arrays(columns, schema=count_schema(tree, levels))
 
 
 def released_columns(
