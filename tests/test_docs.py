@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -345,3 +346,11 @@ def test_the_site_has_what_a_search_from_disk_needs(site):
     assert "contributions" in index
     assert '<script src="assets/iframe-worker.js"></script>' in (site / "index.html").read_text()
     assert (site / "assets" / "iframe-worker.js").is_file()
+
+
+@pytest.mark.parametrize("workload", ["chain", "cube", "named", "spine"])
+def test_the_files_that_a_small_release_enters_are_counted(workload):
+    script = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "developers" / "entered.py"))
+    files = {Path(file).name for file, _ in script["entered"](workload)}
+    assert {"execution.py", "source.py", "manifest.py"} <= files
+    assert ("spine_pass.py" in files) == (workload == "spine")

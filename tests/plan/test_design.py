@@ -52,7 +52,7 @@ def test_a_spine_that_is_cut_at_its_root_is_one_job_below_the_total(monkeypatch)
         monkeypatch.setattr(plan_spine, limit, small)
     design = plan_of(tree_of(attribute=True)).design
     assert (design.cut, len(design.jobs)) == (0, 1)
-    assert " in 1 job below the total, " in design.words
+    assert " in 1 job below the total; " in design.words
 
 
 def test_attributes_need_not_stand_behind_the_spine_where_cuboids_are_tables():

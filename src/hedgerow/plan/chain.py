@@ -155,7 +155,7 @@ class PlannedChain(Design):
         """How nodes are estimated, and what the stated errors are, in a sentence."""
         errors = "the errors shown are exact"
         if not all(map(math.isfinite, (*self.variances[0], *self.variances[1]))):
-            errors = "some errors are not known, of so many axes, leaves or unlike subtrees"
+            errors = "some errors are unknown, of too many axes, leaves or different subtrees"
         if self.everything:
             return f"Estimates are made together along the tree; {errors}."
         return (
@@ -168,10 +168,10 @@ class PlannedChain(Design):
         """What is held in memory at once, and in how many jobs, in a sentence."""
         if (cut := self.jobs_below) is not None:
             below = self.tree.name_of(self.tree.cuboid(cut))
-            return kept_in_jobs(self.tree.nodes(cut), below, "a few of which are")
+            return kept_in_jobs(self.tree.nodes(cut), below, "a few")
         if self.everything:
             return super().kept
-        return "A part of a level is held in memory at once, and all is one job."
+        return "Counts are released as one job; memory holds a part of a level at a time."
 
     # --- cells and estimation -------------------------------------------------------------------
 

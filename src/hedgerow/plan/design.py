@@ -284,7 +284,7 @@ def kept_in_jobs(jobs: int, below: str, held: str) -> str:
     """Return the sentence of a release in jobs: below which level, how many are held at once."""
     noun = "job" if jobs == 1 else "jobs"
     return (
-        f"Counts are released in {jobs:,} {noun} below {below}, {held} held in memory at once; a "
+        f"Counts are released in {jobs:,} {noun} below {below}; memory holds {held} at a time. A "
         "release into a directory that was stopped goes on from what is finished."
     )
 

@@ -27,7 +27,7 @@ from hedgerow.tables.tree import Tree
 Tables = dict[Levels, Float64]
 
 
-NOT_BEST = "linear unbiased, but not quite the best"
+NOT_BEST = "unbiased linear estimates (not the best ones)"
 """Of estimates under noise so narrow that its variances are no product over the axes, or that each
 rest on some of the noisy counts."""
 
@@ -227,7 +227,7 @@ class Joint(Design):
             "noisy counts of the cells that were measured, each unbiased, as it is"
         )
         claim = BEST if isinstance(self.plan.measure, All) else survivors
-        return claim if self.is_best else claim.replace("best linear unbiased", NOT_BEST)
+        return claim if self.is_best else claim.replace("best linear unbiased estimates", NOT_BEST)
 
     def work(self, records: int, *, noisy: bool) -> Work:
         """Return how many cells are measured and survive: whole cuboids, or below margins."""

@@ -152,8 +152,8 @@ class PlacedTables:
         if self.spine.size(self.spine.depth) * self.groups > MOST_PUBLIC_PLACES:
             raise PlanError(
                 f"{SECTION} tables tell {self.groups:,} groups of attribute cells apart at "
-                f"{self.spine.size(self.spine.depth):,} places, more than {MOST_PUBLIC_PLACES:,} "
-                f"together; "
+                f"{self.spine.size(self.spine.depth):,} places, more than "
+                f"{MOST_PUBLIC_PLACES:,} together; "
                 f"list coarser attribute columns, or columns that stand first in the attribute"
             )
         finest = max(self.tables, key=lambda table: len(set(table.of_group.tolist())), default=None)

@@ -349,7 +349,7 @@ class PlannedSpine(Joint):
             return super().kept
         level = self.levels((self.cut, *self.shape.total[1:]))[0]
         below = self.tree.axes[0].levels[level - 1] if level else "the total"
-        return kept_in_jobs(len(self.jobs), below, "one a core of which is")
+        return kept_in_jobs(len(self.jobs), below, "one for each core")
 
     @property
     def remarks(self) -> str:

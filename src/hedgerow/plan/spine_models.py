@@ -102,7 +102,9 @@ def _check_admitted(plan: Planned) -> None:
     """Raise a NoSpineError unless a plan without public facts may go along its spine."""
     cells, public = attribute_cells(plan.tree), plan.public
     if cells > MOST_ATTRIBUTE_CELLS:
-        raise NoSpineError(f"the attributes have {cells:,} cells, above {MOST_ATTRIBUTE_CELLS:,}")
+        raise NoSpineError(
+            f"the attributes have {cells:,} cells, more than {MOST_ATTRIBUTE_CELLS:,}"
+        )
     if not isinstance(plan.measure, All):
         raise NoSpineError("all cells are measured there, not survivors")
     if public is not None and any(public):

@@ -81,8 +81,7 @@ class PlannedTables(Joint):
         if (axes := len(plan.tree.axes)) > MOST_AXES_OF_TABLES:
             raise PlanError(
                 f"named cuboids are estimated over {MOST_AXES_OF_TABLES} axes at most, and this "
-                f"tree has "
-                f'{axes}: leave some out, or use cuboids = "chain"'
+                f'tree has {axes}: leave some out, or use cuboids = "chain"'
             )
         shape = shape_of_tree(plan.tree, plan.by_levels)
         measured = {

@@ -33,8 +33,8 @@ def _check_size(content: Content, levels: Levels) -> None:
     if cells > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{plan.tree.name_of(levels)!r} has {cells:,} cells, and all are listed up to "
-            f"{MOST_ROWS_LISTED:,}; ask for those with a positive count alone, or for a coarser "
-            f"cuboid"
+            f"{MOST_ROWS_LISTED:,}; ask for those with a positive "
+            "count alone, or for a coarser cuboid"
         )
     if (noisy := content.noisy_cells) > MOST_NOISY_READ:
         raise ReleaseError(

@@ -39,8 +39,8 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
     if len(noisy) > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{plan.tree.name_of(levels)!r} has {len(noisy):,} noisy counts, and tables have up to "
-            f"{MOST_ROWS_LISTED:,} rows; read them in parts from measurements/, in the order of "
-            f"domain/"
+            f"{MOST_ROWS_LISTED:,} rows; read them in parts from "
+            "measurements/, in the order of domain/"
         )
     codes, noisy = answers_of(plan).noisy_cells(content, levels, noisy)
     variance = np.full(len(noisy), what.mechanism.noise_variance)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from hedgerow.arrays import Int64
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Fraction, Progress, Told, joined
+from hedgerow.release.descent.jobs import OnFraction, Progress, Told, joined
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn
@@ -217,7 +217,7 @@ class Cluster:
         for frame in self._shuffled.values():
             frame.unpersist()
 
-    def up(self, roots: Roots, progress: Fraction) -> Told:
+    def up(self, roots: Roots, progress: OnFraction) -> Told:
         """Return what the jobs *up* tell of their roots, which are all nodes of the cut."""
         nodes = roots.nodes
         if not len(nodes):
@@ -239,7 +239,7 @@ class Cluster:
         halves = (np.frombuffer(estimates[run]).reshape(2, -1) for run in range(len(runs)))
         return joined(((estimate, variance) for estimate, variance in halves), 2)
 
-    def down(self, roots: Roots, _progress: Fraction) -> Iterable[Found]:
+    def down(self, roots: Roots, _progress: OnFraction) -> Iterable[Found]:
         """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:

@@ -115,8 +115,8 @@ def parse(path: Path, kind: type[F]) -> F:
         raise SpecError(f"{str(path)!r} is not TOML: {reason}") from None
     if sum(1 for _ in _bounded(given, [])) > MOST_VALUES_OF_A_FILE:
         raise SpecError(
-            f"{str(path)!r} has more than {MOST_VALUES_OF_A_FILE:,} values, too many for such a "
-            f"file"
+            f"{str(path)!r} has more than {MOST_VALUES_OF_A_FILE:,} "
+            "values, too many for such a file"
         )
     left = _to_fill_in(given)
     if left:

@@ -50,8 +50,8 @@ def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
         found |= {cuboid} | {meet(cuboid, other) for other in found}
         if len(found) > MOST_CUBOIDS_SETTLED:
             raise EstimateError(
-                f"the cuboids have more than {MOST_CUBOIDS_SETTLED} common coarsenings; name fewer "
-                f"cuboids"
+                f"the cuboids have more than {MOST_CUBOIDS_SETTLED} common "
+                "coarsenings; name fewer cuboids"
             )
     return tuple(sorted(found, key=fineness))
 

@@ -81,8 +81,8 @@ class ProductSolver:
         if len(self.boxes) == 1:
             return "Cuboids are estimated together, and their errors are exact."
         return (
-            "Cuboids are estimated together with all that are coarser than one of the finest, each "
-            "from those that tell most of it, and their errors are exact."
+            "Cuboids are estimated in groups, each of a finest one and all that are coarser; one "
+            "in several groups has the estimates of that which tells most of it. Errors are exact."
         )
 
     def box_of(self, cuboid: Levels) -> Box:

@@ -128,8 +128,8 @@ class SparseFold:
         if (most := max(folded_sizes(fold))) > MOST_ROWS_OF_A_BLOCK:
             raise EstimateError(
                 f"cuboid {cuboid} has {most:,} rows or columns below {first} and {second}; "
-                f"at most {MOST_ROWS_OF_A_BLOCK:,} can be measured below positive counts: measure "
-                f"all cells"
+                f"at most {MOST_ROWS_OF_A_BLOCK:,} can be measured below "
+                "positive counts: measure all cells"
             )
         cells = []
         for cover in (second, first):

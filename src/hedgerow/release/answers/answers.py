@@ -19,6 +19,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import check_stored
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.directory.stored import Content
@@ -26,7 +27,6 @@ from hedgerow.tables.tree import cell_numbers
 
 Covariances = Callable[[Sequence[tuple[Levels, int]]], Float64]
 """Of cells, each a cuboid and a row there: float64 (cells, cells), records²."""
-OnFraction = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from hedgerow.release.answers.answers import (
     Answers,
     AreaWork,
     Covariances,
-    OnFraction,
     listed_sums,
 )
 from hedgerow.release.answers.measured_nodes import (
@@ -38,6 +37,7 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
 )
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
@@ -147,8 +147,8 @@ class ChainAnswers(Answers):
         if (cells := content.noisy_cells) > MOST_NOISY_OF_SUMS:
             raise ReleaseError(
                 f"errors of a cuboid off the tree need all {cells:,} noisy counts, and can be had "
-                f"up to {MOST_NOISY_OF_SUMS:,}; ask for counts alone: cuboid(None, ...) or "
-                f"--counts-only"
+                f"up to {MOST_NOISY_OF_SUMS:,}; ask for counts alone: "
+                "cuboid(None, ...) or --counts-only"
             )
         if self.everything and len(content.listed(self.plan.tree.cuboid(0))):
             return self._least_squares(content, wanted, confidence)

@@ -15,9 +15,10 @@ from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.answers.answers import AreaWork, OnFraction, check_number, fill
+from hedgerow.release.answers.answers import AreaWork, check_number, fill
 from hedgerow.release.answers.tables import JointAnswers
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.stored import Content

@@ -42,7 +42,6 @@ from hedgerow.release.answers.answers import (
     Answers,
     AreaWork,
     Covariances,
-    OnFraction,
     check_number,
     fill,
     listed_sums,
@@ -50,6 +49,7 @@ from hedgerow.release.answers.answers import (
 )
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Below
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored

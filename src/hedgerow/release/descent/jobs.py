@@ -81,7 +81,7 @@ RUNS = 128
 
 Told = tuple[Float64, ...]
 """What jobs *up* tell of their roots."""
-Fraction = Callable[[float], None]
+OnFraction = Callable[[float], None]
 """Who is told the finished share of jobs, 0 to 1."""
 
 
@@ -91,10 +91,10 @@ class Jobs(Protocol):
     Whoever it is tells ``progress`` the finished share of them.
     """
 
-    def up(self, roots: Roots, progress: Fraction) -> Told:
+    def up(self, roots: Roots, progress: OnFraction) -> Told:
         """Return what the jobs *up* tell of their roots."""
 
-    def down(self, roots: Roots, progress: Fraction) -> Iterable[Found]:
+    def down(self, roots: Roots, progress: OnFraction) -> Iterable[Found]:
         """Return the results of the jobs *down* in tree order, but for those written elsewhere."""
 
 
@@ -133,7 +133,7 @@ class LocalJobs:
     cache: JobCache
 
     def up(
-        self, weights: Int64, work: Callable[[int], Told], many: int, progress: Fraction
+        self, weights: Int64, work: Callable[[int], Told], many: int, progress: OnFraction
     ) -> Told:
         """Return what jobs *up* tell of their roots, one after the other.
 
@@ -154,7 +154,7 @@ class LocalJobs:
         return joined(told, many)
 
     def down(
-        self, weights: Int64, work: Callable[[int], Iterator[Found]], progress: Fraction
+        self, weights: Int64, work: Callable[[int], Iterator[Found]], progress: OnFraction
     ) -> Iterator[Found]:
         """Yield the results of the jobs *down*; the arguments are those of `up`."""
 

@@ -30,12 +30,12 @@ from hedgerow.release.descent.block import (
 )
 from hedgerow.release.descent.jobs import (
     Engine,
-    Fraction,
     JobCache,
     Jobs,
     LocalEngine,
     LocalJobs,
     NoCache,
+    OnFraction,
     Progress,
     Told,
 )
@@ -45,7 +45,7 @@ from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
 
-Both = tuple[Float64, Float64]
+UpwardEstimate = tuple[Float64, Float64]
 """What a chain's jobs *up* tell of their roots: estimates and variances."""
 
 Results = Generator[Found, None, Roots]
@@ -163,7 +163,7 @@ class Pass:
         job: tuple[int, ...],
         steps: list[Refinement],
         starts: Mapping[int, int],
-        below: Both | None = None,
+        below: UpwardEstimate | None = None,
     ) -> list[Generation]:
         measured = self.outline.measured
         generations = measured_block(self.source, job, measured, parents, steps, starts, below)
@@ -205,7 +205,7 @@ class Pass:
         return Roots(placed(nodes, every), Slices.without_table(every.codes))
 
     def _first_block(
-        self, roots: Roots, steps: list[Refinement], below: Both | None = None
+        self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
     ) -> Results:
         """Yield the block below the first depth and, unless it is public, the total above it."""
         nodes = roots.nodes
@@ -217,7 +217,7 @@ class Pass:
         yield from results
         return self._roots(steps[-1], results[-1].nodes, slices)
 
-    def _root(self, below: Both | None = None) -> tuple[Nodes, Found]:
+    def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, Found]:
         """Return the root with its released count, 0 or more, from all that tells of it.
 
         It comes with its count, and as a result, which lists it only if that is positive.
@@ -250,7 +250,7 @@ class Pass:
         """
         return self._down(root, _job(root), self._blocks_below)
 
-    def estimate_upward(self, root: Roots) -> Both:
+    def estimate_upward(self, root: Roots) -> UpwardEstimate:
         """Return the job *up* of one node of the cut: what its nodes tell of its count."""
         steps = self._blocks_below[0]
         return parents_below(self._measured(root.slices, _job(root), steps, {})[0])
@@ -287,13 +287,13 @@ class Pass:
     def _jobs(self) -> Jobs:
         return self if self.remote_jobs is None else self.remote_jobs
 
-    def up(self, roots: Roots, progress: Fraction) -> Told:
+    def up(self, roots: Roots, progress: OnFraction) -> Told:
         """Return what the jobs *up* tell of their roots."""
         jobs = LocalJobs(self.engine, self.cache)
         work = self.estimate_upward
         return jobs.up(roots.nodes.counts, lambda i: work(roots.take(slice(i, i + 1))), 2, progress)
 
-    def down(self, roots: Roots, progress: Fraction) -> Iterator[Found]:
+    def down(self, roots: Roots, progress: OnFraction) -> Iterator[Found]:
         """Return the results of the jobs *down*, in tree order."""
         jobs = LocalJobs(self.engine, self.cache)
         work = self.release_subtree

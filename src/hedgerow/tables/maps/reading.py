@@ -162,8 +162,8 @@ def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: s
     every = np.array([shape for shape in shapes if shape is not None], dtype=object)
     if shapely.get_num_coordinates(every).sum() > MOST_POINTS_GIVEN:
         raise TableError(
-            f"{subject} has more than {MOST_POINTS_GIVEN:,} points; simplify it first, as a map of "
-            f"a page needs far fewer"
+            f"{subject} has more than {MOST_POINTS_GIVEN:,} points; simplify it "
+            "first, as a map of a page needs far fewer"
         )
     if not np.isfinite(shapely.get_coordinates(every)).all():
         raise TableError(f"{subject} has coordinates that are no numbers")
