@@ -21,11 +21,12 @@ from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.attribute_sums import Combinations
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.spine import SpineFlow, spine_of
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.spine.answers import Combinations
-from hedgerow.release.spine.spine_pass import SpinePass, spine_of
+from hedgerow.release.passes import Pass
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -147,7 +148,7 @@ def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
     found = defaultdict[Query, Coverage](Coverage)
     for seed in SEEDS:
-        run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         for level in range(len(joint.shape.axes[0].sizes)):
             every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
             for nodes, estimates, truth, of_cell, cell in _parts(run, counts, level):
@@ -173,14 +174,14 @@ def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[
 
 
 def _parts(
-    run: SpinePass, counts: Counts, level: int
+    run: SpineFlow, counts: Counts, level: int
 ) -> Iterator[tuple[range, Float64, Int64, Int64, Int64]]:
     """Yield nodes of a level with the estimates and true counts, node and number of their cells."""
     joint = run.joint
     support, spine = joint.model.support, joint.shape.axes[0]
     leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
     above = joint.ancestors(level)[leaves.nodes]
-    for nodes, estimates in run.estimates_at(level):
+    for nodes, estimates in run.estimates_at(level, Pass(run).told()):
         rows = support.rows(level, nodes)
         group = support.group[level][rows]
         widths = support.widths[group]

@@ -25,9 +25,10 @@ from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.measured_nodes import least_squares_of
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.passes import Pass
 from studies.page import ROOT, keep, markdown, with_data
 from studies.releases import ratio, rmse, seeded
 from studies.tables import census_of, dense, every_count, trips_between
@@ -161,7 +162,8 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]
         content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
         nodes, stored = content.nodes, content.stored
         best = dict(zip(chain, least_squares_of(stored, outline, nodes)[0], strict=True))
-        other, _ = by_cuboid(Pass(outline, stored, PROJECTIONS["Chebyshev"]).results())
+        flow = ChainFlow(outline, stored, PROJECTIONS["Chebyshev"])
+        other, _ = by_cuboid(Pass(flow).results())
         found["least squares"].append(_errors(table, best, lambda each: each.estimate))
         found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
         found["Chebyshev"].append(_errors(table, other, lambda each: each.counts))

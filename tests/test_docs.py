@@ -353,4 +353,4 @@ def test_the_files_that_a_small_release_enters_are_counted(workload):
     script = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "developers" / "entered.py"))
     files = {Path(file).name for file, _ in script["entered"](workload)}
     assert {"execution.py", "source.py", "manifest.py"} <= files
-    assert ("spine_pass.py" in files) == (workload == "spine")
+    assert ("coupled.py" in files) == (workload == "spine")

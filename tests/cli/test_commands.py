@@ -15,7 +15,7 @@ import pytest
 
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples import EXAMPLES
-from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.directory.keys import Charging
 
 SIGNAL_EXIT = 130
@@ -239,7 +239,7 @@ def test_a_resumed_release_is_charged_once(run, charged, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pass, "_measured", die)
+        patch.setattr(ChainFlow, "_measured", die)
         assert run("release", charged)[0] == SIGNAL_EXIT
     shown = run("ledger", "show", charged.parent / "ledger.sqlite")[1]
     assert "0.0192213 is spent" in shown, "charged before any noise was drawn"
@@ -261,7 +261,7 @@ def test_a_discarded_release_stays_charged_and_the_new_one_is_charged_too(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pass, "_measured", die)
+        patch.setattr(ChainFlow, "_measured", die)
         assert run("release", charged)[0] == SIGNAL_EXIT
     err = run("release", charged)[2]
     assert "a charge to a ledger stays, and the new run is charged again" in err
@@ -522,12 +522,12 @@ def hedgerow(*arguments, **options):
 WAIT_IN_MEASURING = """
 import sys, time
 from hedgerow import cli
-from hedgerow.release.descent import topdown
-draw = topdown.Pass._measured
+from hedgerow.release.descent import chain
+draw = chain.ChainFlow._measured
 def slow(self, *rest):
     print("measuring", file=sys.stderr, flush=True)
     time.sleep(1800)
-topdown.Pass._measured = slow
+chain.ChainFlow._measured = slow
 sys.exit(cli.run(sys.argv[1:]))
 """
 

@@ -13,9 +13,9 @@ from hedgerow import cli
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release import execution
+from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.manifest import sha256
 from hedgerow.release.execution import in_memory
-from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spec.release_spec import ReleaseSpec
 from tests.release.spine.made_files import BLOCKS, FACILITIES, PRIVACY, SHARES, write_files
 
@@ -208,21 +208,21 @@ def stop(*_arguments, **_options):
 
 def at_job(method, number):
     """Stop at the n-th time that a part is done."""
-    own, calls = getattr(SpinePass, method), iter(range(number))
+    own, calls = getattr(SpineFlow, method), iter(range(number))
 
     def work(self, *arguments):
         if next(calls, None) is None:
             stop()
         return own(self, *arguments)
 
-    return SpinePass, method, work
+    return SpineFlow, method, work
 
 
 INSTANTS = {
-    "before the jobs": lambda: at_job("told", 0),
-    "on the way up": lambda: at_job("told", 2),
-    "at the top": lambda: at_job("_from_top", 0),
-    "on the way down": lambda: at_job("released", 2),
+    "before the jobs": lambda: at_job("up", 0),
+    "on the way up": lambda: at_job("up", 2),
+    "at the top": lambda: at_job("top", 0),
+    "on the way down": lambda: at_job("down", 2),
     "when all is measured": lambda: (execution, "write_report", stop),
 }
 

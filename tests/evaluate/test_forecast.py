@@ -13,9 +13,10 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.passes import Pass
 from tests.made import fixed_axis, plain_plan, random_axis
 
 GAUSSIAN = {"budget": hr.Rho("1/20"), "mechanism": hr.DiscreteGaussian}
@@ -40,7 +41,7 @@ def least_squares_rmse(plan, counts, runs):
     squares = np.zeros((runs, plan.tree.depth + 1))
     for run in range(runs):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, hr.LeastSquares()).results())
+        nodes, _ = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, hr.LeastSquares())).results())
         for t, here in enumerate(nodes.values()):
             truth = counts.roll_up(t)[1]
             squares[run, t] = np.square(here.estimate - truth).mean()
@@ -88,7 +89,7 @@ def test_simulated_errors_are_the_errors_of_the_same_seeds():
     squares = []
     for run in (4, 5):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_cuboid(Pass(Outline.of(plan), source, hr.Euclidean()).results())
+        nodes, _ = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, hr.Euclidean())).results())
         released = np.zeros(counts.tree.leaves)
         leaves = nodes[counts.tree.cuboid(last)]
         released[leaves.codes[0]] = leaves.counts

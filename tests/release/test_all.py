@@ -11,10 +11,11 @@ from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent import block
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
+from hedgerow.release.passes import Pass
 from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 
@@ -153,7 +154,7 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     monkeypatch.setattr(planned_chain, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
-    cut, noisy = by_cuboid(Pass(Outline.of(plan), source, estimator).results())
+    cut, noisy = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, estimator)).results())
     public = {tree.cuboid(t): cut[tree.cuboid(t)] for t in range(plan.public_depth + 1)}
     variance = {c: plan.depths[sum(c)].mechanism.noise_variance for c in noisy}
     stored = Stored(tree, noisy, variance, public)

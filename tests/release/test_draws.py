@@ -10,8 +10,8 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_counts
 
@@ -73,13 +73,13 @@ class Recorded:
 
 def recorded(monkeypatch, counts, plan, estimator, drop=None):
     """Return a release and all that was drawn for it, jobs up apart."""
-    estimate_upward = Pass.estimate_upward
+    own = ChainFlow.up
 
     def up(run, root):
         bits = run.source.bits
-        return estimate_upward(replace(run, source=replace(run.source, bits=bits.up)), root)
+        return own(replace(run, source=replace(run.source, bits=bits.up)), root)
 
-    monkeypatch.setattr(Pass, "estimate_upward", up)
+    monkeypatch.setattr(ChainFlow, "up", up)
     bits = Recorder(drop, up=Recorder(drop))
     return in_memory(counts, plan, estimator=estimator, bits=bits), bits
 

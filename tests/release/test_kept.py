@@ -7,11 +7,12 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block, jobs
-from hedgerow.release.descent.outline import Outline, by_cuboid
+from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory import job_cache as kept
 from hedgerow.release.directory.job_cache import DiskCache
+from hedgerow.release.passes import pass_of
 from tests.made import plain_plan, random_counts, random_tree
 
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
@@ -32,8 +33,8 @@ def made(request, monkeypatch):
     source = Drawn(counts, plan, seeded_bits(0))
 
     def run(folder=None):
-        where = {} if folder is None else {"cache": DiskCache(folder, 2)}
-        return Pass(Outline.of(plan), source, hr.Chebyshev(), **where)
+        runner = None if folder is None else jobs.LocalJobs(cache=DiskCache(folder, 2))
+        return pass_of(plan, source, hr.Chebyshev(), runner=runner)
 
     return run
 
@@ -64,16 +65,16 @@ def test_a_finished_job_is_not_run_again(made, tmp_path, monkeypatch):
     whole = by_cuboid(made(tmp_path).results())
     files = sorted(tmp_path.iterdir())
     ran = []
-    for job in ("release_subtree", "estimate_upward"):
-        method = getattr(Pass, job)
+    for job in ("down", "up"):
+        method = getattr(ChainFlow, job)
         monkeypatch.setattr(
-            Pass, job, lambda run, root, m=method, j=job: (ran.append(j), m(run, root))[1]
+            ChainFlow, job, lambda run, root, m=method, j=job: (ran.append(j), m(run, root))[1]
         )
     same(by_cuboid(made(tmp_path).results()), whole)
     assert ran == []
     files[0].unlink()
     same(by_cuboid(made(tmp_path).results()), whole)
-    assert set(ran) == {"release_subtree"}, "the first file in the alphabet is of a job down"
+    assert set(ran) == {"down"}, "the first file in the alphabet is of a job down"
     assert sorted(tmp_path.iterdir()) == files
 
 

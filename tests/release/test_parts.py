@@ -1,19 +1,21 @@
 """Subtree jobs on slices of a table, and the parts of a release that they write."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
-from hedgerow.release.descent.nodes import NOWHERE, true_nodes
+from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.nodes import NOWHERE, first_leaves, true_nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.manifest import part_files, whole_names
 from hedgerow.release.directory.measurements import cuboid_slug
-from hedgerow.spark.executors import read_notes, take_parts, write_run
-from hedgerow.spark.subtree import Subtrees, first_leaves, jobs_of, runs_of
+from hedgerow.spark.executors import each_job, read_notes, runs_of, take_parts, write_run
 from hedgerow.tables.counts import Counts
 from tests.made import plain_plan, random_counts, random_tree
 
@@ -30,8 +32,19 @@ def subtrees(request, monkeypatch):
     plan = plain_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
     cut = Outline.of(plan)
     assert 0 < cut.cut < tree.depth
-    jobs = Subtrees(plan, cut, hr.Euclidean(), seeded_bits(2))
-    return jobs, true_nodes(counts, cut.cut), counts
+    flow = ChainFlow(cut, Drawn(counts, plan, seeded_bits(2)), hr.Euclidean())
+    return flow, true_nodes(counts, cut.cut), counts
+
+
+def down(flow, jobs, leaves):
+    """What jobs find on the leaves below them, as an executor does them."""
+    here = flow.on(None).on(leaves)
+    return chain.from_iterable(map(here.down, each_job(here.located(jobs))))
+
+
+def errors_of(flow):
+    plan = flow.source.plan
+    return {levels: CuboidErrors.of(plan, levels, None) for levels in plan.levels}
 
 
 def share(counts, keep):
@@ -40,86 +53,81 @@ def share(counts, keep):
 
 
 def test_a_job_needs_its_own_slice_of_the_table_alone(subtrees):
-    jobs, roots, counts = subtrees
-    whole = Pass(jobs.outline, Drawn(counts, jobs.plan, jobs.bits), jobs.estimator)
-    place = jobs_of(jobs.outline, roots.nodes, counts.codes)
+    flow, roots, counts = subtrees
+    place = flow.roots(roots).jobs_of(flow.tree, counts.codes)
     half = len(roots.nodes) // 2
     for run in (range(half), range(half, len(roots.nodes))):
         few = roots.take(slice(run.start, run.stop))
         leaves = share(counts, (place >= run.start) & (place < run.stop))
-        found = list(jobs.down(few.nodes, leaves))
-        wanted = [r for i in run for r in whole.release_subtree(roots.take(slice(i, i + 1)))]
-        for one, other in zip(found, wanted, strict=True):
+        wanted = [found for job in each_job(few) for found in flow.down(job)]
+        for one, other in zip(down(flow, few, leaves), wanted, strict=True):
             assert np.array_equal(one.nodes.counts, other.nodes.counts)
             assert np.array_equal(one.nodes.estimate, other.nodes.estimate)
             assert np.array_equal(one.noisy, other.noisy)
-        estimate = jobs.up(few.nodes, leaves)
-        wanted = [whole.estimate_upward(roots.take(slice(i, i + 1))) for i in run]
-        assert np.array_equal(estimate, np.concatenate(wanted, axis=1))
+        here = flow.on(leaves)
+        for job, own in zip(each_job(few), each_job(here.located(few)), strict=True):
+            for one, other in zip(here.up(own), flow.up(job), strict=True):
+                assert np.array_equal(one, other)
 
 
 def test_leaves_find_their_root_or_none(subtrees):
-    jobs, roots, counts = subtrees
-    place = jobs_of(jobs.outline, roots.nodes.take(slice(1, None)), counts.codes)
+    flow, roots, counts = subtrees
+    place = flow.roots(roots.take(slice(1, None))).jobs_of(flow.tree, counts.codes)
     slices = roots.slices
     assert (place[: int(slices.stop[0])] == NOWHERE).all()
     assert np.array_equal(np.flatnonzero(place == 0), np.arange(slices.start[1], slices.stop[1]))
 
 
 def test_records_on_the_first_leaf_of_their_node_have_its_counts(subtrees):
-    jobs, _, counts = subtrees
-    cut, tree = jobs.outline.cut, counts.tree
+    flow, _, counts = subtrees
+    cut, tree = flow.outline.cut, counts.tree
     codes, values = counts.roll_up(cut)
-    moved = Counts.from_leaves(tree, first_leaves(tree, cut, codes), values)
+    moved = Counts.from_leaves(tree, first_leaves(tree, tree.cuboid(cut), codes), values)
     for depth in range(cut + 1):
         assert moved.level(depth).equals(counts.level(depth))
 
 
 @pytest.mark.parametrize("weights", [[0] * 300, [5], [0, 0, 10**6, 0], list(range(2000))])
 def test_runs_cover_all_jobs_once_in_order(subtrees, weights):
-    runs = runs_of(subtrees[0].plan.tree, np.array(weights))
+    runs = runs_of(subtrees[0].tree, np.array(weights))
     assert [i for run in runs for i in run] == list(range(len(weights)))
     assert all(runs)
     assert len(runs) <= 8
 
 
 def test_a_run_that_is_written_twice_is_the_same_files(subtrees, tmp_path):
-    jobs, roots, counts = subtrees
-    total = int(roots.nodes.counts.sum())
+    flow, roots, counts = subtrees
     seen = []
     for _ in range(2):
-        write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(roots.nodes, counts))
+        write_run(tmp_path, flow.tree, errors_of(flow), 7, (1, 2), down(flow, roots, counts))
         parts = sorted(path for path in tmp_path.rglob("*.*") if path.is_file())
         seen.append([(path, path.read_bytes()) for path in parts])
     assert seen[0] == seen[1]
     assert list((tmp_path / "attempts").iterdir()) == []
     (note,) = read_notes(tmp_path).values()
     assert (note.run, note.sums) == (7, (1, 2))
-    assert set(note.survivors) == set(
-        map(cuboid_slug, jobs.plan.tree.chain[jobs.outline.cut + 1 :])
-    )
+    assert set(note.survivors) == set(map(cuboid_slug, flow.tree.chain[flow.outline.cut + 1 :]))
 
 
 @pytest.mark.parametrize("lost", ["counts", "measurements"])
 def test_a_run_whose_parts_were_moved_is_not_finished(subtrees, tmp_path, lost):
     """Whoever kills a release after it took its parts leaves the notes without them."""
-    jobs, roots, counts = subtrees
-    total = int(roots.nodes.counts.sum())
-    write_run(tmp_path, jobs.plan, total, 7, (1, 2), jobs.down(roots.nodes, counts))
+    flow, roots, counts = subtrees
+    write_run(tmp_path, flow.tree, errors_of(flow), 7, (1, 2), down(flow, roots, counts))
     assert set(read_notes(tmp_path)) == {7}
     next((tmp_path / "parts" / lost).glob("*/part-00007.parquet")).unlink()
     assert read_notes(tmp_path) == {}
 
 
 def test_a_run_that_breaks_off_leaves_nothing(subtrees, tmp_path):
-    jobs, roots, counts = subtrees
+    flow, roots, counts = subtrees
 
     def broken():
-        yield next(jobs.down(roots.nodes.take(slice(1)), counts))
+        yield next(down(flow, roots.take(slice(0, 1)), counts))
         raise OSError
 
     with pytest.raises(OSError, match=r"^$"):
-        write_run(tmp_path, jobs.plan, 5, 0, (), broken())
+        write_run(tmp_path, flow.tree, errors_of(flow), 0, (), broken())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert read_notes(tmp_path) == {}
 

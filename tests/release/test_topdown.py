@@ -11,11 +11,10 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block
-from hedgerow.release.descent.jobs import LocalEngine, Progress
-from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.jobs import LocalEngine, LocalJobs, Progress
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.execution import in_memory
+from hedgerow.release.passes import pass_of
 from tests.estimate.oracles import algorithm_4
 from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 
@@ -237,7 +236,8 @@ def test_chunks_and_workers_change_nothing(monkeypatch, seed):
 
     def nodes(workers):
         source = Drawn(counts, plan, seeded_bits(seed))
-        run = Pass(Outline.of(plan), source, hr.Chebyshev(), LocalEngine(workers))
+        own = LocalJobs(LocalEngine(workers))
+        run = pass_of(plan, source, hr.Chebyshev(), runner=own)
         return [
             (found.levels, found.nodes.counts.tolist(), np.asarray(found.noisy).tolist())
             for found in run.results()
@@ -276,8 +276,8 @@ def test_every_job_and_depth_draws_from_a_place_of_its_own(monkeypatch):
 
     plan = plain_plan(tree, budget=RHO)
     source = Drawn(counts, plan, Recorder())
-    one = LocalEngine(1)  # so that jobs do not take turns
-    jobs = list(Pass(Outline.of(plan), source, hr.Chebyshev(), engine=one).results())
+    one = LocalJobs(LocalEngine(1))  # so that jobs do not take turns
+    jobs = list(pass_of(plan, source, hr.Chebyshev(), runner=one).results())
     measured = [found for found in jobs if found.noisy is not None]
     own = [place for place, _ in groupby(places)]  # a place is asked again for each chunk
     assert len(own) == len(set(own)) == len(measured) > tree.depth
@@ -328,7 +328,7 @@ def test_memory_grows_with_what_is_there_and_not_with_what_could_be():
     measured = []
     source = Drawn(counts, plan, seeded_bits(0))
     progress = Progress(on_cells=measured.append)
-    run = Pass(Outline.of(plan), source, hr.Chebyshev(), progress=progress)
+    run = pass_of(plan, source, hr.Chebyshev(), progress)
     results = list(run.results())
     leaves = sum(len(found.nodes) for found in results if found.levels == tree.cuboid(tree.depth))
     assert leaves < 2_000

@@ -37,11 +37,10 @@ from hedgerow.release.directory.measurements import counts_file, cuboid_slug
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from hedgerow.release.spine.spine_pass import SpinePass
 from hedgerow.spark import driver as on_spark
 from hedgerow.spark import executors as cluster
-from hedgerow.spark import subtree as cluster_top
 from hedgerow.spark import table as of_table
+from hedgerow.spark import top as cluster_top
 from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.executors import write_run
 from hedgerow.spark.session import SEALED, SparkEngine, collected, spark_errors
@@ -317,18 +316,13 @@ def test_a_release_along_a_spine_is_that_of_the_local_engine(along_a_spine, run)
     assert_released_as(local(seeded_bits(SEED)), plan, file.parent / "out")
 
 
-@pytest.mark.parametrize("instant", ["told", "released"])
+@pytest.mark.parametrize("instant", [(cluster.Cluster, "down"), (on_spark, "take_parts")])
 def test_a_killed_release_along_a_spine_is_finished_with_the_same_noise(
     along_a_spine, run, monkeypatch, instant
 ):
     file, plan, local = along_a_spine
-    own, before = getattr(SpinePass, instant), iter(range(2))
-
-    def work(self, *arguments):
-        return own(self, *arguments) if next(before, None) is not None else killed()
-
     with monkeypatch.context() as patch:
-        patch.setattr(SpinePass, instant, work)
+        patch.setattr(*instant, killed)
         assert run("release", file)[0] == 130
     key = ReleaseKey((file.parent / "out.staging" / "release.key").read_bytes())
     code, _, failed = run("release", file, "--resume")
@@ -348,7 +342,7 @@ def dies_once(*run):
         os._exit(1)
 
 
-def fails_half_way(folder, plan, total, run, sums, found):
+def fails_half_way(folder, tree, errors, run, sums, found):
     """Fail the first time when some depths of the first job are found."""
     from pyspark import TaskContext  # noqa: PLC0415
 
@@ -358,7 +352,7 @@ def fails_half_way(folder, plan, total, run, sums, found):
                 raise OSError(28, "No space left on device")
             yield result
 
-    WRITE_RUN(folder, plan, total, run, sums, broken())
+    WRITE_RUN(folder, tree, errors, run, sums, broken())
 
 
 @pytest.mark.usefixtures("known_key")
@@ -371,7 +365,7 @@ def test_tasks_that_are_tried_again_change_nothing(table_of, tmp_path, monkeypat
     assert_same(found, local, plan)
 
 
-def killed(*_folders):
+def killed(*_given):
     raise KeyboardInterrupt
 
 

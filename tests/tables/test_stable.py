@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.plan import chain as planned_chain
-from hedgerow.release.descent.outline import Outline
-from hedgerow.spark import subtree as cluster_top
 from hedgerow.spark import table as spark_table
-from hedgerow.spark.subtree import Top
+from hedgerow.spark import top as cluster_top
 from hedgerow.spark.table import SparkTable
+from hedgerow.spark.top import Top
 from hedgerow.tables import counts as counts_module
 from hedgerow.tables import ordered
 from hedgerow.tables import ordered as whole
@@ -178,11 +177,11 @@ def on_executors(given_rows, shares):
         Rows(pa.Table.from_batches(found, spark_table.leaf_schema(TREE))), TREE
     ).table
     leaves = leaves.cast(spark_table.leaf_schema(TREE))
-    outline_ = Outline.of(plain_plan(TREE, budget=hr.Rho(1), neighbours=hr.AddRemove()))
+    design = plain_plan(TREE, budget=hr.Rho(1), neighbours=hr.AddRemove()).design
     batches = leaves.to_batches(max_chunksize=1)
-    work = cluster_top._node_rows(outline_)
+    work = cluster_top._node_rows(TREE, TREE.cuboid(design.cut))
     nodes = pa.Table.from_batches(list(work(iter(batches))), cluster_top._top_schema(TREE))
-    return leaves, Top.from_rows(nodes, TREE, None), outline_.cut
+    return leaves, Top.from_rows(nodes, TREE, None), design.cut
 
 
 @pytest.fixture

@@ -182,9 +182,9 @@ def _show_next(file: Path, for_target: Plan | None) -> None:
 
 def _show_cost(made: Plan, records: int | None) -> None:
     """Print where the tree is cut, and the expected time, memory and disk."""
-    if (cut := made.design.jobs_below) is not None:
+    if (cut := made.design.cut_at) is not None and (depth := made.design.depth_of(cut)) is not None:
         say(
-            f"The tree is cut into subtrees at depth {cut} ({made.tree.cuboid_name(cut)}), on one "
+            f"The tree is cut into subtrees at depth {depth} ({made.tree.name_of(cut)}), on one "
             f"machine or many.\n"
         )
     if records is None and isinstance(made.measure, Survivors):

@@ -1,7 +1,7 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,11 +15,10 @@ from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
-from hedgerow.release.descent.jobs import LocalEngine
+from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.outline import by_cuboid
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
@@ -227,9 +226,8 @@ class Setting:
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
         """Return the survivors of every cuboid."""
         tree, source = counts.tree, Drawn(counts, self.plan, bits)
-        run = pass_of(self.plan, source, self.estimator)
-        if isinstance(run, Pass):
-            run = replace(run, engine=LocalEngine(1))
+        alone = LocalJobs(LocalEngine(1))
+        run = pass_of(self.plan, source, self.estimator, runner=alone)
         nodes, _ = by_cuboid(run.results())
         for levels, here in nodes.items():
             yield levels, CuboidCounts.of(tree, levels, here.codes, here.counts)

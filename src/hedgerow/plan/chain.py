@@ -81,10 +81,10 @@ class PlannedChain(Design):
         return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
 
     @property
-    def jobs_below(self) -> int | None:
-        """The depth whose nodes are the roots of jobs; None where the tree is not cut."""
+    def cut_at(self) -> Levels | None:
+        """The cuboid whose nodes are the roots of jobs; None where the tree is not cut."""
         cut = self.cut
-        return cut if max(self.public_depth, 0) < cut < self.tree.depth else None
+        return self.tree.cuboid(cut) if max(self.public_depth, 0) < cut < self.tree.depth else None
 
     def depth_of(self, levels: Levels) -> int:
         """Return the depth of a cuboid."""
@@ -166,9 +166,8 @@ class PlannedChain(Design):
     @property
     def kept(self) -> str:
         """What is held in memory at once, and in how many jobs, in a sentence."""
-        if (cut := self.jobs_below) is not None:
-            below = self.tree.name_of(self.tree.cuboid(cut))
-            return kept_in_jobs(self.tree.nodes(cut), below, "a few")
+        if (cut := self.cut_at) is not None:
+            return kept_in_jobs(self.tree.cells(cut), self.tree.name_of(cut), "a few")
         if self.everything:
             return super().kept
         return "Counts are released as one job; memory holds a part of a level at a time."
@@ -289,7 +288,7 @@ class PlannedSums(PlannedChain):
         return "All sums are held in memory at once, as one job."
 
     @property
-    def jobs_below(self) -> None:
+    def cut_at(self) -> None:
         """None: sums are made of all bins at once."""
 
     @property

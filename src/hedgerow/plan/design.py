@@ -238,8 +238,8 @@ class Design(ABC):
         """
 
     @property
-    def jobs_below(self) -> int | None:
-        """The depth of a chain whose nodes are the roots of jobs; None where it is not cut."""
+    def cut_at(self) -> Levels | None:
+        """The finest cuboid that is released before the jobs below are; None where it is uncut."""
         return None
 
     # --- costs ----------------------------------------------------------------------------------

@@ -351,6 +351,10 @@ class Plan:
             except PlanError as refusal:
                 raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to other machines: the design is made anew where it is asked for."""
+        return {name: value for name, value in vars(self).items() if name != "design"}
+
     @property
     def axis_shares(self) -> list[list[Fraction]] | None:
         """The shares of a cube by axis and level, the axis's total included, if they are a product.

@@ -130,6 +130,18 @@ class PlannedSpine(Joint):
         nodes = [*cuts, len(cells) - 1]
         return tuple(Part(self.cut, range(a, b), own.depth) for a, b in pairwise(nodes))
 
+    @property
+    def cut_at(self) -> Levels | None:
+        """The cut of the spine, beside all that is finest."""
+        if not self.jobs:
+            return None
+        return (self.level_of_cut, *self.tree.chain[-1][1:])
+
+    @property
+    def level_of_cut(self) -> int:
+        """The tree's level of the spine at which it is cut."""
+        return self.shape.first((self.cut, *self.shape.total[1:]))[0]
+
     def job_of(self, part: Part) -> tuple[int, ...]:
         """Return what tells the noise of a part from that of others: nothing, or its first root."""
         return () if part.root < 0 else (part.nodes.start,)
@@ -347,7 +359,7 @@ class PlannedSpine(Joint):
         """What is held in memory at once, and in how many jobs, in a sentence."""
         if not self.jobs:
             return super().kept
-        level = self.levels((self.cut, *self.shape.total[1:]))[0]
+        level = self.level_of_cut
         below = self.tree.axes[0].levels[level - 1] if level else "the total"
         return kept_in_jobs(len(self.jobs), below, "one for each core")
 

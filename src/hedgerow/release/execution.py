@@ -13,7 +13,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.jobs import LocalJobs, Progress
 from hedgerow.release.descent.outline import NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.job_cache import DiskCache
@@ -24,7 +24,7 @@ from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.page.report import write_report
-from hedgerow.release.passes import AnyPass, pass_of
+from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import (
     check_combines,
     check_match,
@@ -90,8 +90,8 @@ def release(
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
             cache = DiskCache(staging.jobs, len(plan.tree.axes))
-            run = pass_of(plan, source, estimator, progress, cache=cache)
-            release_into(staging, plan, run, charging)
+            run = pass_of(plan, source, estimator, progress, LocalJobs(cache=cache))
+            release_into(staging, plan, estimator, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one
         return Release(verified_release(output))
     return Release(OnDisk(output, plan, estimator))
@@ -100,7 +100,8 @@ def release(
 def release_into(
     staging: Staging,
     plan: Plan,
-    run: AnyPass,
+    estimator: Estimator,
+    run: Pass,
     charging: Charging | None,
     collect: Callable[[], None] = lambda: None,
 ) -> None:
@@ -122,8 +123,8 @@ def release_into(
                 else:
                     files.add(result.levels, result.nodes, result.noisy)
         collect()
-        write_report(staging.content, plan, run.estimator)
-        write_manifest(staging.content, plan, run.estimator, ledger)
+        write_report(staging.content, plan, estimator)
+        write_manifest(staging.content, plan, estimator, ledger)
         staging.publish()
 
 

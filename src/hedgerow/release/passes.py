@@ -1,6 +1,7 @@
-"""Which pass releases a plan: down a tree, over a cube, along a spine, or over running sums."""
+"""The one pass: jobs up, the top, jobs down; and which flow a plan's workload has."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
@@ -9,15 +10,21 @@ from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables
-from hedgerow.release.descent.jobs import JobCache, NoCache, Progress
-from hedgerow.release.descent.outline import Outline
-from hedgerow.release.descent.source import Drawn, Stored
-from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.distribution.running_sums import SummedPass
-from hedgerow.release.joint.joint_pass import JointPass
-from hedgerow.release.spine.spine_pass import SpinePass
-
-AnyPass = Pass | JointPass | SpinePass | SummedPass
+from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.jobs import (
+    Flow,
+    LocalJobs,
+    OnFraction,
+    Progress,
+    Runner,
+    Told,
+    joined,
+)
+from hedgerow.release.descent.outline import Found, NoisyCuboid, Outline
+from hedgerow.release.descent.source import Source
+from hedgerow.release.descent.spine import SpineFlow
+from hedgerow.release.descent.sums import SumsFlow
+from hedgerow.release.descent.tables import TablesFlow
 
 ESTIMATION = 1
 """The version of the estimation: of how released counts are made from noisy ones.
@@ -27,41 +34,97 @@ the same noise (counts that the oracle records anew: ``docs/developers/oracle.md
 to ``CHANGELOG.md``. Manifests name it: counts of another version are "not verified" by `check`,
 where a number that was not raised would call them forged.
 """
+UP = 0.45
+"""Of the pass is done once all jobs *up* are, and the top."""
 
 
-def pass_of(
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One run of a flow, whoever does its jobs.
+
+    Attributes:
+        flow: what a workload does with noisy counts.
+        progress: whom to tell.
+        runner: who does the jobs.
+    """
+
+    flow: Flow
+    progress: Progress = field(default_factory=Progress)
+    runner: Runner = field(default_factory=LocalJobs)
+
+    def results(self) -> Iterator[Found | NoisyCuboid]:
+        """Yield the results of the top, then of all jobs; those of a cuboid come in their order."""
+        for result in self._results():
+            cells = 0 if result.noisy is None else len(result.noisy)
+            kept = len(result.nodes) if isinstance(result, Found) else 0
+            name = self.flow.tree.name_of(result.levels)
+            self.progress.on_cuboid(name, cells, kept, result.seconds)
+            yield result
+        self.progress.on_fraction(1.0)
+
+    def _results(self) -> Iterator[Found | NoisyCuboid]:
+        begun = UP if self.flow.jobs_up() is not None else 0.0
+        down = yield from self.flow.top(self.told())
+        if down is not None:
+            yield from self.runner.down(self.flow, down, self._share(begun, 1.0))
+
+    def told(self) -> Told:
+        """Return what all jobs *up* tell of their roots."""
+        jobs = self.flow.jobs_up()
+        if jobs is None:
+            return joined((), self.flow.told)
+        return self.runner.up(self.flow, jobs, self._share(0.0, UP))
+
+    def _share(self, begun: float, end: float) -> OnFraction:
+        """Return whom jobs tell their finished share, of a share of the pass."""
+        return lambda done: self.progress.on_fraction(begun + (end - begun) * done)
+
+
+def flow_of(
     plan: Plan,
-    source: Drawn | Stored,
+    source: Source,
     estimator: Estimator,
     progress: Progress | None = None,
-    *,
-    cache: JobCache | None = None,
-    in_jobs: bool = True,
-) -> AnyPass:
-    """Return the pass that a plan asks for.
+) -> Flow:
+    """Return the flow of a plan's workload.
+
+    A chain whose noisy counts are read back is not cut: they stand depth by depth, not job by job.
 
     Args:
         plan: what to release.
         source: the table and the bits, or noisy counts that were written down.
         estimator: of the release.
         progress: whom to tell.
-        cache: where the work of finished jobs is kept, if anywhere.
-        in_jobs: whether a chain is cut into jobs, as where its table is read part by part.
 
     Raises:
         EstimateError: the estimator is not the one for running sums.
     """
     progress = Progress() if progress is None else progress
-    kept = NoCache() if cache is None else cache
     match plan.design:
         case PlannedSpine():
-            return SpinePass(plan, source, estimator, progress=progress, cache=kept)
+            return SpineFlow(plan, source, progress)
         case PlannedTables():
-            return JointPass(plan, source, estimator, progress)
+            return TablesFlow(plan, source, progress)
         case PlannedSums():
             if not isinstance(estimator, Isotonic):
                 raise EstimateError('running sums are estimated by method = "isotonic" alone')
-            return SummedPass(plan, source, estimator, progress)
+            return SumsFlow(plan, source, estimator, progress)
     outline = Outline.of(plan)
-    outline = outline if in_jobs else replace(outline, cut=outline.first)
-    return Pass(outline, source, estimator, progress=progress, cache=kept)
+    outline = outline.uncut if source.counts is None else outline
+    return ChainFlow(outline, source, estimator, progress)
+
+
+def pass_of(
+    plan: Plan,
+    source: Source,
+    estimator: Estimator,
+    progress: Progress | None = None,
+    runner: Runner | None = None,
+) -> Pass:
+    """Return the pass of a plan: see `flow_of`, and who does the jobs."""
+    progress = Progress() if progress is None else progress
+    return Pass(
+        flow_of(plan, source, estimator, progress),
+        progress,
+        LocalJobs() if runner is None else runner,
+    )

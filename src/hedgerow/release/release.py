@@ -16,6 +16,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.areas import area_sums
+from hedgerow.release.answers.attribute_sums import attribute_sums
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
@@ -46,7 +47,6 @@ from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
-from hedgerow.release.spine.answers import attribute_sums
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree

@@ -1,8 +1,8 @@
 """A release on Spark: the top of the tree on the driver, its subtrees on the executors.
 
-Executors read the records (`hedgerow.spark.table`) and hand back the true counts of the
-cut (`hedgerow.spark.subtree`); the driver runs the pass down to it. Then the subtrees go to
-the executors (`hedgerow.spark.executors`).
+Executors read the records (`hedgerow.spark.table`) and hand back the true counts of the cut
+(`hedgerow.spark.top`); the driver runs the pass down to it. The jobs below are done by the
+executors (`hedgerow.spark.executors`), before the top those that tell it of what is below.
 """
 
 import json
@@ -14,12 +14,13 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
-from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.execution import release, release_into
+from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_match, check_public_total
 from hedgerow.release.release import Release
 from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
@@ -28,8 +29,8 @@ from hedgerow.spark.session import (
     collected,
     spark_errors,
 )
-from hedgerow.spark.subtree import Subtrees, Top, leaves_of
 from hedgerow.spark.table import SparkTable
+from hedgerow.spark.top import Top, leaves_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
@@ -46,8 +47,8 @@ def release_on_spark(
 ) -> Release:
     """Execute a plan on a confidential table that Spark reads; otherwise as `release`.
 
-    Executors sum the table. A tree that is not cut is small, and a cube is settled as a whole: the
-    leaves are collected, and the driver does the rest.
+    Executors sum the table. A design that is not cut is one part, as the plan says: the leaves are
+    collected, and the driver does the rest.
 
     Args:
         table: the confidential table, with the columns of the plan's tree.
@@ -68,24 +69,25 @@ def release_on_spark(
     check_combines(estimator, plan)
     most = table.contributions if table.unit is not None else None
     with persisted(table.leaves(plan.tree)) as leaves:
-        if plan.design.jobs_below is None:
+        cut = plan.design.cut_at
+        if cut is None:
             return release(
                 collected_counts(leaves, plan.tree, most), plan, estimator=estimator,
                 directory=directory, progress=progress, charging=charging, unfinished=unfinished,
             )  # fmt: skip
-        outline = Outline.of(plan)
-        top = Top.of(leaves, outline, most)
+        top = Top.of(leaves, plan.tree, cut, most)
         check_match(top.counts, plan)
         check_public_total(top.total, plan)
         named = json.dumps(estimator.to_dict(), sort_keys=True)
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
-                jobs = Subtrees(plan, outline, estimator, staging.key)
-                place = staging.jobs.absolute()
-                with closing(Cluster(leaves, top, jobs, place, progress or Progress())) as cluster:
+                told, place = progress or Progress(), staging.jobs.absolute()
+                source = Drawn(top.counts, plan, staging.key)
+                with closing(Cluster(leaves, top, plan, place, told)) as cluster:
+                    run = pass_of(plan, source, estimator, told, cluster)
                     release_into(
-                        staging, plan, cluster.run, charging,
+                        staging, plan, estimator, run, charging,
                         lambda: take_parts(staging.jobs, staging.content),
                     )  # fmt: skip
     if staging is None:  # an earlier run's: its estimator may be another one

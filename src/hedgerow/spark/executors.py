@@ -1,17 +1,20 @@
-"""The executors of a cluster: they run subtree jobs and write down what these find.
+"""The executors of a cluster: they do the jobs of a flow and write down what these find.
 
-A shuffle brings the leaves below a run of roots together, wherever Spark likes, and the jobs of
-`hedgerow.spark.subtree` are done there; what they find goes straight into files
-(`hedgerow.spark.executors`). A task that is run twice draws the same noise under the release's key,
-so it writes the same files. On other data the same noise would give both away: so each run also
-says which records it saw, and a table that changed between two readings is never published.
+A shuffle brings the leaves below a run of jobs together, wherever Spark likes, and beside them what
+the driver knows of these jobs. They are done there, by the very flow of the local engine, and what
+they find goes straight into files. A task that is run twice draws the same noise under the key of
+the release, so it writes the same files. On other data the same noise would give both away: so each
+run also says which records it saw, and a table that changed between two readings is never
+published.
 """
 
 import json
+import pickle
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -19,14 +22,20 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import OnFraction, Progress, Told, joined
-from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots
+from hedgerow.release.descent.jobs import (
+    Flow,
+    Jobs,
+    OnFraction,
+    Progress,
+    Told,
+    equal_runs,
+    joined,
+)
+from hedgerow.release.descent.nodes import NOWHERE, JobRoots
 from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.topdown import Pass
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
@@ -47,10 +56,11 @@ from hedgerow.spark.session import (
     spark_errors,
     spark_schema,
 )
-from hedgerow.spark.subtree import Subtrees, Top, jobs_of, leaves_of, runs_of
 from hedgerow.spark.table import leaf_schema
+from hedgerow.spark.top import Top, leaves_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
+from hedgerow.tables.tree import Tree
 
 # Parts of a release that were written apart: ``counts/cuboid=2-3/part-00000.parquet`` etc.
 #
@@ -82,8 +92,8 @@ class Note:
 
 def write_run(
     folder: Path,
-    plan: Plan,
-    total: int,
+    tree: Tree,
+    errors: Mapping[Levels, CuboidErrors],
     run: int,
     sums: tuple[int, ...],
     results: Iterable[Found],
@@ -92,8 +102,8 @@ def write_run(
 
     Args:
         folder: of the finished jobs, in the staging folder.
-        plan: what was measured.
-        total: the released one.
+        tree: the domain.
+        errors: of each cuboid.
         run: its number.
         sums: of the records below its roots.
         results: the results of its jobs, in their order.
@@ -102,7 +112,7 @@ def write_run(
     attempt.mkdir(parents=True)
     try:
         note = Note(run, sums, {}, {})
-        _write(attempt, plan, total, note, results)
+        _write(attempt, tree, errors, note, results)
         for path in sorted(attempt.glob("*/*")):
             _appear(path, _part(folder, path.parent.name, path.name, run))
         written = attempt / "note.json"
@@ -112,7 +122,13 @@ def write_run(
         shutil.rmtree(attempt, ignore_errors=True)
 
 
-def _write(folder: Path, plan: Plan, total: int, note: Note, results: Iterable[Found]) -> None:
+def _write(
+    folder: Path,
+    tree: Tree,
+    errors: Mapping[Levels, CuboidErrors],
+    note: Note,
+    results: Iterable[Found],
+) -> None:
     """Write the parts as files of a folder, and what they are into the note."""
     files: dict[tuple[str, str], GrowingFile[Any]] = {}
     for kind in KINDS:
@@ -121,8 +137,8 @@ def _write(folder: Path, plan: Plan, total: int, note: Note, results: Iterable[F
         for result in results:
             levels, nodes, slug = result.levels, result.nodes, cuboid_slug(result.levels)
             if ("counts", slug) not in files:
-                build = partial(_labelled, plan.tree, levels, CuboidErrors.of(plan, levels, total))
-                schema = count_schema(plan.tree, levels)
+                build = partial(_labelled, tree, levels, errors[levels])
+                schema = count_schema(tree, levels)
                 files["counts", slug] = GrowingFile(folder / "counts" / slug, schema, build)
             files["counts", slug].add(nodes, len(nodes))
             note.survivors[slug] = note.survivors.get(slug, 0) + len(nodes)
@@ -178,7 +194,9 @@ def take_parts(folder: Path, content: Path) -> None:
         part.rename(place)
 
 
-RUN = "run"
+RUN, FLOW = "run", "flow"
+LEAVES_A_RUN = 1 << 22
+FEWEST_RUNS, MOST_RUNS = 8, 1024
 GAVE_UP = "the release failed on Spark"
 CHANGED = (
     "was not the same each time it was read, so nothing is released: release a copy that does not "
@@ -186,118 +204,146 @@ CHANGED = (
 )
 
 
+def runs_of(tree: Tree, weights: Int64) -> list[range]:
+    """Return consecutive jobs in runs of about equal weight, which are worth a task.
+
+    How many runs there are at most is public: one for each four million possible leaves.
+
+    Args:
+        tree: the tree.
+        weights: int64 (jobs), at least 0: what is known of their sizes; zeros where nothing is.
+    """
+    return equal_runs(weights, min(max(tree.leaves // LEAVES_A_RUN, FEWEST_RUNS), MOST_RUNS))
+
+
+@lru_cache(maxsize=1)
+def _sent_flow(sent: Path) -> Flow:
+    """Return the flow that was sent, once a process: its design is made once, not once a run."""
+    flow: Flow = pickle.loads((sent / FLOW).read_bytes())  # noqa: S301 - it lies beside the key
+    return flow
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
-    """Who does the subtree jobs: a `hedgerow.release.descent.jobs.Jobs` on the executors.
+    """Who does the jobs of a flow: a `hedgerow.release.descent.jobs.Runner` on the executors.
 
     Attributes:
         leaves: of the table, kept on the executors.
         top: what the driver knows.
-        subtrees: the jobs.
+        plan: what is measured.
         folder: for what the jobs find: shared by driver and executors.
         progress: whom to tell.
     """
 
     leaves: Frame
     top: Top
-    subtrees: Subtrees
+    plan: Plan
     folder: Path
     progress: Progress
     _shuffled: dict[str, Frame] = field(default_factory=dict)
-
-    @property
-    def run(self) -> Pass:
-        """The pass whose jobs run here."""
-        jobs = self.subtrees
-        source = Drawn(self.top.counts, jobs.plan, jobs.bits)
-        return Pass(jobs.outline, source, jobs.estimator, progress=self.progress, remote_jobs=self)
 
     def close(self) -> None:
         """Let go of what the executors keep."""
         for frame in self._shuffled.values():
             frame.unpersist()
 
-    def up(self, roots: Roots, progress: OnFraction) -> Told:
-        """Return what the jobs *up* tell of their roots, which are all nodes of the cut."""
-        nodes = roots.nodes
-        if not len(nodes):
-            return joined((), 2)
-        subtrees = self.subtrees
-        tree, runs = subtrees.outline.tree, runs_of(self.top.counts.tree, nodes.counts)
-        schema = pa.schema([(RUN, pa.int32()), ("estimate", pa.binary()), FAULT])
+    def _sent(self, flow: Flow, jobs: Jobs, runs: list[range]) -> Path:
+        """Return a folder with the flow and the jobs of each run, which no task carries.
+
+        The flow may know all public facts, and the jobs what is released above them.
+        """
+        folder = self.folder / f"sent-{uuid4().hex}"
+        folder.mkdir()
+        (folder / FLOW).write_bytes(pickle.dumps(flow.on(None)))
+        for run, numbers in enumerate(runs):
+            few = jobs.take(slice(numbers.start, numbers.stop))
+            (folder / str(run)).write_bytes(pickle.dumps(few))
+        return folder
+
+    def up(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Told:
+        """Return what the jobs *up* tell of their roots, one after the other."""
+        runs = runs_of(flow.tree, jobs.weights)
+        if not runs:
+            return joined((), flow.told)
+        schema = pa.schema([(RUN, pa.int32()), ("told", pa.binary()), FAULT])
+        sent, tree, many = self._sent(flow, jobs, runs), flow.tree, flow.told
 
         def work(rows: pa.Table) -> pa.RecordBatch:
-            run = rows[RUN][0].as_py()
-            leaves = Counts.from_leaves(tree, *leaves_of(rows, tree))
-            estimate = subtrees.up(nodes.take(slice(runs[run].start, runs[run].stop)), leaves)
-            return _row(schema, run, np.concatenate(estimate).tobytes())
+            run, leaves = rows[RUN][0].as_py(), Counts.from_leaves(tree, *leaves_of(rows, tree))
+            here, jobs = received(sent, run, leaves)
+            told = joined(map(here.up, jobs), many)
+            return _row(schema, run, np.concatenate(told).tobytes())
 
-        shuffled = self._shuffled["all"] = self._by_run(nodes, runs, range(len(runs))).persist()
+        shuffled = self._by_run(flow.roots(jobs), runs, range(len(runs))).persist()
+        self._shuffled["all"] = shuffled
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        estimates = dict(zip(rows[RUN].to_pylist(), rows["estimate"].to_pylist(), strict=True))
+        told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)
-        halves = (np.frombuffer(estimates[run]).reshape(2, -1) for run in range(len(runs)))
-        return joined(((estimate, variance) for estimate, variance in halves), 2)
+        each = (np.frombuffer(told[run]).reshape(many, -1) for run in range(len(runs)))
+        return joined(map(tuple, each), many)
 
-    def down(self, roots: Roots, _progress: OnFraction) -> Iterable[Found]:
+    def down(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Iterable[Found]:
         """Run the jobs *down*: their results go into files, and none is returned.
 
         Raises:
             TableError: the table changed since its top was read.
             ReleaseError: a run of jobs left no results.
         """
-        nodes, folder, subtrees = roots.nodes, self.folder, self.subtrees
-        plan, tree = subtrees.plan, subtrees.plan.tree
-        everything = subtrees.outline.everything
-        runs = runs_of(tree, np.zeros_like(nodes.counts) if everything else nodes.counts)
-        total = int(nodes.counts.sum())
+        del progress
+        folder, plan, tree = self.folder, self.plan, flow.tree
+        before = self._shuffled.get("all")  # runs are then those of the jobs up
+        weights = jobs.weights if before is None else np.zeros_like(jobs.weights)
+        runs, roots = runs_of(flow.tree, weights), flow.roots(jobs)
         schema = pa.schema([(RUN, pa.int32()), FAULT])
+        total = None if plan.public is None else int(self.top.counts.values.sum())
+        errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
+
+        sent = self._sent(flow, jobs, runs)
 
         def work(rows: pa.Table) -> pa.RecordBatch:
-            run = rows[RUN][0].as_py()
-            read = leaves_of(rows, tree)
-            leaves, words = Counts.from_leaves(tree, *read), record_words(*read)
-            sums = tuple(int(word.sum()) for word in words)
-            roots_of_run = nodes.take(slice(runs[run].start, runs[run].stop))
-            write_run(folder, plan, total, run, sums, subtrees.down(roots_of_run, leaves))
+            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
+            here, jobs = received(sent, run, Counts.from_leaves(tree, *read))
+            sums = tuple(int(word.sum()) for word in record_words(*read))
+            write_run(folder, tree, errors, run, sums, chain.from_iterable(map(here.down, jobs)))
             return _row(schema, run)
 
         missing = sorted(set(range(len(runs))) - set(read_notes(folder)))
         if missing:
-            shuffled = self._shuffled.get("all") or self._by_run(nodes, runs, missing)
-            if everything:
+            shuffled = self._by_run(roots, runs, missing) if before is None else before
+            if before is not None:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
             collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        self._check(nodes, len(runs))
+        self._check(roots, len(runs))
         return ()
 
-    def _check(self, roots: Nodes, runs: int) -> None:
+    def _check(self, roots: JobRoots, runs: int) -> None:
         notes = read_notes(self.folder)
         if sorted(notes) != list(range(runs)):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
-        if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(self.subtrees.outline, roots):
+        if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(roots):
             raise outside_limits("the table", CHANGED)
-        tree = self.subtrees.plan.tree
-        for levels in tree.chain[self.subtrees.outline.cut + 1 :]:
+        plan = self.plan
+        for levels in plan.levels:
             slug = cuboid_slug(levels)
-            cells = sum(note.cells.get(slug, 0) for note in notes.values())
-            survivors = sum(note.survivors[slug] for note in notes.values())
-            self.progress.on_cuboid(tree.name_of(levels), cells, survivors, 0.0)
+            if any(slug in note.survivors for note in notes.values()):
+                cells = sum(note.cells.get(slug, 0) for note in notes.values())
+                survivors = sum(note.survivors[slug] for note in notes.values())
+                self.progress.on_cuboid(plan.tree.name_of(levels), cells, survivors, 0.0)
 
-    def _by_run(self, roots: Nodes, runs: list[range], wanted: Any) -> Frame:
+    def _by_run(self, roots: JobRoots, runs: list[range], wanted: Sequence[int]) -> Frame:
         """Return the leaves below the roots of some runs, those of each run together, by a shuffle.
 
         Each run has a row at least, without records, as noise alone may be below its roots.
         """
-        outline, tree = self.subtrees.outline, self.subtrees.outline.tree
+        tree = self.plan.tree
         schema = pa.schema([(RUN, pa.int32()), *leaf_schema(tree)])
         starts = np.array([jobs.start for jobs in runs])
         chosen = np.isin(np.arange(len(runs)), list(wanted))
 
         def work(batches: Batches) -> Batches:
             for rows in batches:
-                job = jobs_of(outline, roots, leaves_of(rows, tree)[0])
+                job = roots.jobs_of(tree, leaves_of(rows, tree)[0])
                 run = (np.searchsorted(starts, job, side="right") - 1).astype(np.int32)
                 here = (job != NOWHERE) & chosen[run]
                 columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]
@@ -317,6 +363,18 @@ class Cluster:
             every = self.leaves.sparkSession.range(len(runs))
             made = every.where(f"id IN ({listed})").selectExpr(*cells)
             return placed.union(made).repartition(len(runs), RUN)
+
+
+def received(sent: Path, run: int, leaves: Counts) -> tuple[Flow, Iterator[Jobs]]:
+    """Return the flow on the leaves below a run of jobs, and these, one by one."""
+    flow = _sent_flow(sent).on(leaves)
+    jobs: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - likewise
+    return flow, each_job(flow.located(jobs))
+
+
+def each_job(jobs: Jobs) -> Iterator[Jobs]:
+    """Yield jobs one by one."""
+    return (jobs.take(slice(i, i + 1)) for i in range(len(jobs.weights)))
 
 
 def _row(schema: pa.Schema, *values: Any) -> pa.RecordBatch:

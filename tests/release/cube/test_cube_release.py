@@ -15,10 +15,11 @@ from hedgerow.errors import MachineError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release import preflight
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory import stored
 from hedgerow.release.execution import in_memory
-from hedgerow.release.joint.joint_pass import JointPass
+from hedgerow.release.passes import Pass
 from hedgerow.release.preflight import check_memory, needed_memory
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, plain_plan, random_counts, random_tree
@@ -292,15 +293,17 @@ def test_a_key_draws_the_same_release_again():
 @pytest.mark.parametrize("measure", MEASURES, ids=["all", "survivors"])
 def test_a_cube_that_was_killed_is_finished_with_the_same_noise(tmp_path, monkeypatch, measure):
     counts, plan, keys = table_of(), cube(measure=measure), []
+    own = Pass._results
 
-    def dies(run, found):
-        keys.append(run.source.bits)
-        if found.levels == (1, 2):
-            raise OSError(28, "No space left on device")
-        return found
+    def dies(run):
+        keys.append(run.flow.source.bits)
+        for found in own(run):
+            if isinstance(found, Found) and found.levels == (1, 2):
+                raise OSError(28, "No space left on device")
+            yield found
 
     with monkeypatch.context() as patch:
-        patch.setattr(JointPass, "_told", dies)
+        patch.setattr(Pass, "_results", dies)
         with pytest.raises(hr.MachineError, match="No space left"):
             hr.release(counts, plan, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -13,8 +13,8 @@ from hedgerow.estimate.workload import general
 from hedgerow.estimate.workload.observed import are_two_chains
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.joint.joint_pass import JointPass
 from tests.estimate.cube.dense_cubes import cuboid_sums, random_axis
 from tests.made import fixed_axis, plain_plan
 
@@ -81,7 +81,7 @@ def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     }
     errors = {k: CuboidErrors.of(plan, k, counts.total) for k in asked}
     for seed in range(RELEASES):
-        run = JointPass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        run = TablesFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         for k, estimate in run.estimates(asked).items():
             if k not in truth:
                 continue

@@ -3,8 +3,9 @@
 import pytest
 
 import hedgerow as hr
+from hedgerow.release.descent.outline import Found
 from hedgerow.release.execution import in_memory
-from hedgerow.release.joint.joint_pass import JointPass
+from hedgerow.release.passes import Pass
 from hedgerow.release.preflight import check_memory, needed_memory
 from tests.made import plain_plan
 from tests.release.cube.test_cube_release import BUDGET, PAIRS, named_axis, table_of
@@ -32,15 +33,17 @@ def test_a_run_that_was_killed_is_finished_with_the_same_noise(
 ):
     counts, plan, keys = table_of(), named(name, measure=measure), []
     last = plan.levels[-1]
+    own = Pass._results
 
-    def dies(run, found):
-        keys.append(run.source.bits)
-        if found.levels == last:
-            raise OSError(28, "No space left on device")
-        return found
+    def dies(run):
+        keys.append(run.flow.source.bits)
+        for found in own(run):
+            if isinstance(found, Found) and found.levels == last:
+                raise OSError(28, "No space left on device")
+            yield found
 
     with monkeypatch.context() as patch:
-        patch.setattr(JointPass, "_told", dies)
+        patch.setattr(Pass, "_results", dies)
         with pytest.raises(hr.MachineError, match="No space left"):
             hr.release(counts, plan, directory=tmp_path / "out")
     assert not (tmp_path / "out").exists()

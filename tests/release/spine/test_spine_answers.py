@@ -7,8 +7,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
+from hedgerow.release.answers import attribute_sums as answers
 from hedgerow.release.execution import in_memory
-from hedgerow.release.spine import answers
 from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import dense_estimates
 

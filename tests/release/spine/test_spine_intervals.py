@@ -12,9 +12,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.execution import in_memory
-from hedgerow.release.spine.spine_pass import SpinePass
+from hedgerow.release.passes import Pass
 from tests.made import plain_plan
 from tests.release.spine.made_spines import (
     dense_estimates,
@@ -56,10 +57,10 @@ def errors_of_releases(plan, counts):
     spine = joint.shape.axes[0]
     leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
     for seed in range(RELEASES):
-        run = SpinePass(plan, Drawn(counts, plan, seeded_bits(seed)), hr.Euclidean())
+        run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         found = {}
         for level, size in enumerate(spine.sizes):
-            ((nodes, estimates),) = run.estimates_at(level)
+            ((nodes, estimates),) = run.estimates_at(level, Pass(run).told())
             assert nodes == range(size)
             for cuboid in joint.noise:
                 if cuboid[0] == level:

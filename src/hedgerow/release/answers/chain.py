@@ -42,6 +42,7 @@ from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
+from hedgerow.release.descent.sums import BINS, ROOT
 from hedgerow.release.directory.cuboid_errors import CuboidErrors, outside
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -53,7 +54,6 @@ from hedgerow.release.directory.measurements import (
     error_columns,
 )
 from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
-from hedgerow.release.distribution.running_sums import BINS, ROOT
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import survivor_sums

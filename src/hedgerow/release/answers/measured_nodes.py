@@ -14,12 +14,12 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import Nodes, family_starts
 from hedgerow.release.descent.outline import Outline, by_cuboid
 from hedgerow.release.descent.source import Noisy, Stored, Variance, uneven
 from hedgerow.release.descent.steps import Refinement, child_codes
-from hedgerow.release.descent.topdown import Pass
-from hedgerow.release.passes import AnyPass, pass_of
+from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import check_combines
 
 
@@ -31,7 +31,7 @@ def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Le
         EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
     """
     check_combines(estimator, plan)
-    return _read_through(stored, pass_of(plan, stored, estimator, in_jobs=False))
+    return _read_through(stored, pass_of(plan, stored, estimator))
 
 
 def estimated(
@@ -51,11 +51,11 @@ def estimated(
         for t in range(outline.first + 1, max(cuts, default=0) + 1):
             listed[t] = released[tree.cuboid(t)]
             family_starts(tree, t, released[tree.cuboid(t - 1)], listed[t])
-    uncut = replace(outline, cut=outline.first)
-    return _read_through(stored, Pass(uncut, stored, estimator, listed=listed))
+    flow = ChainFlow(outline.uncut, stored, estimator, listed=listed)
+    return _read_through(stored, Pass(flow))
 
 
-def _read_through(stored: Stored, run: AnyPass) -> dict[Levels, Nodes]:
+def _read_through(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
     """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
     nodes, noisy = by_cuboid(run.results())
     for levels, values in stored.measured.items():

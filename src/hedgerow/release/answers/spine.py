@@ -16,13 +16,17 @@ from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.spine import PlannedSpine
 from hedgerow.release.answers.answers import AreaWork, check_number, fill
+from hedgerow.release.answers.attribute_sums import (
+    check_noisy,
+    estimates_along_spine,
+    estimates_of_sums,
+)
 from hedgerow.release.answers.tables import JointAnswers
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.spine.answers import check_noisy, estimates_along_spine, estimates_of_sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.estimate.cube.sums import spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import Survivors, survivors_below
@@ -53,10 +52,10 @@ from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Below
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.joint.joint_pass import JointPass
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.counts import label_nodes
@@ -164,7 +163,7 @@ class TablesAnswers(JointAnswers):
         joint, found = self.joint, dict[Levels, Nodes]()
         cuboids = {levels: joint.shape.given(levels) for levels in wanted}
         whole = {cuboid for cuboid in cuboids.values() if cuboid in joint.whole}
-        estimates = JointPass(self.plan, stored, Euclidean()).estimates(whole) if whole else {}
+        estimates = TablesFlow(self.plan, stored).estimates(whole) if whole else {}
         for levels, cuboid in cuboids.items():
             if cuboid in joint.whole:
                 nodes = self._whole(cuboid, estimates[cuboid])
@@ -222,8 +221,7 @@ class TablesAnswers(JointAnswers):
         return self._estimates(content, self.joint.shape.given(levels))[codes]
 
     def _estimates(self, content: Content, cuboid: Levels) -> Float64:
-        run = JointPass(self.plan, content.stored, content.estimator)
-        return run.estimates([cuboid])[cuboid]
+        return TablesFlow(self.plan, content.stored).estimates([cuboid])[cuboid]
 
     # --- sums over areas ------------------------------------------------------------------------
 

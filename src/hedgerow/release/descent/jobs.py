@@ -1,33 +1,37 @@
-"""The subtree jobs of a tree that is cut: who does them, in which runs, and what is kept of them.
+"""What one pass does, job by job: the flow of a workload, and who runs its jobs.
 
-A job belongs to one node of the cut, its root. *Up* it returns what its nodes tell of the root's
-count; *down* it releases everything below, given the root's released count. What the two do is in
-`hedgerow.release.descent.topdown`. Jobs are independent, and done again they draw the same noise;
-so an engine may run them anywhere, in any order.
+A design that is cut has jobs below the nodes of its cut. *Up* a job says what its noisy counts tell
+of the cut; *down* it releases everything below, given what is released above. Which work that is
+its `Flow` knows. Jobs are independent, and done again they draw the same noise; so they may run
+anywhere, in any order.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
-from hedgerow.release.descent.nodes import Roots
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import JobRoots
+from hedgerow.release.descent.outline import Found, NoisyCuboid
+from hedgerow.release.descent.source import Source
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
 
-Job = TypeVar("Job")
+Work = TypeVar("Work")
 Result = TypeVar("Result")
 
 
 class Engine(Protocol):
     """Runs independent jobs in any order, each as often as it has to."""
 
-    def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
+    def run(self, jobs: Iterable[Work], work: Callable[[Work], Result]) -> Iterator[Result]:
         """Yield the results of the jobs in their order; the first failure ends the run."""
 
 
@@ -44,7 +48,7 @@ class LocalEngine:
 
     workers: int = field(default_factory=core_count)
 
-    def run(self, jobs: Iterable[Job], work: Callable[[Job], Result]) -> Iterator[Result]:
+    def run(self, jobs: Iterable[Work], work: Callable[[Work], Result]) -> Iterator[Result]:
         """Yield the results of the jobs in their order; the first failure ends the run."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hedgerow-job")
         waiting: deque[Future[Result]] = deque()
@@ -59,6 +63,10 @@ class LocalEngine:
             pool.shutdown(cancel_futures=True)
 
 
+def tell_nobody(*_what: object) -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Callbacks that report how far the pass is.
@@ -71,9 +79,9 @@ class Progress:
             release appears, and the seconds for ever.
     """
 
-    on_cells: Callable[[int], None] = lambda _cells: None
-    on_fraction: Callable[[float], None] = lambda _fraction: None
-    on_cuboid: Callable[[str, int, int, float], None] = lambda _name, _cells, _kept, _seconds: None
+    on_cells: Callable[[int], None] = tell_nobody
+    on_fraction: Callable[[float], None] = tell_nobody
+    on_cuboid: Callable[[str, int, int, float], None] = tell_nobody
 
 
 RUNS = 128
@@ -86,16 +94,79 @@ OnFraction = Callable[[float], None]
 
 
 class Jobs(Protocol):
-    """Who does all jobs of some roots: nodes of the cut in tree order.
+    """What a flow knows of jobs, in the order of what they release; one job is such by itself."""
 
-    Whoever it is tells ``progress`` the finished share of them.
+    @property
+    def weights(self) -> Int64:
+        """About how much work each is: int64 (jobs), at least 0."""
+
+    def take(self, which: slice) -> "Jobs":
+        """Return some of the jobs."""
+
+
+Top = Generator[Found | NoisyCuboid, None, Jobs | None]
+"""The results of the top, cuboid by cuboid; and what is returned: the jobs below it, if any."""
+
+
+class Flow(ABC):
+    """What a workload does with noisy counts, wherever its jobs are done: up, the top, down.
+
+    One that is not cut is all top.
+
+    Attributes:
+        told: how many arrays a job *up* tells of its roots.
+        source: where noisy counts come from.
+        progress: whom to tell.
     """
 
-    def up(self, roots: Roots, progress: OnFraction) -> Told:
-        """Return what the jobs *up* tell of their roots."""
+    told: ClassVar[int] = 0
+    source: Source
+    progress: Progress
 
-    def down(self, roots: Roots, progress: OnFraction) -> Iterable[Found]:
-        """Return the results of the jobs *down* in tree order, but for those written elsewhere."""
+    @property
+    @abstractmethod
+    def tree(self) -> Tree:
+        """The domain."""
+
+    def jobs_up(self) -> Jobs | None:
+        """Return the jobs that tell the top of what is below; None where it needs nothing."""
+        return None
+
+    def up(self, job: Any) -> Told:
+        """Return what one job tells of its roots: arrays of one length."""
+        raise NotImplementedError
+
+    def roots(self, jobs: Any) -> JobRoots:
+        """Return the nodes that jobs hang from."""
+        raise NotImplementedError
+
+    def located(self, jobs: Any) -> Any:
+        """Return jobs that were made beside another table, which has the same leaves below them."""
+        return jobs
+
+    def on(self, counts: Counts | None) -> "Flow":
+        """Return the same flow on another table, or on none, telling nobody."""
+        source: Any = replace(cast("Any", self.source), counts=counts)
+        flow: Flow = replace(cast("Any", self), source=source, progress=Progress())
+        return flow
+
+    @abstractmethod
+    def top(self, told: Told) -> Top:
+        """Yield what is released above the cut, given all that jobs *up* told."""
+
+    def down(self, job: Any) -> Iterator[Found]:
+        """Yield the results of one job *down*."""
+        raise NotImplementedError
+
+
+class Runner(Protocol):
+    """Who does the jobs of a flow, and tells ``progress`` the finished share of them."""
+
+    def up(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Told:
+        """Return what the jobs *up* tell of their roots, one after the other."""
+
+    def down(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Iterable[Found]:
+        """Return the results of the jobs *down* in order, but for those written elsewhere."""
 
 
 class JobCache(Protocol):
@@ -129,43 +200,35 @@ class LocalJobs:
         cache: where the work of finished jobs is kept.
     """
 
-    engine: Engine
-    cache: JobCache
+    engine: Engine = field(default_factory=LocalEngine)
+    cache: JobCache = field(default_factory=NoCache)
 
-    def up(
-        self, weights: Int64, work: Callable[[int], Told], many: int, progress: OnFraction
-    ) -> Told:
-        """Return what jobs *up* tell of their roots, one after the other.
+    def up(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Told:
+        """Return what the jobs *up* tell of their roots, one after the other."""
 
-        Args:
-            weights: int64 (jobs), at least 0: about how much work each is.
-            work: what the job of a number tells: arrays of one length.
-            many: how many arrays.
-            progress: called with the finished share of the jobs.
-        """
+        def run(numbers: range) -> Told:
+            each = (flow.up(jobs.take(slice(i, i + 1))) for i in numbers)
+            return self.cache.up(numbers, lambda: joined(each, flow.told))
 
-        def run(jobs: range) -> Told:
-            return self.cache.up(jobs, lambda: joined(map(work, jobs), many))
-
-        told, runs = list[Told](), equal_runs(weights, RUNS)
-        for jobs, each in zip(runs, self.engine.run(runs, run), strict=True):
+        told, runs = list[Told](), equal_runs(jobs.weights, RUNS)
+        for numbers, each in zip(runs, self.engine.run(runs, run), strict=True):
             told.append(each)
-            progress(jobs.stop / len(weights))
-        return joined(told, many)
+            progress(numbers.stop / len(jobs.weights))
+        return joined(told, flow.told)
 
-    def down(
-        self, weights: Int64, work: Callable[[int], Iterator[Found]], progress: OnFraction
-    ) -> Iterator[Found]:
-        """Yield the results of the jobs *down*; the arguments are those of `up`."""
+    def down(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Iterator[Found]:
+        """Yield the results of the jobs *down* in order."""
 
-        def run(jobs: range) -> Iterable[Found]:
-            return self.cache.down(jobs, chain.from_iterable(map(work, jobs)))
+        def run(numbers: range) -> Iterable[Found]:
+            each = (flow.down(jobs.take(slice(i, i + 1))) for i in numbers)
+            return self.cache.down(numbers, chain.from_iterable(each))
 
+        weights = jobs.weights
         finished, whole = np.cumsum(weights), max(int(weights.sum()), 1)
         runs = equal_runs(weights, RUNS)
-        for jobs, results in zip(runs, self.engine.run(runs, run), strict=True):
+        for numbers, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results
-            progress(int(finished[jobs.stop - 1]) / whole)
+            progress(int(finished[numbers.stop - 1]) / whole)
 
 
 def equal_runs(weights: Int64, most: int) -> list[range]:

@@ -111,6 +111,11 @@ class Roots:
     nodes: Nodes
     slices: Slices
 
+    @property
+    def weights(self) -> Int64:
+        """About how much work lies below each: the released counts."""
+        return self.nodes.counts
+
     def take(self, which: Int64 | slice) -> "Roots":
         """Return some of the roots, in ascending order."""
         return Roots(self.nodes.take(which), self.slices.take(which))
@@ -141,6 +146,46 @@ def places(codes: Codes, among: Codes) -> Int64:
     nodes = pl.DataFrame(dict(zip(names, codes, strict=True)))
     place = nodes.join(others, on=names, how="left", maintain_order="left")["place"]
     return place.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class JobRoots:
+    """The nodes that jobs hang from, which tell whose leaves are whose.
+
+    Attributes:
+        levels: the cuboid that they are nodes of.
+        codes: one int32 array (roots) an axis: those of all jobs, in tree order.
+        first: int64 (jobs): the first root of each.
+    """
+
+    levels: Levels
+    codes: Codes
+    first: Int64
+
+    def jobs_of(self, tree: Tree, leaves: Codes) -> Int64:
+        """Return the number of the job that each leaf lies below, or `NOWHERE`: int64 (leaves)."""
+        root = places(nodes_above(tree, self.levels, leaves), self.codes)
+        job = np.searchsorted(self.first, root, side="right") - 1
+        return np.where(root == NOWHERE, NOWHERE, job)
+
+
+def nodes_above(tree: Tree, levels: Levels, leaves: Codes) -> Codes:
+    """Return for each leaf its node of a cuboid: one int32 array (leaves) an axis."""
+    return tuple(
+        axis.ancestors(level)[code] if level < axis.depth else code
+        for axis, level, code in zip(tree.axes, levels, leaves, strict=True)
+    )
+
+
+def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:
+    """Return for each node of a cuboid the first leaf below it: one int32 array (nodes) an axis.
+
+    A table whose records all moved there has the counts of the true one down to that cuboid.
+    """
+    return tuple(
+        axis.descendant_start(level, axis.depth)[code].astype(np.int32)
+        for axis, level, code in zip(tree.axes, levels, codes, strict=True)
+    )
 
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:

@@ -1,7 +1,7 @@
 """The outline of a pass: which depths are measured, in which blocks, and where the tree is cut."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -49,6 +49,11 @@ class Outline:
     def is_cut(self) -> bool:
         """Whether there are subtree jobs, and not one pass from the first depth to the last."""
         return self.cut not in {self.first, self.tree.depth}
+
+    @property
+    def uncut(self) -> "Outline":
+        """The same without jobs."""
+        return replace(self, cut=self.first)
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""
@@ -112,10 +117,12 @@ class NoisyCuboid:
     Attributes:
         levels: the cuboid.
         noisy: int64 (cells): of all its cells, row by row.
+        seconds: of work; confidential, as of `Found`.
     """
 
     levels: Levels
     noisy: Int64
+    seconds: float = 0.0
 
 
 def by_cuboid(

@@ -6,7 +6,6 @@ is post-processing. All sums are measured whatever the table holds, in one keyed
 resumed run draws the same noise.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -18,11 +17,12 @@ from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Source
+from hedgerow.tables.tree import Tree
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)
@@ -30,8 +30,8 @@ BINS: Levels = (1,)
 
 
 @dataclass(frozen=True, eq=False)
-class SummedPass:
-    """One run of the pass over a plan that measures running sums.
+class SumsFlow(Flow):
+    """What running sums do with noisy counts.
 
     Attributes:
         plan: what to measure.
@@ -45,14 +45,20 @@ class SummedPass:
     estimator: Isotonic
     progress: Progress = field(default_factory=Progress)
 
-    def results(self) -> Iterator[Found]:
+    @property
+    def tree(self) -> Tree:
+        """The domain."""
+        return self.plan.tree
+
+    def top(self, told: Told) -> Top:
         """Yield the total and the bins, with what was measured of them."""
+        del told
         bins, public = self.plan.tree.cells(BINS), self.plan.public_depth == 0
         root = self.source.public(ROOT).nodes if public else self.source.root().nodes
         if not len(root):  # below a public total of 0 nothing is measured
             yield Found(ROOT, root, None)
             yield Found(BINS, root, np.empty(0, dtype=np.int64))
-            return
+            return None
         layout = Sums(bins, self.plan.strategy)
         noisy = cast("Int64", self.source.noisy(BINS, layout))
         self.progress.on_cells(bins)
@@ -67,4 +73,4 @@ class SummedPass:
         codes = (np.arange(bins, dtype=np.int32),)
         every = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
         yield Found(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
-        self.progress.on_fraction(1.0)
+        return None

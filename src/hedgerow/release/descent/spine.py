@@ -12,50 +12,59 @@ that is done again draws the same noise: its stream's place is the cuboid's leve
 root (`hedgerow.release.descent.source.Drawn`).
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from time import perf_counter
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import PlannedSpine
-from hedgerow.release.descent.jobs import (
-    Engine,
-    JobCache,
-    LocalEngine,
-    LocalJobs,
-    NoCache,
-    Progress,
-    Told,
-)
+from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import JobRoots, Nodes
 from hedgerow.release.descent.outline import Found
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree
 
 Tables = dict[int, Float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Above:
-    """What the top says of the nodes of the cut: their estimates and their settled counts.
+class SpineJobs:
+    """Parts below the cut and, on the way down, what the top says of their roots.
 
     Attributes:
-        estimates: float64 (detail cells of all roots), records.
-        counts: int64 (detail cells of all roots), records.
+        parts: one after the other.
+        start: int64 (parts + 1): where the detail cells of each one's roots begin.
+        estimates: float64 (detail cells of all roots), records; None on the way up.
+        counts: int64 (detail cells of all roots), records, settled; None on the way up.
     """
 
-    estimates: Float64
-    counts: Int64
+    parts: tuple[Part, ...]
+    start: Int64
+    estimates: Float64 | None = None
+    counts: Int64 | None = None
+
+    @property
+    def weights(self) -> Int64:
+        """About how much work each is: parts are of about one size."""
+        return np.ones(len(self.parts), dtype=np.int64)
+
+    def take(self, which: slice) -> "SpineJobs":
+        """Return some of the jobs."""
+        start = self.start[which.start : which.stop + 1]
+        here = slice(int(start[0] - self.start[0]), int(start[-1] - self.start[0]))
+        if self.estimates is None or self.counts is None:
+            return SpineJobs(self.parts[which], start)
+        return SpineJobs(self.parts[which], start, self.estimates[here], self.counts[here])
 
 
 def spine_of(plan: Plan) -> PlannedSpine:
@@ -69,105 +78,94 @@ def spine_of(plan: Plan) -> PlannedSpine:
 
 
 @dataclass(frozen=True, eq=False)
-class SpinePass:
-    """One run of the pass.
+class SpineFlow(Flow):
+    """What cuboids along a spine do with noisy counts.
 
     Attributes:
         plan: what to measure.
         source: the table and the bits, or noisy counts that were written down.
-        estimator: named in the manifest; counts are settled as the model says.
-        engine: who runs the jobs.
         progress: callbacks.
-        cache: where the work of finished jobs is kept.
     """
 
+    told: ClassVar[int] = 1
     plan: Plan
     source: Source
-    estimator: Estimator
-    engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
-    cache: JobCache = field(default_factory=NoCache)
+
+    @property
+    def tree(self) -> Tree:
+        """The domain."""
+        return self.plan.tree
 
     @cached_property
     def joint(self) -> PlannedSpine:
         """What the plan decides."""
         return spine_of(self.plan)
 
-    def results(self) -> Iterator[Found]:
-        """Yield every cuboid's counts and noisy counts: the top, then job by job in order."""
-        told = self._told()
-        above = yield from self._from_top(told)
-        yield from self._from_jobs(above)
-        self.progress.on_fraction(1.0)
-
-    def estimates_at(self, level: int) -> Iterator[tuple[range, Float64]]:
+    def estimates_at(self, level: int, told: Told) -> Iterator[tuple[range, Float64]]:
         """Yield the estimates of a level of the spine, some nodes after the other.
+
+        Args:
+            level: of the spine.
+            told: by all jobs *up*.
 
         Returns:
             Which nodes, and float64 (their cells, detail layout), records.
         """
         joint, model = self.joint, self.joint.model
-        told = self._told()
-        top, estimates = joint.top, self._top_estimates(told)
+        upward, total = self._top_upward(as_floats(self._drawn(joint.top)), told), self._total()
+        estimates = model.estimates(joint.top, upward, None, total)
         if level <= joint.cut:
-            yield model.support.nodes(top, level), estimates[level]
+            yield model.support.nodes(joint.top, level), estimates[level]
             return
-        for part in joint.jobs:
-            noisy = as_floats(self._drawn(part))
-            upward, above = model.up(part, noisy), estimates[joint.cut][self._roots(part)]
-            yield (
-                model.support.nodes(part, level),
-                model.estimates(part, upward, above, None)[level],
-            )
+        start = self._start_of_jobs
+        for i, part in enumerate(joint.jobs):
+            above = estimates[joint.cut][start[i] : start[i + 1]]
+            below = model.estimates(part, model.up(part, as_floats(self._drawn(part))), above)
+            yield model.support.nodes(part, level), below[level]
 
-    def _top_estimates(self, told: Float64) -> Tables:
-        joint, model, part = self.joint, self.joint.model, self.joint.top
-        noisy = as_floats(self._drawn(part))
-        upward, total = model.up(part, noisy, told if joint.jobs else None), self._total()
-        return model.estimates(part, upward, None, None if total is None else float(total))
+    @cached_property
+    def _start_of_jobs(self) -> Int64:
+        """Where the detail cells of each job's roots begin: int64 (jobs + 1)."""
+        support, cut = self.joint.model.support, self.joint.cut
+        firsts = [part.nodes.start for part in self.joint.jobs]
+        nodes = np.append(firsts, self.joint.shape.axes[0].sizes[cut])
+        start: Int64 = support.cell_start(cut)[support.start[cut][nodes]]
+        return start
 
-    def _roots(self, part: Part) -> slice:
-        """Return where the cells of a job's roots lie among those of all nodes of the cut."""
-        support = self.joint.model.support
-        rows, start = support.rows(part.root, part.nodes), support.cell_start(part.root)
-        return slice(int(start[rows.start]), int(start[rows.stop]))
+    def jobs_up(self) -> SpineJobs | None:
+        """Return all parts below the cut."""
+        parts = self.joint.jobs
+        return SpineJobs(parts, self._start_of_jobs) if parts else None
 
-    # --- up ---------------------------------------------------------------------------------------
+    def roots(self, jobs: SpineJobs) -> JobRoots:
+        """Return the nodes that jobs hang from: consecutive ones of the cut."""
+        levels = (self.joint.level_of_cut, *(0 for _ in self.tree.axes[1:]))
+        nodes = np.arange(jobs.parts[0].nodes.start, jobs.parts[-1].nodes.stop, dtype=np.int32)
+        first = np.array([part.nodes.start for part in jobs.parts]) - nodes[0]
+        return JobRoots(levels, (nodes, *(np.zeros_like(nodes) for _ in levels[1:])), first)
 
-    @property
-    def _jobs(self) -> tuple[LocalJobs, Int64]:
-        """Who does the jobs, and their weights."""
-        return LocalJobs(self.engine, self.cache), np.ones(len(self.joint.jobs), dtype=np.int64)
-
-    def _told(self) -> Float64:
-        """Return what all jobs tell of their roots: float64 (detail cells of the cut's nodes)."""
-        parts, (jobs, weights) = self.joint.jobs, self._jobs
-        (told,) = jobs.up(
-            weights,
-            lambda i: self.told(parts[i]),
-            1,
-            lambda done: self.progress.on_fraction(0.4 * done),
-        )
-        return told
-
-    def told(self, part: Part) -> Told:
+    def up(self, job: SpineJobs) -> Told:
         """Return what one job tells of its roots: an array."""
+        (part,) = job.parts
         return (self.joint.model.up(part, as_floats(self._drawn(part))).told,)
 
-    # --- the top ----------------------------------------------------------------------------------
-
-    def _from_top(self, told: Float64) -> Generator[Found, None, Above]:
-        """Yield the results of the top; return what is below it given."""
+    def top(self, told: Told) -> Top:
+        """Yield what is released down to the cut; return what is below it, given that."""
         joint, model, part = self.joint, self.joint.model, self.joint.top
         noisy = self._drawn(part)
-        upward = model.up(part, as_floats(noisy), told if joint.jobs else None)
-        total = self._total()
-        known = None if total is None else float(total)
-        estimates = model.estimates(part, upward, None, known)
+        upward, total = self._top_upward(as_floats(noisy), told), self._total()
+        estimates = model.estimates(part, upward, None, total)
         counts = model.settle(part, upward, None, total)
         yield from self._found(part, noisy, estimates, counts)
-        self.progress.on_fraction(0.45)
-        return Above(estimates[joint.cut], counts[joint.cut])
+        if not joint.jobs:
+            return None
+        above = estimates[joint.cut], counts[joint.cut]
+        return SpineJobs(joint.jobs, self._start_of_jobs, *above)
+
+    def _top_upward(self, noisy: dict[Levels, Float64], told: Told) -> Any:
+        """Return what the top's noisy counts say, with what all jobs told."""
+        return self.joint.model.up(self.joint.top, noisy, told[0] if self.joint.jobs else None)
 
     def _total(self) -> int | None:
         """Return the number of records where it is public."""
@@ -175,27 +173,14 @@ class SpinePass:
             return None
         return min(int(self.source.exact(self.plan.public)[0]), LARGEST_REAL_COUNT)
 
-    # --- down -------------------------------------------------------------------------------------
-
-    def _from_jobs(self, above: Above) -> Iterator[Found]:
-        """Return the results of all jobs, in order."""
-        parts, (jobs, weights) = self.joint.jobs, self._jobs
-        return jobs.down(
-            weights,
-            lambda i: self.released(parts[i], above),
-            lambda done: self.progress.on_fraction(0.45 + 0.55 * done),
-        )
-
-    def released(self, part: Part, above: Above) -> Iterator[Found]:
+    def down(self, job: SpineJobs) -> Iterator[Found]:
         """Yield the results of one job, given what is above it."""
-        model, here = self.joint.model, self._roots(part)
+        model, (part,) = self.joint.model, job.parts
         noisy = self._drawn(part)
         upward = model.up(part, as_floats(noisy))
-        estimates = model.estimates(part, upward, above.estimates[here], None)
-        counts = model.settle(part, upward, above.counts[here], None)
+        estimates = model.estimates(part, upward, job.estimates, None)
+        counts = model.settle(part, upward, job.counts, None)
         yield from self._found(part, noisy, estimates, counts)
-
-    # --- both -------------------------------------------------------------------------------------
 
     def _drawn(self, part: Part) -> dict[Levels, Int64]:
         """Return the noisy counts of the measured cuboids of a part."""
@@ -232,10 +217,7 @@ class SpinePass:
                 again[source] = self._nodes(part, cuboid, estimates[cuboid[0]], counts[cuboid[0]])
             own = noisy.get(cuboid) if source == levels else None
             seconds = perf_counter() - began
-            found = Found(levels, again[source], own, seconds)
-            cells = 0 if own is None else len(own)
-            self.progress.on_cuboid(plan.tree.name_of(levels), cells, len(found.nodes), seconds)
-            yield found
+            yield Found(levels, again[source], own, seconds)
 
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""

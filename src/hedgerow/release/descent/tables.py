@@ -22,16 +22,16 @@ from typing import cast
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables, as_tables
-from hedgerow.release.descent.jobs import Progress
+from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Source
+from hedgerow.tables.tree import Tree
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
@@ -39,27 +39,31 @@ MEASURED, SETTLED = 0.5, 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class JointPass:
-    """One run of the pass.
+class TablesFlow(Flow):
+    """What tables do with noisy counts, at once.
 
     Attributes:
         plan: what to measure.
         source: the table and the bits, or noisy counts that were written down.
-        estimator: named in the manifest; cuboids are settled as `hedgerow.plan.joint` says.
         progress: callbacks.
     """
 
     plan: Plan
     source: Source
-    estimator: Estimator
     progress: Progress = field(default_factory=Progress)
+
+    @property
+    def tree(self) -> Tree:
+        """The domain."""
+        return self.plan.tree
 
     @property
     def _joint(self) -> PlannedTables:
         return as_tables(self.plan.design)
 
-    def results(self) -> Iterator[Found | NoisyCuboid]:
+    def top(self, told: Told) -> Top:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
+        del told
         joint, tables = self._joint, Tables()
         exact: dict[Levels, Int64] = {}
         yield from self._measured(tables, exact)
@@ -83,8 +87,8 @@ class JointPass:
                 found = self._survivors(cuboid, counts, sparse)
             if levels in again:
                 again[levels] = found.nodes
-            yield self._told(found)
-        self.progress.on_fraction(1.0)
+            yield found
+        return None
 
     def estimates(self, wanted: Iterable[Levels] | None = None) -> Tables:
         """Return the unbiased estimates of all cells of some cuboids.
@@ -97,12 +101,6 @@ class JointPass:
         for _ in self._measured(tables, {}):
             pass
         return self._joint.estimates(tables, wanted)
-
-    def _told(self, found: Found) -> Found:
-        cells = 0 if found.noisy is None else len(found.noisy)
-        name = self.plan.tree.name_of(found.levels)
-        self.progress.on_cuboid(name, cells, len(found.nodes), found.seconds)
-        return found
 
     def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
@@ -117,9 +115,7 @@ class JointPass:
             elif cuboid in joint.noise:
                 noisy = cast("Int64", self.source.noisy(levels, Dense(self.plan.tree, levels)))
                 self.progress.on_cells(size)
-                seconds = perf_counter() - began
-                self.progress.on_cuboid(self.plan.tree.name_of(levels), size, 0, seconds)
-                yield NoisyCuboid(levels, noisy)
+                yield NoisyCuboid(levels, noisy, perf_counter() - began)
                 tables[cuboid] = noisy.astype(np.float64).reshape(joint.shape.shape(cuboid))
             done += size
             self.progress.on_fraction(MEASURED * done / whole)

@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,22 +29,13 @@ from hedgerow.release.descent.block import (
     parents_below,
     survivors_of_block,
 )
-from hedgerow.release.descent.jobs import (
-    Engine,
-    JobCache,
-    Jobs,
-    LocalEngine,
-    LocalJobs,
-    NoCache,
-    OnFraction,
-    Progress,
-    Told,
-)
+from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import Nodes, Roots, Slices, placed
+from hedgerow.release.descent.nodes import JobRoots, Nodes, Roots, Slices, placed
 from hedgerow.release.descent.outline import Found, Outline
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+from hedgerow.tables.tree import Tree
 
 UpwardEstimate = tuple[Float64, Float64]
 """What a chain's jobs *up* tell of their roots: estimates and variances."""
@@ -53,29 +45,29 @@ Results = Generator[Found, None, Roots]
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
-    """One run of the pass.
+class ChainFlow(Flow):
+    """What a chain does with noisy counts.
 
     Attributes:
         outline: what to measure.
         source: where noisy counts come from.
         estimator: from noisy counts and parents' counts to consistent counts.
-        engine: who runs the jobs.
         progress: whom to tell.
-        cache: where the work of finished jobs is kept.
-        remote_jobs: who does the jobs in place of the engine, and keeps their work.
         listed: where the noisy counts of a release are estimated another way: by depth the nodes
             that it lists and below which it measured. No other node may get a count there.
     """
 
+    told: ClassVar[int] = 2
     outline: Outline
     source: Source
     estimator: Estimator
-    engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Progress)
-    cache: JobCache = field(default_factory=NoCache)
-    remote_jobs: Jobs | None = None
     listed: Mapping[int, Nodes] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Tree:
+        """The domain."""
+        return self.outline.tree
 
     @cached_property
     def combines(self) -> bool:
@@ -87,39 +79,84 @@ class Pass:
     def _total_measured(self) -> bool:
         return 0 in self.outline.measured
 
-    def results(self) -> Iterator[Found]:
-        """Yield the results of all jobs; those of each depth come in tree order."""
-        outline, tree = self.outline, self.outline.tree
-        for result in self._results():
-            cells = 0 if result.noisy is None else len(result.noisy)
-            name = tree.name_of(result.levels)
-            self.progress.on_cuboid(name, cells, len(result.nodes), result.seconds)
-            yield result
-            depth = tree.chain.index(result.levels)
-            if not outline.is_cut and depth > outline.first:
-                done = (depth - outline.first) / (tree.depth - outline.first)
-                self.progress.on_fraction(done)
-        self.progress.on_fraction(1.0)
+    @cached_property
+    def _public(self) -> tuple[Roots, ...]:
+        """The nodes of each public depth."""
+        tree = self.outline.tree
+        return tuple(
+            self.source.public(tree.cuboid(t)) for t in range(self.outline.public_depth + 1)
+        )
 
-    def _results(self) -> Iterator[Found]:
-        """Yield what is public, then all below it: at once, or above the cut and then its jobs."""
-        outline, roots = self.outline, self.source.root()
-        for t in range(outline.public_depth + 1):
-            levels = outline.tree.cuboid(t)
-            roots = self.source.public(levels)
-            yield Found(levels, roots.nodes, None)
+    @property
+    def _above_all(self) -> Roots:
+        """The nodes that the pass starts below."""
+        return self._public[-1] if self._public else self.source.root()
+
+    @cached_property
+    def _of_the_cut(self) -> Roots:
+        """All nodes of the cut that were measured, or lie above such."""
+        roots = self._above_all.slices
+        for step in self._blocks_above[0]:
+            roots = all_children(roots, step, self.source.counts)
+        return Roots(Nodes.unknown(roots.codes), roots)
+
+    def jobs_up(self) -> Roots | None:
+        """Return a job a node of the cut where all nodes are measured."""
+        if self.outline.is_cut and self.outline.everything:
+            return self._of_the_cut
+        return None
+
+    def roots(self, jobs: Roots) -> JobRoots:
+        """Return the nodes that jobs hang from: one each."""
+        every = np.arange(len(jobs.nodes))
+        return JobRoots(self.tree.cuboid(self.outline.cut), jobs.nodes.codes, every)
+
+    def located(self, jobs: Roots) -> Roots:
+        """Return jobs that were made beside another table, with the slices of this one's leaves."""
+        counts, every = self.source.counts, np.arange(len(jobs.nodes))
+        if counts is None:
+            return jobs
+        job = self.roots(jobs).jobs_of(self.tree, counts.codes)
+        ends = (np.searchsorted(job, every, side=side) for side in ("left", "right"))
+        return Roots(jobs.nodes, Slices(jobs.nodes.codes, *ends))
+
+    def up(self, job: Roots) -> Told:
+        """Return what the nodes below one node of the cut tell of its count."""
+        steps = self._blocks_below[0]
+        return parents_below(self._measured(job.slices, _place(job), steps, {})[0])
+
+    def top(self, told: Told) -> Top:
+        """Yield what is public and all down to the cut; return a job a node that goes on."""
+        outline, roots = self.outline, self._above_all
+        for t, public in enumerate(self._public):
+            yield Found(outline.tree.cuboid(t), public.nodes, None)
         if not outline.is_cut:
             yield from self._from_first(roots, outline.tree.depth)
-        elif outline.everything:
-            yield from self._up_and_down(roots)
+            return None
+        if outline.everything:
+            every, (steps,) = self._of_the_cut, self._blocks_above
+            top = yield from self._first_block(roots, steps, (told[0], told[1]))
+            roots = Roots(placed(top.nodes, every.nodes), every.slices)
         else:
             roots = yield from self._from_first(roots, outline.cut)
-            yield from self._below(roots)
+        if not len(roots.nodes):  # nothing is measured below, and that is said
+            for depth in range(outline.cut + 1, outline.tree.depth + 1):
+                noisy = np.empty(0, dtype=np.int64) if depth in outline.measured else None
+                yield Found(outline.tree.cuboid(depth), roots.nodes, noisy)
+        return roots
+
+    def down(self, job: Roots) -> Iterator[Found]:
+        """Yield everything below one node of the cut, given its released count.
+
+        A function of the root, the plan, the key and the root's own slice of the leaves: it may
+        run anywhere, and again. Below a count of 0 it is noise alone.
+        """
+        for block in self._blocks_below:
+            job = yield from self._block(job, _place(job), block)
 
     def _from_first(self, roots: Roots, last: int) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        first = self.outline.first
-        blocks = self.outline.blocks(first, last)
+        blocks = self.outline.blocks(self.outline.first, last)
         if self.outline.public_depth < 0:
             if self._total_measured and not self.outline.everything:
                 root, result = self._root()
@@ -127,12 +164,10 @@ class Pass:
                 roots = Roots(root, roots.slices).take(np.flatnonzero(root.counts > 0))
             else:
                 roots = yield from self._first_block(roots, blocks.pop(0))
-        return (yield from self._down(roots, (), blocks))
-
-    def _down(self, roots: Roots, job: tuple[int, ...], blocks: list[list[Refinement]]) -> Results:
-        """Yield the job *down*: given its nodes' released counts, release all below."""
         for block in blocks:
-            roots = yield from self._block(roots, job, block)
+            roots = yield from self._block(roots, (), block)
+            if not self.outline.is_cut:
+                self.progress.on_fraction(block[-1].depth / self.outline.tree.depth)
         return roots
 
     def _block(self, roots: Roots, job: tuple[int, ...], steps: list[Refinement]) -> Results:
@@ -242,64 +277,15 @@ class Pass:
         listed = root.take(np.flatnonzero(released > 0))
         return root, Found(levels, listed, noisy)
 
-    def release_subtree(self, root: Roots) -> Iterator[Found]:
-        """Yield the job *down* of one node of the cut: everything below, given its released count.
-
-        A function of the root, the plan, the key and the root's own slice of the leaves: it may
-        run anywhere, and again.
-        """
-        return self._down(root, _job(root), self._blocks_below)
-
-    def estimate_upward(self, root: Roots) -> UpwardEstimate:
-        """Return the job *up* of one node of the cut: what its nodes tell of its count."""
-        steps = self._blocks_below[0]
-        return parents_below(self._measured(root.slices, _job(root), steps, {})[0])
+    @cached_property
+    def _blocks_above(self) -> list[list[Refinement]]:
+        return self.outline.blocks(self.outline.first, self.outline.cut)
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:
         return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
 
-    def _up_and_down(self, roots: Roots) -> Iterator[Found]:
-        """Yield a tree that is measured everywhere: all jobs *up*, the top, all jobs *down*."""
-        (steps,) = self.outline.blocks(self.outline.first, self.outline.cut)
-        slices = roots.slices
-        for step in steps:
-            slices = all_children(slices, step, self.source.counts)
-        every = Roots(Nodes.unknown(slices.codes), slices)
-        told = self._jobs.up(every, lambda done: self.progress.on_fraction(done / 2))
-        top = yield from self._first_block(roots, steps, (told[0], told[1]))
-        yield from self._below(Roots(placed(top.nodes, every.nodes), slices))
 
-    def _below(self, roots: Roots) -> Iterator[Found]:
-        """Yield one job *down* a node of the cut; of a node released as 0, its noise alone."""
-
-        def on_fraction(done: float) -> None:
-            self.progress.on_fraction((1 + done) / 2 if self.outline.everything else done)
-
-        if len(roots.nodes):
-            yield from self._jobs.down(roots, on_fraction)
-            return
-        for depth in range(self.outline.cut + 1, self.outline.tree.depth + 1):
-            noisy = np.empty(0, dtype=np.int64) if depth in self.outline.measured else None
-            yield Found(self.outline.tree.cuboid(depth), roots.nodes, noisy)
-
-    @property
-    def _jobs(self) -> Jobs:
-        return self if self.remote_jobs is None else self.remote_jobs
-
-    def up(self, roots: Roots, progress: OnFraction) -> Told:
-        """Return what the jobs *up* tell of their roots."""
-        jobs = LocalJobs(self.engine, self.cache)
-        work = self.estimate_upward
-        return jobs.up(roots.nodes.counts, lambda i: work(roots.take(slice(i, i + 1))), 2, progress)
-
-    def down(self, roots: Roots, progress: OnFraction) -> Iterator[Found]:
-        """Return the results of the jobs *down*, in tree order."""
-        jobs = LocalJobs(self.engine, self.cache)
-        work = self.release_subtree
-        return jobs.down(roots.nodes.counts, lambda i: work(roots.take(slice(i, i + 1))), progress)
-
-
-def _job(root: Roots) -> tuple[int, ...]:
+def _place(job: Roots) -> tuple[int, ...]:
     """Return which subtree job a root of the cut has: its codes, one an axis."""
-    return tuple(int(code[0]) for code in root.nodes.codes)
+    return tuple(int(code[0]) for code in job.nodes.codes)

@@ -15,16 +15,16 @@ import polars as pl
 
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.spine import SpineFlow, spine_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among
-from hedgerow.release.spine.spine_pass import SpinePass, spine_of
+from hedgerow.release.passes import Pass
 from hedgerow.tables.axis import Axis
 
 
@@ -48,7 +48,8 @@ def estimates_of_sums(
     keys = node * many + sums
     order = np.argsort(keys)
     keys, found = keys[order], np.zeros(len(keys))
-    for nodes, estimates in SpinePass(plan, stored, Euclidean()).estimates_at(level):
+    flow = SpineFlow(plan, stored)
+    for nodes, estimates in flow.estimates_at(level, Pass(flow).told()):
         here = slice(*np.searchsorted(keys, [nodes.start * many, nodes.stop * many]))
         rows = support.rows(level, nodes)
         group = support.group[level][rows]

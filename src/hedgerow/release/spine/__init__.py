@@ -1,1 +1,0 @@
-"""The release of cuboids along a spine, job by job."""
