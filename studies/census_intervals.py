@@ -21,10 +21,10 @@ from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.plan import Plan
-from hedgerow.release.answers.attribute_sums import Combinations
+from hedgerow.release.answers.attribute_sums import Combinations, along_spine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.spine import SpineFlow, spine_of
+from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.passes import Pass
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -120,7 +120,7 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
 
 def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> CuboidErrors:
     """Return the errors of a level × query: a cuboid's own, or those of sums."""
-    joint, tree = spine_of(plan), plan.tree
+    joint, tree = along_spine(plan), plan.tree
     place = joint.shape.axes[0].given.index(level)
     beside = []
     for axis in tree.axes[1:]:
@@ -142,7 +142,7 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
 
 def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
-    joint, tree = spine_of(plan), plan.tree
+    joint, tree = along_spine(plan), plan.tree
     beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
     numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
@@ -177,7 +177,7 @@ def _parts(
     run: SpineFlow, counts: Counts, level: int
 ) -> Iterator[tuple[range, Float64, Int64, Int64, Int64]]:
     """Yield nodes of a level with the estimates and true counts, node and number of their cells."""
-    joint = run.joint
+    joint = along_spine(run.plan)
     support, spine = joint.model.support, joint.shape.axes[0]
     leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
     above = joint.ancestors(level)[leaves.nodes]

@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan import spine as plan_spine
 from hedgerow.plan.cuboids import Measured
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables
 from tests.estimate.workload.workloads import DenseWorkload
 from tests.oracle import plans

@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.answers import areas as answers
 from hedgerow.release.answers import spine
 from hedgerow.release.answers.areas import variances

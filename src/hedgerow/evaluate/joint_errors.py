@@ -31,7 +31,7 @@ from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables, as_tables
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Float64, Levels
+from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
@@ -21,7 +22,17 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.cuboids import All, Measured
-from hedgerow.plan.design import BEST, PUBLIC, CarriedNoise, Design, Work, deviation, refuse_apart
+from hedgerow.plan.design import (
+    BEST,
+    PUBLIC,
+    CarriedNoise,
+    Design,
+    Work,
+    deviation,
+    kept_in_jobs,
+    refuse_apart,
+)
+from hedgerow.plan.spine import Spine
 from hedgerow.tables.tree import Tree
 
 Tables = dict[Levels, Float64]
@@ -147,6 +158,29 @@ class Joint(Design):
             return self.variances_of(cuboid).at(cuboid, codes)
         return np.full(len(codes[0]), self.noise[cuboid])
 
+    # --- jobs -----------------------------------------------------------------------------------
+
+    @property
+    def spine(self) -> Spine | None:
+        """How cuboids go along the first axis, in jobs; None where they are held as tables."""
+        return None
+
+    @property
+    def cut_at(self) -> Levels | None:
+        """The cut of the spine, beside all that is finest; None where it is uncut."""
+        if self.spine is None or not self.spine.jobs:
+            return None
+        return (self.spine.level_of_cut, *self.tree.chain[-1][1:])
+
+    @property
+    def kept(self) -> str:
+        """What is held in memory at once, and in how many jobs, in a sentence."""
+        if self.spine is None or not self.spine.jobs:
+            return super().kept
+        level = self.spine.level_of_cut
+        below = self.tree.axes[0].levels[level - 1] if level else "the total"
+        return kept_in_jobs(len(self.spine.jobs), below, "one for each core")
+
     # --- the questions of every design ----------------------------------------------------------
 
     def mean_variance(self, levels: Levels) -> float:
@@ -265,6 +299,29 @@ class Joint(Design):
             f"the cuboids that are measured whole, are held in memory at once; measure survivors "
             f'(measure = "survivors"), {self.plan.workload.fewer}'
         )
+
+
+def joint_of(design: Design) -> Joint:
+    """Return the design of cuboids that are estimated together.
+
+    Raises:
+        PlanError: it is a chain's, or of running sums.
+    """
+    if not isinstance(design, Joint):
+        raise PlanError("the cuboids of this plan are not estimated together")
+    return design
+
+
+def spine_of(design: Design) -> Spine:
+    """Return how the cuboids of a design go along a spine.
+
+    Raises:
+        PlanError: they do not.
+    """
+    spine = joint_of(design).spine
+    if spine is None:
+        raise PlanError("the cuboids of this plan are held as tables")
+    return spine
 
 
 def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:

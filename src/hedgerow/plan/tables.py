@@ -19,6 +19,7 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, jo
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import AGREED
 from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
@@ -35,6 +36,7 @@ from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.design import Design, Planned
 from hedgerow.plan.joint import TARGETS, Joint, Tables, Variances, own_levels, shape_of_tree
 from hedgerow.plan.product import AxisFactors, axis_factors, product_squares
+from hedgerow.plan.spine import Spine, is_cut
 from hedgerow.plan.workload import Cube
 
 BYTES_A_CUBE_CELL = 32
@@ -48,6 +50,9 @@ VAGUE = (
     "not measured, and known worse than by the survivors that must add up to it, so that these are "
     "released with larger errors than shown; name it in [workload], too."
 )
+
+TWO = 2
+"""Axes of a cube that goes along the first one: a spine and one attribute."""
 
 SMALLEST = 1e-12
 """Records²: noise of a smaller variance is given this one where estimates are weighted."""
@@ -387,9 +392,38 @@ class PlannedTables(Joint):
         """How cuboids are estimated, and what the stated errors are, in a sentence."""
         return self.solver.words
 
+    @cached_property
+    def spine(self) -> Spine | None:
+        """How a large cube goes along its first axis, in jobs; None of what is held as tables.
+
+        Estimates are those of `product`, whatever way they are made, and so are their variances.
+        """
+        product, axes, public = self.product, self.shape.axes, self.public
+        if product is None or len(product.boxes) > 1 or len(axes) != TWO:
+            return None
+        if self.sparse or any(public or ()) or not is_cut(self.shape.cells(self.shape.finest)):
+            return None
+        leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
+        model = Nested.of(
+            spine=axes[0],
+            attribute=axes[1],
+            group_level=0,
+            has=None,
+            bounds=(),
+            zero_leaves=np.zeros(len(leaves), dtype=np.bool_),
+            spine_variances=product.squares[0].own,
+            attribute_variances=product.squares[1].own,
+            total_known=public is not None,
+            noise=self.noise,
+        )
+        found = Spine(self.shape, model, leaves)
+        return found if len(found.jobs) > 1 else None
+
     @property
     def kept(self) -> str:
         """What is held in memory at once, and why not in jobs along a spine, in a sentence."""
+        if self.spine is not None:
+            return super().kept
         which = "The cuboids that are measured whole" if self.sparse else "All counts"
         reason = f", and not in jobs along the spine: {self.instead}" if self.instead else ""
         return f"{which} are held in memory at once, as one job{reason}."
@@ -409,6 +443,10 @@ class PlannedTables(Joint):
     @property
     def bytes_held(self) -> int:
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
+        if self.spine is not None:
+            return self.spine.bytes_held
+        if self.spine is not None:
+            return self.spine.bytes_held
         if self.product is not None:
             every = (c for c in self.shape.cuboids() if is_within_any(c, self.tables))
             return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, every))

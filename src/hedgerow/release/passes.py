@@ -7,9 +7,8 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.chain import PlannedSums
+from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
-from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.jobs import (
     Flow,
@@ -101,10 +100,9 @@ def flow_of(
     """
     progress = Progress() if progress is None else progress
     match plan.design:
-        case PlannedSpine():
-            return SpineFlow(plan, source, progress)
-        case PlannedTables():
-            return TablesFlow(plan, source, progress)
+        case Joint() as design:
+            flow = SpineFlow if design.spine is not None else TablesFlow
+            return flow(plan, source, progress)
         case PlannedSums():
             if not isinstance(estimator, Isotonic):
                 raise EstimateError('running sums are estimated by method = "isotonic" alone')

@@ -1,6 +1,6 @@
 """Counts: the sparse leaf counts of a table in tree order. Confidential."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,15 @@ class Counts:
         order = np.lexsort(codes[::-1])
         ordered = tuple(code[order] for code in codes)
         return merge_equal(ordered, self.values[order], np.add.reduceat)
+
+    def by_first_axis(self) -> "Counts":
+        """Return the same leaves in the order of the first axis, within it as they were."""
+        code = self.codes[0]
+        if bool((code[1:] >= code[:-1]).all()):
+            return self
+        order = np.argsort(code, kind="stable")
+        codes = tuple(each[order] for each in self.codes)
+        return replace(self, codes=codes, values=self.values[order])
 
     def level(self, depth: int) -> pl.DataFrame:
         """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""

@@ -8,7 +8,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan

@@ -11,7 +11,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.plan import spine as plan_spine
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.directory import keys
 from hedgerow.release.directory.job_cache import DiskCache

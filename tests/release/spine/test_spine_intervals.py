@@ -9,7 +9,7 @@ from scipy.stats import binom
 import hedgerow as hr
 from hedgerow.estimate.intervals import Steps, interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan import spine as plan_spine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
@@ -47,7 +47,7 @@ def planned(workload, *, facts=True, seed=3, **options):
     public = [hr.PublicTable(kinds, zeros="unlisted", at_least=least)] if facts else ()
     options = {"budget": hr.Rho("1/4"), "neighbours": hr.Replace(), "public": public, **options}
     plan = plain_plan(tree, workload=workload, measure=hr.All(), **options)
-    assert isinstance(plan.design, plan_spine.PlannedSpine)
+    assert isinstance(plan.design, PlannedSpine)
     return plan, people(rng, tree, kinds, mean=2), kinds
 
 

@@ -29,7 +29,7 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.solver import is_priced, shares_for
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile

@@ -18,14 +18,25 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.descent.spine import SpineFlow, spine_of
+from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among
 from hedgerow.release.passes import Pass
 from hedgerow.tables.axis import Axis
+
+
+def along_spine(plan: Plan) -> PlannedSpine:
+    """Return what a plan decides along its spine, or raise a ReleaseError."""
+    if not isinstance(plan.design, PlannedSpine):
+        raise ReleaseError(
+            "sums by columns of attributes need a release along a spine: attribute = true for the "
+            'axes beside it, and cuboids = "cube" or a list that the plan says goes along it'
+        )
+    return plan.design
 
 
 def estimates_of_sums(
@@ -44,7 +55,7 @@ def estimates_of_sums(
     Returns:
         float64 (pairs), records.
     """
-    support, many = spine_of(plan).model.support, int(numbers.max(initial=0)) + 1
+    support, many = along_spine(plan).model.support, int(numbers.max(initial=0)) + 1
     keys = node * many + sums
     order = np.argsort(keys)
     keys, found = keys[order], np.zeros(len(keys))
@@ -79,7 +90,7 @@ def _detail_cells(offset: Int64, group: Int32) -> Int64:
 
 def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Codes) -> Float64:
     """Return the estimates of listed cells of a cuboid: float64 (cells), records."""
-    joint = spine_of(plan)
+    joint = along_spine(plan)
     cuboid = joint.shape.given(levels)
     sizes = [axis.sizes[k] for axis, k in zip(joint.shape.axes[1:], cuboid[1:], strict=True)]
     every, numbers = joint.attribute_cells(cuboid)
@@ -153,7 +164,7 @@ def attribute_sums(
     plan = content.plan
     spine, *attributes = plan.tree.axes
     beside = Combinations.of(attributes, levels)
-    joint = spine_of(plan)
+    joint = along_spine(plan)
     place = spine.level_number(levels[spine.name]) if spine.name in levels else 0
     level = joint.shape.axes[0].given[place]
     if confidence is not None:
@@ -187,7 +198,7 @@ def _counted(content: Content, level: int, beside: Combinations) -> tuple[Int64,
     finest = content.listed(content.plan.tables[0])
     sizes = [axis.size(axis.depth) for axis in content.plan.tree.axes[1:]]
     leaf = np.ravel_multi_index(finest.codes[1:], sizes)
-    node = spine_of(content.plan).ancestors(level)[finest.codes[0]].astype(np.int64)
+    node = along_spine(content.plan).ancestors(level)[finest.codes[0]].astype(np.int64)
     keys, place = np.unique(node * beside.many + beside.of_leaf[leaf], return_inverse=True)
     counts = np.zeros(len(keys), dtype=np.int64)
     np.add.at(counts, place, finest.counts)

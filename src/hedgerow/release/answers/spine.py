@@ -14,7 +14,7 @@ import numpy as np
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.placed import Flags
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.answers.answers import AreaWork, check_number, fill
 from hedgerow.release.answers.attribute_sums import (
     check_noisy,

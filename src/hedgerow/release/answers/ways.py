@@ -2,7 +2,7 @@
 
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import Answers
 from hedgerow.release.answers.chain import ChainAnswers, SumsAnswers

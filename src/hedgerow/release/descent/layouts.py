@@ -158,7 +158,7 @@ class Stretch:
         nodes: of the cuboid's spine level.
         first: how many cells of the cuboid lie beside the nodes before them.
         ancestors: int32 (finest nodes of the spine): the node of the cuboid's level above each.
-        leaves: returns the leaves of a table below the nodes.
+        leaves: returns the leaves below the nodes, of a table in the order of the spine.
     """
 
     is_all: ClassVar[bool] = False

@@ -9,7 +9,9 @@
 
 What a job holds is its part alone; noise is drawn twice, which takes less than to store it. A job
 that is done again draws the same noise: its stream's place is the cuboid's levels and the first
-root (`hedgerow.release.descent.source.Drawn`).
+root (`hedgerow.release.descent.source.Drawn`). Of a cube that could be held as tables the stream is
+the cuboid's, as there: a job draws from it at the number of its first cell. Parts are consecutive
+nodes, and the cells of a part those beside its nodes, so jobs' stretches of a stream do not meet.
 """
 
 from collections.abc import Iterator
@@ -21,11 +23,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.errors import ReleaseError
 from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
+from hedgerow.plan.joint import Joint, joint_of, spine_of
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.spine import PlannedSpine
+from hedgerow.plan.spine import Spine
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import JobRoots, Nodes
@@ -67,16 +69,6 @@ class SpineJobs:
         return SpineJobs(self.parts[which], start, self.estimates[here], self.counts[here])
 
 
-def spine_of(plan: Plan) -> PlannedSpine:
-    """Return what a plan decides along its spine, or raise a ReleaseError."""
-    if not isinstance(plan.design, PlannedSpine):
-        raise ReleaseError(
-            "sums by columns of attributes need a release along a spine: attribute = true for the "
-            'axes beside it, and cuboids = "cube" or a list that the plan says goes along it'
-        )
-    return plan.design
-
-
 @dataclass(frozen=True, eq=False)
 class SpineFlow(Flow):
     """What cuboids along a spine do with noisy counts.
@@ -97,10 +89,15 @@ class SpineFlow(Flow):
         """The domain."""
         return self.plan.tree
 
-    @cached_property
-    def joint(self) -> PlannedSpine:
+    @property
+    def joint(self) -> Joint:
         """What the plan decides."""
-        return spine_of(self.plan)
+        return joint_of(self.plan.design)
+
+    @cached_property
+    def spine(self) -> Spine:
+        """How cuboids go along the first axis."""
+        return spine_of(self.joint)
 
     def estimates_at(self, level: int, told: Told) -> Iterator[tuple[range, Float64]]:
         """Yield the estimates of a level of the spine, some nodes after the other.
@@ -112,35 +109,35 @@ class SpineFlow(Flow):
         Returns:
             Which nodes, and float64 (their cells, detail layout), records.
         """
-        joint, model = self.joint, self.joint.model
-        upward, total = self._top_upward(as_floats(self._drawn(joint.top)), told), self._total()
-        estimates = model.estimates(joint.top, upward, None, total)
-        if level <= joint.cut:
-            yield model.support.nodes(joint.top, level), estimates[level]
+        spine, model = self.spine, self.spine.model
+        upward, total = self._top_upward(as_floats(self._drawn(spine.top)), told), self._total()
+        estimates = model.estimates(spine.top, upward, None, total)
+        if level <= spine.cut:
+            yield model.support.nodes(spine.top, level), estimates[level]
             return
         start = self._start_of_jobs
-        for i, part in enumerate(joint.jobs):
-            above = estimates[joint.cut][start[i] : start[i + 1]]
+        for i, part in enumerate(spine.jobs):
+            above = estimates[spine.cut][start[i] : start[i + 1]]
             below = model.estimates(part, model.up(part, as_floats(self._drawn(part))), above)
             yield model.support.nodes(part, level), below[level]
 
     @cached_property
     def _start_of_jobs(self) -> Int64:
         """Where the detail cells of each job's roots begin: int64 (jobs + 1)."""
-        support, cut = self.joint.model.support, self.joint.cut
-        firsts = [part.nodes.start for part in self.joint.jobs]
-        nodes = np.append(firsts, self.joint.shape.axes[0].sizes[cut])
+        support, cut = self.spine.model.support, self.spine.cut
+        firsts = [part.nodes.start for part in self.spine.jobs]
+        nodes = np.append(firsts, self.spine.shape.axes[0].sizes[cut])
         start: Int64 = support.cell_start(cut)[support.start[cut][nodes]]
         return start
 
     def jobs_up(self) -> SpineJobs | None:
         """Return all parts below the cut."""
-        parts = self.joint.jobs
+        parts = self.spine.jobs
         return SpineJobs(parts, self._start_of_jobs) if parts else None
 
     def roots(self, jobs: SpineJobs) -> JobRoots:
         """Return the nodes that jobs hang from: consecutive ones of the cut."""
-        levels = (self.joint.level_of_cut, *(0 for _ in self.tree.axes[1:]))
+        levels = (self.spine.level_of_cut, *(0 for _ in self.tree.axes[1:]))
         nodes = np.arange(jobs.parts[0].nodes.start, jobs.parts[-1].nodes.stop, dtype=np.int32)
         first = np.array([part.nodes.start for part in jobs.parts]) - nodes[0]
         return JobRoots(levels, (nodes, *(np.zeros_like(nodes) for _ in levels[1:])), first)
@@ -148,24 +145,24 @@ class SpineFlow(Flow):
     def up(self, job: SpineJobs) -> Told:
         """Return what one job tells of its roots: an array."""
         (part,) = job.parts
-        return (self.joint.model.up(part, as_floats(self._drawn(part))).told,)
+        return (self.spine.model.up(part, as_floats(self._drawn(part))).told,)
 
     def top(self, told: Told) -> Top:
         """Yield what is released down to the cut; return what is below it, given that."""
-        joint, model, part = self.joint, self.joint.model, self.joint.top
+        spine, model, part = self.spine, self.spine.model, self.spine.top
         noisy = self._drawn(part)
         upward, total = self._top_upward(as_floats(noisy), told), self._total()
         estimates = model.estimates(part, upward, None, total)
         counts = model.settle(part, upward, None, total)
         yield from self._found(part, noisy, estimates, counts)
-        if not joint.jobs:
+        if not spine.jobs:
             return None
-        above = estimates[joint.cut], counts[joint.cut]
-        return SpineJobs(joint.jobs, self._start_of_jobs, *above)
+        above = estimates[spine.cut], counts[spine.cut]
+        return SpineJobs(spine.jobs, self._start_of_jobs, *above)
 
     def _top_upward(self, noisy: dict[Levels, Float64], told: Told) -> Any:
         """Return what the top's noisy counts say, with what all jobs told."""
-        return self.joint.model.up(self.joint.top, noisy, told[0] if self.joint.jobs else None)
+        return self.spine.model.up(self.spine.top, noisy, told[0] if self.spine.jobs else None)
 
     def _total(self) -> int | None:
         """Return the number of records where it is public."""
@@ -175,28 +172,35 @@ class SpineFlow(Flow):
 
     def down(self, job: SpineJobs) -> Iterator[Found]:
         """Yield the results of one job, given what is above it."""
-        model, (part,) = self.joint.model, job.parts
+        model, (part,) = self.spine.model, job.parts
         noisy = self._drawn(part)
         upward = model.up(part, as_floats(noisy))
         estimates = model.estimates(part, upward, job.estimates, None)
         counts = model.settle(part, upward, job.counts, None)
         yield from self._found(part, noisy, estimates, counts)
 
+    @cached_property
+    def _table(self) -> Counts:
+        """The confidential table in the order of the spine."""
+        return cast("Counts", self.source.counts).by_first_axis()
+
     def _drawn(self, part: Part) -> dict[Levels, Int64]:
         """Return the noisy counts of the measured cuboids of a part."""
-        joint, support, found = self.joint, self.joint.model.support, dict[Levels, Int64]()
-        ends = support.nodes(part, joint.shape.axes[0].depth)
+        joint, spine, found = self.joint, self.spine, dict[Levels, Int64]()
+        support, job = spine.model.support, spine.job_of(part)
+        ends = support.nodes(part, spine.shape.axes[0].depth)
 
         @cache
-        def leaves(counts: Counts) -> SpineLeaves:
-            return leaves_between(counts, joint.detail_of, ends.start, ends.stop)
+        def leaves(_counts: Counts) -> SpineLeaves:
+            return leaves_between(self._table, spine.detail_of, ends.start, ends.stop)
 
         for cuboid in joint.noise:
             if part.root < cuboid[0] <= part.last:
-                nodes, above = support.nodes(part, cuboid[0]), joint.ancestors(cuboid[0])
-                first = joint.start(cuboid, nodes.start)
-                layout = Stretch(joint.cells(cuboid), nodes, first, above, leaves)
-                noisy = self.source.noisy(joint.levels(cuboid), layout, joint.job_of(part))
+                nodes, above = support.nodes(part, cuboid[0]), spine.ancestors(cuboid[0])
+                first = spine.start(cuboid, nodes.start)
+                layout = Stretch(spine.cells(cuboid), nodes, first, above, leaves)
+                start = 0 if job else first  # in the stream of the job, or of the whole cuboid
+                noisy = self.source.noisy(joint.levels(cuboid), layout, job, start)
                 found[cuboid] = cast("Int64", noisy)
                 self.progress.on_cells(len(noisy))
         return found
@@ -221,17 +225,17 @@ class SpineFlow(Flow):
 
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
-        joint, nodes = self.joint, self.joint.model.support.nodes(part, cuboid[0])
-        cells = joint.cells(cuboid)
+        joint, spine = self.joint, self.spine
+        nodes, cells = spine.model.support.nodes(part, cuboid[0]), spine.cells(cuboid)
         sums = cells.sums(counts, nodes)
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
-        beside, _ = joint.attribute_cells(cuboid)
+        beside, _ = spine.attribute_cells(cuboid)
         codes = (node.astype(np.int32), *(code[number] for code in beside))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
-        if not joint.is_row_by_row(cuboid):
+        if not spine.is_row_by_row(cuboid):
             order = np.lexsort(codes[::-1])
             codes, values, kept = tuple(c[order] for c in codes), values[order], kept[order]
         told = cells.sums(estimates, nodes)[kept]
