@@ -92,8 +92,8 @@ def test_draws_in_another_order_for_some_tables_are_found(monkeypatch, tmp_path)
 def test_noise_of_another_stream_for_some_tables_is_found(monkeypatch, tmp_path):
     noisy = Drawn.noisy
     monkeypatch.setattr(
-        Drawn, "noisy", lambda drawn, levels, layout, job=(): noisy(
-            drawn, levels, layout, (*job, 7) if is_odd(drawn.counts) else job
+        Drawn, "noisy", lambda drawn, levels, layout, job=(), start=0: noisy(
+            drawn, levels, layout, (*job, 7) if is_odd(drawn.counts) else job, start
         )
     )  # fmt: skip
     assert "draws" in found("marginals, public facts", tmp_path)[0]
