@@ -484,11 +484,11 @@ def test_shares_of_tracts_have_intervals(run, example, tmp_path):
 
 
 def test_the_errors_of_shares_are_those_of_the_estimates(example):
-    from hedgerow.evaluate.joint_errors import SpineErrors  # noqa: PLC0415 - of this test alone
+    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of this test alone
 
     plan = hr.read_release(example.parent / "out").plan
     for cuboid in [(2, 0), (3, 1), (1, 4)]:
-        errors = SpineErrors(plan.design, cuboid).draw(4000, 1)
+        errors = errors_of(plan, plan.design.levels(cuboid)).draw(4000, 1)
         variance = plan.design.variances_at(cuboid, plan.design.codes_of(cuboid)[0])
         ratio = (errors**2).mean(axis=0) / variance
         # of 4,000 nearly normal errors; 5.5 standard errors a cell: α = 4e-8 each
@@ -497,7 +497,7 @@ def test_the_errors_of_shares_are_those_of_the_estimates(example):
 
 def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_after_another():
     """Groups are of the last axis here: the cells of a node are not in the order of its codes."""
-    from hedgerow.evaluate.joint_errors import SpineErrors  # noqa: PLC0415 - of two tests alone
+    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of two tests alone
 
     blocks = pl.DataFrame({"county": ["a", "a", "b"], "block": ["a1", "a2", "b1"]})
     kinds = pl.DataFrame({"block": ["a1", "a1", "a2", "b1"], "kind": ["x", "y", "x", "y"]})
@@ -515,11 +515,11 @@ def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_a
     assert not joint.is_row_by_row(cuboid)
     codes, order = joint.codes_of(cuboid)
     assert not np.array_equal(order, np.sort(order))
-    errors = SpineErrors(plan.design, cuboid).draw(4000, 1)
+    errors = errors_of(plan, plan.design.levels(cuboid)).draw(4000, 1)
     # the ages of a block that has one kind have errors of one law; so has a block's sum of ages
     ratio = (errors**2).mean(axis=0) / joint.variances_at(cuboid, codes)
     assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-    sums, coarse = SpineErrors(plan.design, (2, 0, 1)).draw(4000, 1), joint.codes_of((2, 0, 1))[0]
+    sums, coarse = errors_of(plan, (2, 0, 1)).draw(4000, 1), joint.codes_of((2, 0, 1))[0]
     for i, (block, _, kind) in enumerate(zip(*coarse, strict=True)):
         own = (codes[0] == block) & (codes[2] == kind)
         assert own.sum() == 2

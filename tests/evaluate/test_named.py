@@ -10,7 +10,7 @@ from hedgerow.evaluate import joint_errors
 from hedgerow.evaluate.baselines import IndependentNoise, LeafNoise
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.funds import Above, Proportional, Seats
-from hedgerow.evaluate.joint_errors import NamedErrors, RawErrors
+from hedgerow.evaluate.joint_errors import RawErrors, errors_of
 from hedgerow.evaluate.method import CuboidCounts, Setting, table_of
 from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.share_intervals import share_intervals
@@ -47,7 +47,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(name, who, options):
     plan = named(WORKLOADS[name], neighbours=who, **options)
     shape, _, covariance = dense_estimates(released(counts_of(), plan))
     for levels in [(1, 0), plan.tables[-1]]:
-        drawn = NamedErrors(plan.design, levels).draw(DRAWS, seed=1)
+        drawn = errors_of(plan, levels).draw(DRAWS, seed=1)
         sums = cuboid_sums(shape, levels)
         exact = sums @ covariance @ sums.T
         own = np.diag(exact)

@@ -22,17 +22,19 @@ from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
 from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import meet
-from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.limits import MOST_DRAWN
-from hedgerow.noise.bits import ReleaseKey, Stream
+from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.planned_spine import PlannedSpine
-from hedgerow.plan.tables import PlannedTables, as_tables
+from hedgerow.plan.tables import PlannedTables
+from hedgerow.release.answers.tables import JointAnswers
+from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.descent.source import Drawn
+from hedgerow.tables.counts import Counts
 
 
 class JointErrors(Protocol):
@@ -191,53 +193,16 @@ class CubeErrors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedErrors:
-    """Of a cuboid of a workload that names cuboids: least squares over all that it measures whole.
+class AloneErrors:
+    """Of a cuboid that is estimated together with others: the estimates of a table without records.
 
     Attributes:
-        tables: what their plan decides.
-        cuboid: without levels of only children.
+        answers: of the plan.
+        levels: the cuboid.
     """
 
-    tables: PlannedTables
-    cuboid: Levels
-
-    def draw(self, pairs: int, seed: int) -> Float64:
-        """Return errors of least squares over noise alone, drawn exactly for every cell.
-
-        Raises:
-            ReleaseError: it would take minutes.
-        """
-        joint, key = self.tables, _key(seed)
-        noise = {}
-        for levels, what in joint.plan.by_levels.items():
-            if isinstance(what, Measured) and levels in joint.plan.whole:
-                noise[joint.shape.given(levels)] = what.mechanism, key.stream(*levels)
-        _check_drawn(sum(map(joint.shape.cells, noise)), pairs)
-        errors = np.empty((pairs, joint.shape.cells(self.cuboid)))
-        for run in range(pairs):
-            tables = {}
-            for cuboid, (mechanism, stream) in noise.items():
-                whole = np.empty(joint.shape.cells(cuboid), dtype=np.int64)
-                mechanism.draw(stream, run * len(whole), whole)
-                tables[cuboid] = whole.astype(np.float64).reshape(joint.shape.shape(cuboid))
-            if joint.public is not None:
-                tables[joint.public] = np.zeros(joint.shape.shape(joint.public))
-            errors[run] = joint.estimates(tables, [self.cuboid])[self.cuboid].ravel()
-        return errors
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SpineErrors:
-    """Of a cuboid along a spine: least squares of all that is measured, from the root down.
-
-    Attributes:
-        joint: what their plan decides.
-        cuboid: without levels of only children.
-    """
-
-    joint: PlannedSpine
-    cuboid: Levels
+    answers: JointAnswers
+    levels: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
         """Return errors of least squares over noise alone, drawn exactly for every cell.
@@ -248,40 +213,20 @@ class SpineErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, key = self.joint, _key(seed)
-        model, part = joint.model, Part.top(joint.shape.axes[0].depth)
-        noise = {cuboid: self._noise(cuboid, key) for cuboid in joint.noise}
-        _check_drawn(sum(cells for *_, cells in noise.values()), pairs)
-        own, nodes = joint.cells(self.cuboid), model.support.nodes(part, self.cuboid[0])
-        total = None if joint.public is None else 0.0
-        _, order = joint.codes_of(self.cuboid)
-        errors = np.empty((pairs, len(order)))
-        for run in range(pairs):
-            noisy = {}
-            for cuboid, (mechanism, stream, cells) in noise.items():
-                whole = np.empty(cells, dtype=np.int64)
-                mechanism.draw(stream, run * cells, whole)
-                noisy[cuboid] = whole.astype(np.float64)
-            estimates = model.estimates(part, model.up(part, noisy), None, total)
-            errors[run] = own.sums(estimates[self.cuboid[0]], nodes)[order]
-        return errors
-
-    def _noise(self, cuboid: Levels, key: ReleaseKey) -> tuple[Mechanism, Stream, int]:
-        """Return the law of a cuboid's noise, its stream, and how many cells are measured."""
-        levels = self.joint.levels(cuboid)
-        mechanism = cast("Measured", self.joint.plan.by_levels[levels]).mechanism
-        return mechanism, key.stream(*levels), self.joint.size(cuboid)
+        joint, plan = self.answers.joint, self.answers.plan
+        _check_drawn(sum(joint.size(c) for c in joint.noise if c in joint.whole), pairs)
+        nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
+        empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
+        sources = (Drawn(empty, plan, _key(f"{seed}/{run}")) for run in range(pairs))
+        return np.array([self.answers.estimates(source, self.levels) for source in sources])
 
 
 def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     """Return what the errors are made of of a cuboid that is estimated together with others."""
-    if isinstance(plan.design, PlannedSpine):
-        return SpineErrors(plan.design, plan.design.shape.given(levels))
-    tables = as_tables(plan.design)
-    cuboid = tables.shape.given(levels)
-    if tables.product is None or not tables.is_cube:
-        return NamedErrors(tables, cuboid)
-    return CubeErrors(tables, tables.product, cuboid)
+    design = plan.design
+    if isinstance(design, PlannedTables) and design.is_cube and design.product is not None:
+        return CubeErrors(design, design.product, design.shape.given(levels))
+    return AloneErrors(cast("JointAnswers", answers_of(plan)), levels)
 
 
 def _check_drawn(cells: int, pairs: int) -> None:
@@ -293,5 +238,5 @@ def _check_drawn(cells: int, pairs: int) -> None:
         )
 
 
-def _key(seed: int) -> ReleaseKey:
+def _key(seed: int | str) -> ReleaseKey:
     return ReleaseKey(hashlib.sha256(f"hedgerow/share intervals/{seed}".encode()).digest())

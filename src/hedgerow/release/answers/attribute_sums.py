@@ -19,7 +19,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
-from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
@@ -40,13 +40,13 @@ def along_spine(plan: Plan) -> PlannedSpine:
 
 
 def estimates_of_sums(
-    plan: Plan, stored: Stored, level: int, numbers: Int64, node: Int64, sums: Int64
+    plan: Plan, source: Source, level: int, numbers: Int64, node: Int64, sums: Int64
 ) -> Float64:
     """Return the estimates of listed sums of detail cells at nodes of a level of the spine.
 
     Args:
         plan: whose cuboids go along a spine.
-        stored: its noisy counts.
+        source: of its noisy counts.
         level: of the spine, in the plan's shape.
         numbers: int64 (detail cells): the sum that each belongs to, -1 for none.
         node: int64 (pairs): the node of each listed sum.
@@ -59,7 +59,7 @@ def estimates_of_sums(
     keys = node * many + sums
     order = np.argsort(keys)
     keys, found = keys[order], np.zeros(len(keys))
-    flow = SpineFlow(plan, stored)
+    flow = SpineFlow(plan, source)
     for nodes, estimates in flow.estimates_at(level, Pass(flow).told()):
         here = slice(*np.searchsorted(keys, [nodes.start * many, nodes.stop * many]))
         rows = support.rows(level, nodes)
@@ -88,7 +88,7 @@ def _detail_cells(offset: Int64, group: Int32) -> Int64:
     return found
 
 
-def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Codes) -> Float64:
+def estimates_along_spine(plan: Plan, source: Source, levels: Levels, codes: Codes) -> Float64:
     """Return the estimates of listed cells of a cuboid: float64 (cells), records."""
     joint = along_spine(plan)
     cuboid = joint.shape.given(levels)
@@ -96,7 +96,7 @@ def estimates_along_spine(plan: Plan, stored: Stored, levels: Levels, codes: Cod
     every, numbers = joint.attribute_cells(cuboid)
     flat = np.append(np.ravel_multi_index(every, sizes), -1)  # the last for those of no cell
     node, sums = codes[0].astype(np.int64), np.ravel_multi_index(tuple(codes[1:]), sizes)
-    return estimates_of_sums(plan, stored, cuboid[0], flat[numbers], node, sums)
+    return estimates_of_sums(plan, source, cuboid[0], flat[numbers], node, sums)
 
 
 # --- sums over columns of attributes ----------------------------------------------------------

@@ -25,7 +25,7 @@ from hedgerow.release.answers.tables import JointAnswers
 from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.source import Source, Stored
 from hedgerow.release.directory.stored import Content
 
 
@@ -50,9 +50,14 @@ class SpineAnswers(JointAnswers):
         codes, _ = self.joint.codes_of(cuboid)
         if self.plan.is_public(levels):
             return Nodes.exact(codes, stored.exact(levels))
-        estimates = estimates_along_spine(self.plan, stored, levels, codes)
+        estimates = self.estimates(stored, levels)
         variance = self.joint.variances_at(cuboid, codes)
         return Nodes(codes, np.zeros(len(codes[0]), dtype=np.int64), estimates, variance)
+
+    def estimates(self, source: Source, levels: Levels) -> Float64:
+        """Return the estimates of all cells of a cuboid that may hold records, row by row."""
+        codes, _ = self.joint.codes_of(self.joint.shape.given(levels))
+        return estimates_along_spine(self.plan, source, levels, codes)
 
     def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
         """Return the cells that can hold records, row by row, and their noisy counts."""

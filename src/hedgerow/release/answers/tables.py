@@ -51,7 +51,7 @@ from hedgerow.release.areas.sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Below
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.source import Source, Stored
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, error_columns
@@ -83,6 +83,10 @@ class JointAnswers(Answers):
     def given(self, sums: AreaSums) -> Levels:
         """Return the cuboid whose cells are summed, in the terms of estimates."""
         return self.joint.shape.given(meet(sums.levels, sums.table()))
+
+    @abstractmethod
+    def estimates(self, source: Source, levels: Levels) -> Float64:
+        """Return the estimates of all cells of a known cuboid that may hold records, row by row."""
 
     @abstractmethod
     def listed_estimates(self, content: Content, levels: Levels, codes: Codes) -> Float64:
@@ -216,12 +220,16 @@ class TablesAnswers(JointAnswers):
         rows = np.unravel_index(np.arange(cells), sizes)
         return tuple(code.astype(np.int32) for code in rows), noisy
 
+    def estimates(self, source: Source, levels: Levels) -> Float64:
+        """Return the estimates of all cells of a known cuboid, row by row: float64 (cells)."""
+        return self._estimates(source, self.joint.shape.given(levels)).ravel()
+
     def listed_estimates(self, content: Content, levels: Levels, codes: Codes) -> Float64:
         """Return the estimates of listed cells of a cuboid that is known: float64 (cells)."""
-        return self._estimates(content, self.joint.shape.given(levels))[codes]
+        return self._estimates(content.stored, self.joint.shape.given(levels))[codes]
 
-    def _estimates(self, content: Content, cuboid: Levels) -> Float64:
-        return TablesFlow(self.plan, content.stored).estimates([cuboid])[cuboid]
+    def _estimates(self, source: Source, cuboid: Levels) -> Float64:
+        return TablesFlow(self.plan, source).estimates([cuboid])[cuboid]
 
     # --- sums over areas ------------------------------------------------------------------------
 
@@ -238,7 +246,7 @@ class TablesAnswers(JointAnswers):
 
     def open_estimates(self, content: Content, sums: AreaSums) -> Float64:
         """Return the estimates: float64 (areas, cells beside)."""
-        return sums.of_table(self._estimates(content, self.given(sums)))
+        return sums.of_table(self._estimates(content.stored, self.given(sums)))
 
     def open_variances(self, sums: AreaSums, on_fraction: OnFraction) -> Float64:
         """Return the variances: float64 (areas, cells beside).
