@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 import typer.main
 
+import hedgerow as hr
 from hedgerow import cli
 from hedgerow.estimate.registry import ESTIMATORS
 from hedgerow.noise.mechanisms import MECHANISMS
@@ -348,9 +349,29 @@ def test_the_site_has_what_a_search_from_disk_needs(site):
     assert (site / "assets" / "iframe-worker.js").is_file()
 
 
+DEVELOPERS = Path(__file__).parents[1] / "docs" / "developers"
+
+
 @pytest.mark.parametrize("workload", ["chain", "cube", "named", "spine"])
 def test_the_files_that_a_small_release_enters_are_counted(workload):
-    script = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "developers" / "entered.py"))
-    files = {Path(file).name for file, _ in script["entered"](workload)}
-    assert {"execution.py", "source.py", "manifest.py"} <= files
-    assert ("coupled.py" in files) == (workload == "spine")
+    script = runpy.run_path(str(DEVELOPERS / "entered.py"))
+    files = {file for file, _ in script["entered"](workload)}
+    assert {"release/execution.py", "release/descent/source.py"} <= files
+    assert ("estimate/spine/coupled.py" in files) == (workload == "spine")
+
+
+def test_a_small_cube_walks_through_the_drawing_of_the_data_flow_from_top_to_bottom(tmp_path):
+    page = (DEVELOPERS / "data-flow.md").read_text(encoding="utf-8")
+    (drawing,) = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
+    drawn = re.findall(r"[\w/]+\.py", drawing)
+    script = runpy.run_path(str(DEVELOPERS / "entered.py"))
+
+    def walk():
+        counts, plan = script["made"]("cube")
+        hr.release(counts, plan, directory=tmp_path / "out")
+        hr.reestimate(tmp_path / "out", hr.Euclidean())
+
+    entered = list(dict.fromkeys(file for file, _ in script["walked"](walk)))
+    assert len(drawn) > 10
+    assert [file for file in entered if file in drawn] == drawn
+    assert len(page.split()) <= 1000

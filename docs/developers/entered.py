@@ -9,6 +9,8 @@ directory: noise, estimates, files, the page, the manifest.
 
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -43,25 +45,39 @@ def made(workload: str) -> tuple[hr.Counts, hr.Plan]:
     return hr.Counts.from_frame(tree, rows), plan
 
 
-def entered(workload: str) -> set[tuple[str, str]]:
-    """Return the files and functions that a release enters once all is imported and compiled."""
-    with tempfile.TemporaryDirectory() as folder:
-        hr.release(*made(workload), directory=Path(folder) / "out")
-    counts, plan = made(workload)
-    package, found = str(Path(hr.__file__).parent), set[tuple[str, str]]()
+def walked(action: Callable[[], object]) -> list[tuple[str, str]]:
+    """Return the files and functions of the package that an action enters, in that order."""
+    package, found = str(Path(hr.__file__).parent), dict[tuple[str, str], None]()
 
     def told(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(package):
-            found.add((code.co_filename, code.co_qualname))
+        is_ours = code.co_filename.startswith(package) and code.co_name != "<module>"
+        if event == "call" and is_ours:
+            file = Path(code.co_filename).relative_to(package).as_posix()
+            found.setdefault((file, code.co_qualname))
 
+    sys.setprofile(told)
+    threading.setprofile(told)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return list(found)
+
+
+def release_of(workload: str) -> hr.Release:
+    """Return a release in a directory that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        sys.setprofile(told)
-        try:
-            hr.release(counts, plan, directory=Path(folder) / "out")
-        finally:
-            sys.setprofile(None)
-    return found
+        return hr.release(*made(workload), directory=Path(folder) / "out")
+
+
+def entered(workload: str) -> list[tuple[str, str]]:
+    """Return what a release enters once all is imported and compiled."""
+    release_of(workload)
+    counts, plan = made(workload)
+    with tempfile.TemporaryDirectory() as folder:
+        return walked(lambda: hr.release(counts, plan, directory=Path(folder) / "out"))
 
 
 if __name__ == "__main__":
