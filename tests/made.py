@@ -40,7 +40,7 @@ def random_counts(rng, tree, filled=0.5, mean=20):
     return Counts.from_leaves(tree, codes, values)
 
 
-def fixed_axis(name, *sizes, columns=None):
+def fixed_axis(name, *sizes, columns=None, attribute=False):
     """An axis whose nodes of level k have ``sizes[k]`` children each; codes are padded numbers."""
     levels = [f"level{k}" for k in range(1, len(sizes) + 1)]
     leaves = np.arange(int(np.prod(sizes)))
@@ -51,7 +51,7 @@ def fixed_axis(name, *sizes, columns=None):
             for level, per in zip(levels, below, strict=True)
         }
     )
-    return Axis.from_frame(name, frame, levels, columns=columns)
+    return Axis.from_frame(name, frame, levels, columns=columns, attribute=attribute)
 
 
 def plain_plan(tree: hr.Tree, **options: Any) -> hr.Plan:

@@ -31,6 +31,7 @@ import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import chain as planned_chain
+from hedgerow.plan import spine as planned_spine
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.release.descent import block, jobs
 from hedgerow.release.directory.keys import KEY_FILE, STATE_FILE, Charging
@@ -90,15 +91,46 @@ class NotReachedError(Exception):
     """A call that many runs did not come to under the number of the run before."""
 
 
+WORKLOAD = "workload.txt"
+"""The file of a release's folder that says what is released there."""
+MARGINS = hr.Cuboids(["o.level2", "d.level2"], chain=True)
+WORKLOADS = {
+    "chain": {},
+    "survivors": {"measure": hr.Survivors()},
+    "cube": {"workload": hr.Cube()},
+    "a chain and margins": {"workload": MARGINS},
+    "attributes": {"workload": hr.Cube()},
+    "running sums": {"measure": hr.RunningSums(), "allocation": hr.ForDistribution()},
+}
+"""All but the margins and the sums are cut into jobs."""
+
+
 @cache
-def table():
-    """Counts over two axes and a plan whose tree is cut into jobs."""
-    axes = [fixed_axis(name, 2, 3, columns=[f"{name}{k}" for k in range(2)]) for name in "od"]
-    tree = hr.Tree(axes)
+def table(workload="chain"):
+    """Counts over two axes, or one, and a plan."""
     rng = np.random.default_rng(1)
-    codes = tuple(rng.integers(0, 6, 40).astype(np.int32) for _ in "od")
+    if workload == "running sums":
+        tree = hr.Tree([hr.Ranges.equal_width("o", 0, 30, 30).axis([30])])
+    else:
+        columns = {name: [f"{name}{k}" for k in range(2)] for name in "od"}
+        tree = hr.Tree([
+            fixed_axis("o", 2, 3, columns=columns["o"]),
+            fixed_axis("d", 2, 3, columns=columns["d"], attribute=workload == "attributes"),
+        ])  # fmt: skip
+    codes = tuple(rng.integers(0, 6, 40).astype(np.int32) for _ in tree.axes)
     counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 200, 40))
-    return counts, plain_plan(tree, budget=hr.Rho("1/2"), measure=hr.All())
+    options = {"measure": hr.All(), **WORKLOADS[workload]}
+    return counts, plain_plan(tree, budget=hr.Rho("1/2"), **options)
+
+
+def table_of(folder):
+    """What is released in a folder."""
+    return table((folder / WORKLOAD).read_text())
+
+
+def estimator_of(plan):
+    """The estimator that a plan's measure goes with."""
+    return hr.Isotonic() if isinstance(plan.measure, hr.RunningSums) else hr.Euclidean()
 
 
 @contextmanager
@@ -106,6 +138,8 @@ def cut():
     """A small tree is cut, and its jobs are done in the thread that waits for them."""
     wanted = {(planned_chain, "UNCUT_LEAVES"): 0, (planned_chain, "UNCUT_LEAVES_OF_ALL"): 0}
     wanted |= {(planned_chain, "MIN_JOBS"): 2, (block, "CHUNK_CELLS"): 1000, (jobs, "RUNS"): 2}
+    wanted |= {(planned_spine, "UNCUT"): 0, (planned_spine, "MOST_ABOVE_THE_CUT"): 40}
+    wanted |= {(planned_spine, "WORTH_A_JOB"): 1}
     wanted |= {(jobs.LocalEngine, "run"): lambda _engine, found, work: map(work, found)}
     before = {place: getattr(*place) for place in wanted}
     for (where, name), value in wanted.items():
@@ -119,17 +153,21 @@ def cut():
 
 def release(folder, unfinished, patience=0.2):
     """Make the release, charged to the ledger beside it."""
-    counts, plan = table()
+    counts, plan = table_of(folder)
     charging = Charging(Ledger(folder / "ledger.sqlite", patience), DATASET)
     with cut():
-        hr.release(counts, plan, directory=folder / "out", charging=charging, unfinished=unfinished)
+        hr.release(
+            counts, plan, directory=folder / "out", charging=charging, unfinished=unfinished,
+            estimator=estimator_of(plan),
+        )  # fmt: skip
 
 
-def prepared(folder):
+def prepared(folder, workload="chain"):
     """A folder with an open account."""
     folder.mkdir()
+    (folder / WORKLOAD).write_text(workload)
     ledger = create_ledger(folder / "ledger.sqlite")
-    ledger.open_account(DATASET, table()[1].protection, hr.Rho(10))
+    ledger.open_account(DATASET, table(workload)[1].protection, hr.Rho(10))
     return folder
 
 
@@ -140,7 +178,8 @@ def _serve(go):
     """
     ctypes.CDLL(None).prctl(*PTRACE_ANYONE, 0, 0, 0)
     with TemporaryDirectory() as place:
-        release(prepared(Path(place) / "first"), REFUSE)
+        for number, workload in enumerate(WORKLOADS):
+            release(prepared(Path(place) / f"{number}", workload), REFUSE)
     go.send("ready")
     while True:
         folder, unfinished = go.recv()
@@ -270,7 +309,7 @@ def is_call(call, traced):
 
 def charges(folder):
     ledger = Ledger(folder / "ledger.sqlite")
-    plan = table()[1]
+    plan = table_of(folder)[1]
     return [c.release_id for c in ledger.standing(ledger.account(DATASET, plan.protection)).charges]
 
 
@@ -283,17 +322,19 @@ def key_of(folder):
 
 def assert_finished(folder, key):
     """The release is whole, in its place alone, charged once, and of the key if there was one."""
-    output, (counts, plan) = folder / "out", table()
+    output, (counts, plan) = folder / "out", table_of(folder)
     assert [finding for finding in hr.check(output) if not finding.passed] == []
     assert not (folder / "out.staging").exists()
     assert charges(folder).count(read_manifest(output)["ledger"]["release_id"]) == 1
     if any(key):
         found = hr.read_release(output)
         with cut():
-            made = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
-        for depth in range(plan.tree.depth + 1):
-            assert found.level(depth=depth).equals(made.level(depth=depth))
-        assert found.measurements(depth=depth).equals(made.measurements(depth=depth))
+            bits = ReleaseKey(key)
+            made = in_memory(counts, plan, estimator=estimator_of(plan), bits=bits)
+        for cuboid in plan.cuboids:
+            assert found.level(cuboid).equals(made.level(cuboid)), cuboid
+        for levels in plan.measured:
+            assert np.array_equal(found.content.noisy(levels), made.content.noisy(levels)), levels
 
 
 def assert_no_second_after_it_was_moved(folder):
@@ -349,6 +390,7 @@ class Scenario:
 
     unfinished: hr.Unfinished
     killed_at: str = ""
+    workload: str = "chain"
 
 
 SCENARIOS = {
@@ -357,6 +399,7 @@ SCENARIOS = {
     "resume what is complete": Scenario(RESUME, "rename out.staging/content"),
     "resume what has appeared": Scenario(RESUME, "unlink out.staging/staging.json"),
     "discard": Scenario(DISCARD, "openat out.staging/content/report.html"),
+    **{name: Scenario(REFUSE, workload=name) for name in WORKLOADS if name != "chain"},
 }
 
 
@@ -371,7 +414,7 @@ class Strikes:
 
     def __init__(self, scenario, place):
         self.place, self.unfinished = place, REFUSE
-        self.template = prepared(place / "template")
+        self.template = prepared(place / "template", scenario.workload)
         if scenario.killed_at:
             whole = {f"{call.name} {call.about}": call for call in calls_of(self.folder(), REFUSE)}
             killed, code, _ = self.strike(whole[scenario.killed_at], "signal=KILL")

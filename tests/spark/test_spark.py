@@ -278,14 +278,36 @@ def test_named_cuboids_whose_run_was_killed_are_finished_with_the_same_noise(
 
 
 @pytest.fixture
-def along_a_spine(spark, tmp_path, monkeypatch):  # noqa: ARG001 - the active session
-    """A release file along a spine that names Spark, and what the local engine makes of a key.
-
-    Even so small a spine is cut into jobs.
-    """
+def small_spines(monkeypatch):
+    """Even a small spine is cut into jobs."""
     for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 200), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
-    file = write_files(tmp_path / "files", more='[engine]\nname = "spark"\nmaster = "local[2]"')
+
+
+@pytest.mark.usefixtures("known_key", "small_spines")
+def test_a_large_cube_is_that_of_the_local_engine(table_of, tmp_path):
+    counts, _ = made(2)
+    plan = plain_plan(counts.tree, budget=hr.Rho("1/2"), workload=hr.Cube(), measure=hr.All())
+    assert len(plan.design.along.jobs) > 2
+    found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
+    finest = cuboid_slug(plan.tree.chain[-1])
+    assert (tmp_path / "out" / "counts" / finest / "part-00000.parquet").exists()
+    local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
+    assert_released_as(local, plan, tmp_path / "out")
+    assert found.plan.hash == plan.hash
+
+
+NAMED = """[
+    "geography.county × person.hhgq", "geography.tract", "geography.block × person.detail"
+]"""
+SPINES = {"cube": {}, "named": {"cuboids": NAMED, "allocation": ""}}
+
+
+@pytest.fixture(params=SPINES)
+def along_a_spine(request, spark, tmp_path, small_spines):  # noqa: ARG001 - the active session
+    """A release file along a spine that names Spark, and what the local engine makes of a key."""
+    engine = '[engine]\nname = "spark"\nmaster = "local[2]"'
+    file = write_files(tmp_path / "files", more=engine, **SPINES[request.param])
     spec = ReleaseSpec(file)
     plan = spec.plan(spec.tree())
     assert len(plan.design.jobs) > 2

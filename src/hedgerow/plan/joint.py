@@ -161,25 +161,30 @@ class Joint(Design):
     # --- jobs -----------------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def spine(self) -> Spine | None:
-        """How cuboids go along the first axis, in jobs; None where they are held as tables."""
-        return None
+        """How cuboids go along the first axis, in jobs; None where they cannot."""
+
+    @property
+    @abstractmethod
+    def along(self) -> Spine | None:
+        """The same where they do; None where they are held as tables."""
 
     @property
     def cut_at(self) -> Levels | None:
         """The cut of the spine, beside all that is finest; None where it is uncut."""
-        if self.spine is None or not self.spine.jobs:
+        if self.along is None or not self.along.jobs:
             return None
-        return (self.spine.level_of_cut, *self.tree.chain[-1][1:])
+        return (self.along.level_of_cut, *self.tree.chain[-1][1:])
 
     @property
     def kept(self) -> str:
         """What is held in memory at once, and in how many jobs, in a sentence."""
-        if self.spine is None or not self.spine.jobs:
+        if self.along is None or not self.along.jobs:
             return super().kept
-        level = self.spine.level_of_cut
-        below = self.tree.axes[0].levels[level - 1] if level else "the total"
-        return kept_in_jobs(len(self.spine.jobs), below, "one for each core")
+        level = self.along.level_of_cut
+        below = self.tree.name_of((level, *self.shape.total[1:])) if level else "the total"
+        return kept_in_jobs(len(self.along.jobs), below, "one for each core")
 
     # --- the questions of every design ----------------------------------------------------------
 

@@ -76,6 +76,11 @@ class PlannedSpine(Spine, Joint):
         """How cuboids go along it: in which jobs."""
         return self
 
+    @property
+    def along(self) -> Spine:
+        """The same: they always do."""
+        return self
+
     def job_of(self, part: Part) -> tuple[int, ...]:
         """Return what tells the noise of a part from that of others: nothing, or its first root.
 

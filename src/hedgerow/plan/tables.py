@@ -394,14 +394,15 @@ class PlannedTables(Joint):
 
     @cached_property
     def spine(self) -> Spine | None:
-        """How a large cube goes along its first axis, in jobs; None of what is held as tables.
+        """How a cube goes along its first axis; None of survivors, other shares or other axes.
 
         Estimates are those of `product`, whatever way they are made, and so are their variances.
         """
         product, axes, public = self.product, self.shape.axes, self.public
         if product is None or len(product.boxes) > 1 or len(axes) != TWO:
             return None
-        if self.sparse or any(public or ()) or not is_cut(self.shape.cells(self.shape.finest)):
+        is_finest = self.shape.cells(self.shape.finest) == self.tree.cells(self.tree.chain[-1])
+        if self.sparse or any(public or ()) or not is_finest:
             return None
         leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
         model = Nested.of(
@@ -416,13 +417,18 @@ class PlannedTables(Joint):
             total_known=public is not None,
             noise=self.noise,
         )
-        found = Spine(self.shape, model, leaves)
-        return found if len(found.jobs) > 1 else None
+        return Spine(self.shape, model, leaves)
+
+    @cached_property
+    def along(self) -> Spine | None:
+        """How a large cube goes along its first axis, in several jobs."""
+        spine = self.spine if is_cut(self.shape.cells(self.shape.finest)) else None
+        return spine if spine is not None and len(spine.jobs) > 1 else None
 
     @property
     def kept(self) -> str:
         """What is held in memory at once, and why not in jobs along a spine, in a sentence."""
-        if self.spine is not None:
+        if self.along is not None:
             return super().kept
         which = "The cuboids that are measured whole" if self.sparse else "All counts"
         reason = f", and not in jobs along the spine: {self.instead}" if self.instead else ""
@@ -443,10 +449,10 @@ class PlannedTables(Joint):
     @property
     def bytes_held(self) -> int:
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
-        if self.spine is not None:
-            return self.spine.bytes_held
-        if self.spine is not None:
-            return self.spine.bytes_held
+        if self.along is not None:
+            return self.along.bytes_held
+        if self.along is not None:
+            return self.along.bytes_held
         if self.product is not None:
             every = (c for c in self.shape.cuboids() if is_within_any(c, self.tables))
             return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, every))

@@ -101,7 +101,7 @@ def flow_of(
     progress = Progress() if progress is None else progress
     match plan.design:
         case Joint() as design:
-            flow = SpineFlow if design.spine is not None else TablesFlow
+            flow = SpineFlow if design.along is not None else TablesFlow
             return flow(plan, source, progress)
         case PlannedSums():
             if not isinstance(estimator, Isotonic):

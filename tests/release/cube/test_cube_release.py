@@ -14,15 +14,20 @@ import hedgerow as hr
 from hedgerow.errors import MachineError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.plan import spine as plan_spine
 from hedgerow.release import preflight
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.outline import Found, by_cuboid
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.spine import SpineFlow
+from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory import stored
 from hedgerow.release.execution import in_memory
-from hedgerow.release.passes import Pass
+from hedgerow.release.passes import Pass, flow_of
 from hedgerow.release.preflight import check_memory, needed_memory
+from hedgerow.tables.tree import cell_numbers
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
-from tests.made import fixed_axis, plain_plan, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.test_draws import Recorder
 
 BUDGET = hr.EpsilonDelta("1", "1e-8")
@@ -416,3 +421,65 @@ def test_a_level_without_a_share_is_estimated_from_the_others():
     found = tables(release)
     assert np.array_equal(summed(PAIRS, found[2, 2], (2, 2), (1, 1)), found[1, 1])
     assert (release.content.nodes[1, 1].variance > 0).all()
+
+
+@pytest.fixture
+def in_jobs(monkeypatch):
+    """Even a small cube is cut into jobs."""
+    for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 900), ("WORTH_A_JOB", 1)):
+        monkeypatch.setattr(plan_spine, limit, small)
+
+
+def random_cube(seed, who, budget):
+    """A cube of two axes of four and three levels, and a table."""
+    rng = np.random.default_rng(seed)
+    tree = hr.Tree([random_axis(rng, "o", 4, 4), random_axis(rng, "d", 3, 4)])
+    plan = plain_plan(tree, budget=budget, neighbours=who, measure=hr.All(), workload=hr.Cube())
+    return random_counts(rng, tree, filled=0.5), plan
+
+
+@pytest.mark.usefixtures("in_jobs")
+@pytest.mark.parametrize("who", [hr.Replace(), hr.AddRemove()], ids=["public", "measured"])
+@pytest.mark.parametrize("budget", [hr.Rho("1/50"), hr.Rho(3)], ids=["wide", "narrow"])
+def test_a_cube_in_jobs_has_the_noise_and_the_estimates_of_one_held_as_tables(who, budget):
+    counts, plan = random_cube(3, who, budget)
+    assert len(plan.design.along.jobs) > 5
+    source = Drawn(counts, plan, seeded_bits(1))
+    nodes, noisy = by_cuboid(Pass(flow_of(plan, source, hr.Euclidean())).results())
+    whole, drawn = by_cuboid(Pass(TablesFlow(plan, source)).results())
+    for levels in plan.levels:
+        assert levels not in drawn or np.array_equal(noisy[levels], drawn[levels])
+        one, other = nodes[levels], whole[levels]
+        places = [cell_numbers(plan.tree, levels, each.codes) for each in (one, other)]
+        _, here, there = np.intersect1d(*places, return_indices=True)
+        assert len(here) >= 0.9 * max(len(one), len(other))
+        for of in ("estimate", "variance"):
+            assert np.allclose(getattr(one, of)[here], getattr(other, of)[there], atol=1e-9)
+        moved = one.counts[here] != other.counts[there]  # ties and rounding fall otherwise
+        assert moved.mean() < 0.25, levels
+
+
+@pytest.mark.usefixtures("in_jobs")
+@pytest.mark.parametrize("place", ["up", "down"])
+def test_a_cube_in_jobs_that_was_killed_is_finished_with_the_same_noise(
+    tmp_path, monkeypatch, place
+):
+    counts, plan = random_cube(4, hr.Replace(), hr.Rho(1))
+    own, before = getattr(SpineFlow, place), iter(range(3))
+
+    def dies(flow, job):
+        if next(before, None) is None:
+            raise KeyboardInterrupt
+        return own(flow, job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpineFlow, place, dies)
+        with pytest.raises(KeyboardInterrupt):
+            hr.release(counts, plan, directory=tmp_path / "out")
+    key = ReleaseKey((tmp_path / "out.staging" / "release.key").read_bytes())
+    resume = hr.Unfinished.RESUME
+    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
+    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=key)
+    for name in plan.cuboids:
+        assert release.level(name).equals(expected.level(name))
+    assert all(finding.passed for finding in hr.check(tmp_path / "out"))
