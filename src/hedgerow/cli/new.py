@@ -3,48 +3,69 @@
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from hedgerow.cli.output_file import pairs
-from hedgerow.cli.proposal.proposal import (
-    AxisWords,
-    Proposed,
-    Proposer,
-    check_no_record,
-    left_over,
-    numbers_among,
-    with_product,
-)
-from hedgerow.cli.proposal.proposed_axis import ProposedAxis, toml
-from hedgerow.cli.proposal.template import (
-    UNKNOWN_AXIS,
-    last_sections,
-    number_hint,
-    privacy_section,
-    table_section,
-    workload_sections,
-)
+from hedgerow.cli.proposal.proposal import Proposer, check_no_record, with_product
+from hedgerow.cli.proposal.proposed_axis import UNKNOWN_AXIS, ProposedAxis, toml
 from hedgerow.cli.terminal import escape, say, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
-from hedgerow.plan.defaults import USUAL_DELTA
+from hedgerow.limits import MOST_CELLS_PROPOSED
+from hedgerow.plan.cuboids import All
+from hedgerow.plan.defaults import (
+    FEW_LEAVES,
+    USUAL_ALLOCATION,
+    USUAL_DELTA,
+    USUAL_IMPORTANCE,
+    measure_of,
+)
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
 from hedgerow.release.directory.manifest import check_outside
-from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.column_names import count_among, unit_among
+from hedgerow.spec.toml_file import to_fill_in
+from hedgerow.tables.lists.column_names import count_among, numbers_among, unit_among
+from hedgerow.tables.lists.list_match import matches
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources.database import open_database
 from hedgerow.tables.sources.files import share_files
 from hedgerow.tables.sources.source import Source, describe_source, open_source
-from hedgerow.text import check_utf8
+from hedgerow.text import TextByName, check_utf8
 
 URL = r"[\w+]+:/"
 """How a database begins; a path keeps only one slash of a URL's two."""
+
+_KEYS_OF_COLUMNS = ("levels", "columns", "product")
+_DISTRIBUTION = """\
+[allocation]
+method = "distribution"   # minimises the error of cumulative counts
+
+"""
+_COUNTS = """\
+[allocation]
+method     = "{method}"
+objective  = "{objective}"   # minimises the error after estimation
+importance = "{importance}"     # all levels alike; without it all counts, so mostly the finest
+
+[estimate]
+method  = "euclidean"
+measure = "{measure}"   # "all": every possible cell; "survivors" where there are too many
+
+"""
+_OUTPUT = """\
+[output]
+directory = "out"        # is created when the release is complete; must not exist
+
+# [describe]             # for readers: shown on the page and in exports
+# title = "…"            # what the table shows
+# unit  = "…"            # what is counted, such as workers
+"""
 
 
 def new(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -94,58 +115,49 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     EpsilonDelta("1" if epsilon is None else epsilon, delta)
     if most is not None:
         AddRemove(most, unit=unit)
-    given = pairs(axis or [], "--axis", "geography=state,county")
-    said = [AxisWords(name, tuple(columns.split(","))) for name, columns in given.items()]
+    said = pairs(axis or [], "--axis", "geography=state,county")
     lists = [_named_list(text, table) for text in public or []]
     for path in (table, *(path for _, path in lists)):
         check_utf8(os.path.relpath(path, file.parent), "a file of the release file", SpecError)
-    subject = describe_source(table, "the table")
     taken = [column for column in (count, unit) if column is not None]
-    with open_database() as db, open_source(db, table, subject) as source:
-        _check_columns(source, taken)
-        axes = _propose(source, said, lists, file.parent, taken)
-    sizes = [_sizes(one, file.parent, table) for one in axes]
-    others = left_over(source.names, taken, axes)
+    with open_database() as db, open_source(db, table, describe_source(table, "the table")) as rows:
+        _check_columns(rows, taken)
+        axes = _propose(rows, said, lists, file.parent, table, taken)
+    used = {*taken, *(axis.name for axis in axes)}
+    used.update(*(axis.keys.get(key, ()) for axis in axes for key in _KEYS_OF_COLUMNS))
+    others = [name for name in rows.names if name not in used]
     hints = numbers_among(others)
     many, who = (None, None) if taken else (count_among(others), unit_among(others))
-    head = f"# A release file for {toml(table.name)}."
     text = "\n".join([
-        f"{head}\n# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
-        table_section(os.path.relpath(table, file.parent), count, unit, may_be=who),
-        *(one.text for one in axes or [AxisWords(*UNKNOWN_AXIS)]),
-        *map(number_hint, hints),
-        *workload_sections(sizes),
-        privacy_section(epsilon, delta, unit, most),
-        last_sections(
-            sizes,
-            is_distribution=len(axes) == 1 and "bins" in axes[0].keys,
-            has_attributes=any("attribute" in one.keys for one in axes),
-        ),
+        f"# A release file for {toml(table.name)}.",
+        f"# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
+        _table_section(os.path.relpath(table, file.parent), count, unit, who),
+        *(axis.text for axis in axes),
+        *map(_number_hint, hints),
+        *_workload_sections(axes),
+        _privacy_section(epsilon, delta, unit, most),
+        _last_sections(axes),
     ])  # fmt: skip
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
-    proposed = [one for one in axes if isinstance(one, ProposedAxis)]
-    is_whole = axes and epsilon is not None and most is not None
-    is_whole = is_whole and all(one.is_whole for one in proposed)
-    left = "" if is_whole else " Replace the placeholders in <…>."
+    left = " Replace the placeholders in <…>." if to_fill_in(tomllib.loads(text)) else ""
     say(f"Written: {file}, from the header of {table}.{left}")
-    for one in proposed:
-        say(f"  {one.name}: {one.reason}")
+    for one in axes:
+        if one.reason:
+            say(f"  {one.name}: {one.reason}")
     for column in hints:
-        name = escape(column)
-        stdout.print(f"  {name}: a number? --axis {name}=LOW:HIGH makes it an axis")
+        say(f"  {column}: a number? --axis {column}=LOW:HIGH makes it an axis")
     if many is not None:
         say(f"  {many}: a number of records? Set count = {toml(many)} in [table]")
     if who is not None:
-        question = (
+        say(
             f"  {who}: one person, or other unit, in several rows? To protect each with all its "
             f"rows, set unit = {toml(who)} in [table] and contributions in [privacy] (or run this "
             f"again with --unit {who} --contributions N and another file name); without, each row "
             f"is protected by itself"
         )
-        say(question)
     if sys.stderr.isatty():  # a table without a header has a record in its first line
-        stderr.print(f"Its columns: {escape(', '.join(map(toml, source.names)))}")
+        stderr.print(f"Its columns: {escape(', '.join(map(toml, rows.names)))}")
     stdout.print(f"Next: [bold]hedgerow plan {escape(file)}[/bold]")
 
 
@@ -180,25 +192,26 @@ def _named_list(text: str, table: Path) -> tuple[str | None, Path]:
 
 def _propose(
     source: Source,
-    said: Sequence[AxisWords],
+    said: TextByName,
     lists: Sequence[tuple[str | None, Path]],
     folder: Path,
+    table: Path,
     taken: Sequence[str],
-) -> list[Proposed]:
+) -> Sequence[ProposedAxis]:
     """Return the axes that a user, a header and public lists speak of."""
     shapes = {path: ListShape(path, read_areas(path, None, numbers=True)) for _, path in lists}
     for path, shape in shapes.items():
         if shape.frame.is_empty():
             raise TableError(f"the list of areas {path} is empty; it needs one row an area")
     check_no_record(source, [*shapes.values()])
-    proposer = Proposer(source, [*shapes.values()], folder, taken)
     named = {name: shapes[path] for name, path in lists if name is not None}
     if len(named) < sum(name is not None for name, _ in lists):
         raise SpecError("--list gives an axis twice; give it once")
     others = dict.fromkeys(shapes[path] for name, path in lists if name is None)
-    axes = proposer.axes(said, named, [*others])
-    sized = [one.sized(folder) if isinstance(one, ProposedAxis) else one for one in axes]
-    return with_product(sized, source.names, folder)
+    left = matches([name for name in source.names if name not in taken], [*shapes.values()])
+    axes = Proposer(source, [*shapes.values()], folder, left).axes(said, named, [*others])
+    sized = [axis.sized(folder, table) for axis in axes]
+    return with_product(sized, source.names, folder, table) or [UNKNOWN_AXIS]
 
 
 def _check_columns(source: Source, used: Sequence[str]) -> None:
@@ -223,18 +236,90 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _sizes(one: Proposed, folder: Path, table: Path) -> list[int] | None:
-    """Return the number of areas of each level of an axis; None where there is no list yet.
+def _table_section(source: str, count: str | None, unit: str | None, may_be: str | None) -> str:
+    """Return ``[table]``.
 
-    The confidential table is none, whatever it is called.
+    Args:
+        source: the path of the table.
+        count: the column of counts.
+        unit: the column that tells who is protected.
+        may_be: a column that is called like one that does.
     """
-    if isinstance(one, ProposedAxis):
-        return one.sizes
-    path = folder / f"{one.name}.csv"
-    if not path.is_file() or path.samefile(table):
-        return None
-    try:
-        areas = Axis.from_frame("axis", read_areas(path, one.words), one.words)
-    except TableError:  # which `plan` will explain
-        return None
-    return [areas.size(level) for level in range(areas.depth + 1)]
+    if count is not None:
+        rest = f"count  = {toml(count)}   # the number of records of a row\n"
+    elif unit is not None:
+        rest = f"unit   = {toml(unit)}   # who is protected, with all their records\n"
+    else:
+        rest = (
+            f'# count = "<a column>"   # the number of records of a row; default: 1\n'
+            f"# unit  = {toml(may_be or '<a column>')}   # who is protected, if one person may "
+            f"have several records\n"
+        )
+    return f"[table]\nsource = {toml(source)}   # confidential\n{rest}"
+
+
+def _number_hint(column: str) -> str:
+    """Return the comment for a column that is called like a number."""
+    return (
+        f"# {column} is a number? As an axis of bins between public bounds:\n"
+        f"# [[axis]]\n# name = {toml(column)}\n# low  = 0\n# high = 100\n# bins = 100\n"
+    )
+
+
+def _workload_sections(axes: Sequence[ProposedAxis]) -> list[str]:
+    """Return ``[workload]`` with a cube over several axes, where its cells fit."""
+    sizes = [axis.sizes for axis in axes]
+    if len(axes) < 2 or not (None in sizes or _fits(axes)):
+        return []
+    other = '"chain": the axes in turns; or a list of those wanted'
+    if None in sizes:
+        other = '"chain" where the lists of areas are too long for it'
+    return [f'[workload]\ncuboids = "cube"   # every combination of levels; {other}\n']
+
+
+def _fits(axes: Sequence[ProposedAxis]) -> bool:
+    """Return whether the cells that a cube measures whole are few enough."""
+    whole, leaves = prod(sum(axis.sizes or ()) for axis in axes), prod(axis.last for axis in axes)
+    if len(axes) == 2 and leaves > FEW_LEAVES:
+        whole -= leaves  # survivors alone
+    return whole <= MOST_CELLS_PROPOSED
+
+
+def _measure(axes: Sequence[ProposedAxis]) -> str:
+    """Return what is measured: all cells unless there are known to be too many.
+
+    A cube over three axes and more, and an axis beside a spine, measure all cells.
+    """
+    known = [axis for axis in axes if axis.sizes is not None]
+    is_cube = len(known) == len(axes) > 2 and _fits(axes)
+    if is_cube or any("attribute" in axis.keys for axis in axes):
+        return All.name
+    return measure_of(prod(axis.last for axis in known)).name
+
+
+def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
+    """Return ``[privacy]``."""
+    given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
+    kept = toml(f"<most records of one {unit}>" if most is None else most)
+    if unit is None:
+        who, meant = "a record", "the most records of one person; 1 protects each record by itself"
+    else:
+        who, meant = "a unit, with its records,", "the most records to keep of each of them"
+    return (
+        f"[privacy]\n"
+        f'neighbours    = "add-remove"   # hides whether {who} is in the table; "replace": '
+        f"what is said of it\n"
+        f"contributions = {kept}   # {meant}\n"
+        f'mechanism     = "discrete-gaussian"\n'
+        f"epsilon       = {toml(given)}   # the promise\n"
+        f"delta         = {toml(delta)}   # well below 1 over the number of records\n"
+    )
+
+
+def _last_sections(axes: Sequence[ProposedAxis]) -> str:
+    """Return ``[allocation]``, ``[estimate]``, ``[output]`` and a comment on ``[describe]``."""
+    if len(axes) == 1 and axes[0].is_numeric:
+        return _DISTRIBUTION + _OUTPUT
+    usual = USUAL_ALLOCATION
+    given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
+    return _COUNTS.format(method=usual.name, measure=_measure(axes), **given) + _OUTPUT

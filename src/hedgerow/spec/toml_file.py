@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -118,7 +118,7 @@ def parse(path: Path, kind: type[F]) -> F:
             f"{str(path)!r} has more than {MOST_VALUES_OF_A_FILE:,} "
             "values, too many for such a file"
         )
-    left = _to_fill_in(given)
+    left = to_fill_in(given)
     if left:
         raise SpecError(f"replace the placeholders in <…>: {', '.join(left)}")
     try:
@@ -154,7 +154,7 @@ def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
         raise SpecError(f"{where}{shorten(key)} has more than {PLACES:,} digits; round it")
 
 
-def _to_fill_in(given: dict[str, Any]) -> list[str]:
+def to_fill_in(given: Mapping[str, Any]) -> list[str]:
     """Return the keys that still hold placeholders of `hedgerow new`."""
     paths = (  # codes of records may look like placeholders
         path

@@ -6,81 +6,28 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
 
 from hedgerow.cli.proposal.proposed_axis import (
     ProposedAxis,
+    axis_as_said,
     axis_of_list,
-    grid_axis,
-    numeric,
+    axis_of_numbers,
+    axis_of_product,
     placeholder,
-    product_of,
-    toml,
 )
 from hedgerow.errors import SpecError, TableError
 from hedgerow.limits import MOST_FACTOR, MOST_LEAVES_OF_A_PRODUCT
-from hedgerow.tables.lists.list_match import Match, is_header, matches
+from hedgerow.tables.lists.list_match import Match, is_header
+from hedgerow.tables.lists.list_match import matches as matches_of
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.sources.source import Source
-from hedgerow.text import Texts
 
 FEW_AREAS = 10
 """Areas up to which an axis is no spine."""
-_NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
-"""What columns of numbers are often called."""
 
-Bounds = tuple[Decimal, Decimal, int | None]
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _BOUNDS = re.compile(rf"({_NUMBER}):({_NUMBER})(?::(\d+))?")
-
-
-@dataclass(frozen=True)
-class AxisWords:
-    """``--axis NAME=WORDS``: columns, numbers of characters, widths, or the bounds of a number."""
-
-    keys: ClassVar[Mapping[str, Any]] = {}
-    name: str
-    words: Texts
-
-    @property
-    def bounds(self) -> Bounds | None:
-        """The bounds of a numeric column, and its bins if they are given."""
-        found = _BOUNDS.fullmatch(self.words[0]) if len(self.words) == 1 else None
-        if found is None:
-            return None
-        low, high = Decimal(found[1]), Decimal(found[2])
-        if low >= high:
-            raise SpecError(f"--axis {self.name}: the lower bound must be below the upper one")
-        return low, high, None if found[3] is None else int(found[3])
-
-    @property
-    def text(self) -> str:
-        """Its section as TOML, with the list of areas to be filled in."""
-        areas = f"{self.name}.csv" if not self.name.startswith("<") else "<public list>.csv"
-        return (
-            f"[[axis]]\n"
-            f"name   = {toml(self.name)}\n"
-            f"levels = {toml(self.words)}   # from coarse to fine\n"
-            f"areas  = {toml(areas)}   # the public list: these columns, one row a "
-            f"{self.words[-1]!r}, empty ones too;\n"
-            f'#        or "table", if the codes in the table are public\n'
-        )
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Whole numbers: ascending, characters of a code; descending, widths of squares."""
-        if not all(re.fullmatch(r"[1-9]\d{0,14}", word) for word in self.words):
-            return ()
-        return tuple(map(int, self.words))
-
-    @property
-    def is_grid(self) -> bool:
-        """Whether its numbers are widths."""
-        return len(self.numbers) > 1 and self.numbers[0] > self.numbers[-1]
-
-
-Proposed = ProposedAxis | AxisWords
-"""An axis of a new file: proposed from a list, or as the user says it."""
+_WHOLE = re.compile(r"[1-9]\d{0,14}")
 
 
 @dataclass
@@ -91,207 +38,186 @@ class Proposer:
         source: the table; of it only the names of columns are used.
         shapes: public lists, each once.
         folder: of the release file.
-        taken: columns that are no axis's: counts, units.
+        left: columns of the table that are called like those of a list, and are no axis's yet.
     """
 
     source: Source
     shapes: Sequence[ListShape]
     folder: Path
-    taken: Sequence[str]
-
-    def __post_init__(self) -> None:
-        names = [name for name in self.source.names if name not in self.taken]
-        self.left = matches(names, self.shapes)
+    left: list[Match]
 
     def axes(
-        self, said: Sequence[AxisWords], named: Mapping[str, ListShape], others: Sequence[ListShape]
-    ) -> list[Proposed]:
-        """Return all axes; as said, those that no public list is given for.
+        self, said: Mapping[str, str], named: Mapping[str, ListShape], others: Sequence[ListShape]
+    ) -> list[ProposedAxis]:
+        """Return all axes.
 
         Args:
-            said: by ``--axis``.
+            said: by ``--axis``: columns, numbers of characters, widths, or the bounds of a number.
             named: lists by the name of their axis.
             others: lists without one.
         """
-        found = {words.name: self._said(words, named.get(words.name)) for words in said}
-        made: list[Proposed] = list(found.values())
-        made += [self._named(name, shape) for name, shape in named.items() if name not in found]
-        used = {axis.shape.path for axis in made if isinstance(axis, ProposedAxis) and axis.shape}
+        made = [self._said(name, said[name].split(","), named.get(name)) for name in said]
+        for name, shape in named.items():
+            if name not in said:
+                fitting = self._fitting(shape)
+                made.append(self._axis(name, self._chosen(name, fitting, shape, shape.leaf)))
+        used = {axis.shape for axis in made}
         for shape in others:
             fitting = self._fitting(shape)
+            if not fitting and shape not in used:
+                fitting = [_open(shape, shape.leaf)]
             for match in fitting:
-                made.append(self._matched(self._free(match.name, made), match))
-            if not fitting and shape.path not in used:
-                name = "_".join(shape.column(shape.finest).words) or "place"
-                made.append(self._unmatched(self._free(name[:60], made), shape))
+                made.append(self._axis(_free(match.name, made), match))
         return made
 
     def _fitting(self, shape: ListShape) -> list[Match]:
         """Return what is left of the columns that have the codes of a list."""
         return [match for match in self.left if match.shape is shape]
 
-    def _free(self, name: str, made: Sequence[Proposed]) -> str:
-        """Return a name that no axis has."""
-        names, number, free = {axis.name for axis in made}, 1, name
-        while free in names:
-            number += 1
-            free = f"{name}_{number}"
-        return free
-
-    def _said(self, words: AxisWords, shape: ListShape | None) -> Proposed:
+    def _said(self, name: str, words: Sequence[str], shape: ListShape | None) -> ProposedAxis:
         """Return the axis of ``--axis``."""
-        if words.bounds is not None:
-            self.source.place(words.name)
-            return numeric(words.name, *words.bounds)
-        if words.numbers:
-            return self._numbered(words, shape)
-        in_table = set(words.words) <= set(self.source.names)
-        codes = matches(words.words, self.shapes if shape is None else [shape])
-        here = [match for match in codes if in_table and match.columns == words.words]
-        shape = shape or next((match.shape for match in here), None)
-        if shape is None:
-            shape = next((s for s in self.shapes if set(words.words) <= set(s.frame.columns)), None)
-        if shape is None and len(words.words) == 1:
-            unmatched = [s for s in self.shapes if not any(m.shape is s for m in self.left)]
-            shape = unmatched[0] if len(unmatched) == 1 else None
-        if shape is None:
-            for column in words.words:
-                self.source.place(column)
-            return words
-        return self._of_list(words, shape, here)
+        bounds = _BOUNDS.fullmatch(",".join(words))
+        if bounds is not None:
+            low, high = Decimal(bounds[1]), Decimal(bounds[2])
+            if low >= high:
+                raise SpecError(f"--axis {name}: the lower bound must be below the upper one")
+            self.source.place(name)
+            return axis_of_numbers(name, low, high, int(bounds[3]) if bounds[3] else None)
+        if all(map(_WHOLE.fullmatch, words)):
+            return self._numbered(name, [int(word) for word in words], shape)
+        return self._of_columns(name, words, shape)
 
-    def _of_list(self, words: AxisWords, shape: ListShape, here: Sequence[Match]) -> ProposedAxis:
-        """Return the axis of columns of the table, of a list, or of both."""
-        if here:
-            said = here[0]
-            self.left = [m for m in self.left if m.shape is not said.shape or m.role != said.role]
-            return self._matched(words.name, said)
-        if set(words.words) <= set(shape.frame.columns):
-            listed, levels = words.words[-1], words.words if len(words.words) > 1 else ()
-            fitting = [m for m in self._fitting(shape) if m.listed == (listed,)]
-            match = self._one(words.name, fitting)
-            column = placeholder(f"the table's column of {listed}")
-            if match is not None:
-                self.left.remove(match)
-                (column,) = match.columns
-            elif fitting:
-                column = placeholder(" or ".join(m.columns[0] for m in fitting))
-            return axis_of_list(words.name, shape, listed, column, self.folder, levels=levels)
-        for column in words.words:
+    def _of_columns(self, name: str, words: Sequence[str], shape: ListShape | None) -> ProposedAxis:
+        """Return the axis of columns of the table, or of a list, or of one that a list is for."""
+        shapes = self.shapes if shape is None else [shape]
+        if set(words) <= set(self.source.names):
+            for match in matches_of(words, shapes):
+                if match.columns == tuple(words):
+                    alike = (match.shape, match.role)
+                    self.left = [one for one in self.left if (one.shape, one.role) != alike]
+                    return self._axis(name, match)
+        of_list = next((one for one in shapes if set(words) <= set(one.frame.columns)), None)
+        if of_list is not None:
+            *above, listed = words
+            fitting = [one for one in self._fitting(of_list) if one.listed == (listed,)]
+            match = self._chosen(name, fitting, of_list, listed)
+            return self._axis(name, match, levels=words if above else ())
+        for column in words:
             self.source.place(column)
-        listed = shape.leaf
-        made = axis_of_list(words.name, shape, listed, words.words[-1], self.folder)
+        alone = [one for one in self.shapes if not self._fitting(one)]
+        if shape is None and len(words) == len(alone) == 1:
+            (shape,) = alone
+        if shape is None:
+            return axis_as_said(name, words, f"{name}.csv")
+        made = self._axis(name, Match(shape, (), (words[-1],), (shape.leaf,)))
         return replace(made, reason=f"{made.reason}; its name does not say so: check that")
 
-    def _numbered(self, words: AxisWords, shape: ListShape | None) -> ProposedAxis:
-        """Return the axis of a code's first characters, or of squares."""
+    def _numbered(self, name: str, numbers: Sequence[int], shape: ListShape | None) -> ProposedAxis:
+        """Return the axis of a code's first characters, or of squares where numbers descend."""
+        is_grid = len(numbers) > 1 and numbers[0] > numbers[-1]
         fitting = [
             match
             for match in self.left
-            if (shape is None or match.shape is shape)
-            and len(match.columns) == (2 if words.is_grid else 1)
+            if shape in {None, match.shape} and len(match.columns) == (2 if is_grid else 1)
         ]
-        match = self._one(words.name, fitting)
-        shape = shape or (match.shape if match else None)
-        if shape is None and len(self.shapes) == 1:
-            (shape,) = self.shapes
+        mine = [match for match in fitting if match.is_called(name)] or fitting
+        shapes = {match.shape for match in mine} or set(self.shapes)
+        if shape is None and len(shapes) == 1:
+            (shape,) = shapes
         if shape is None:
             raise SpecError(
-                f"--axis {words.name}={','.join(words.words)[:60]} needs the public list of its "
-                f"codes: --list {words.name}=FILE"
+                f"--axis {name}={','.join(map(str, numbers))[:60]} needs the public list of its "
+                f"codes: --list {name}=FILE"
             )
-        if match is not None:
-            self.left.remove(match)
-            return self._of_match(words.name, match, words.numbers)
-        if words.is_grid:
+        if is_grid and not fitting:
             raise TableError(
-                f"--axis {words.name}: the table and {shape.path.name} have no two columns of the "
-                f"same names for coordinates, such as x and y"
+                f"--axis {name}: the table and {shape.path.name} have no two columns of the same "
+                f"names for coordinates, such as x and y"
             )
-        column = placeholder(f"the table's column of {shape.finest}")
-        return axis_of_list(
-            words.name, shape, shape.finest, column, self.folder, prefix=words.numbers
-        )
+        match = self._chosen(name, fitting, shape, shape.leaf)
+        return self._axis(name, match, numbers=numbers)
 
-    def _one(self, name: str, fitting: Sequence[Match]) -> Match | None:
-        """Return the only match, or that of the role which a name says."""
-        mine = [m for m in fitting if name in {m.name, "_".join(m.role)}]
+    def _chosen(self, name: str, fitting: Sequence[Match], shape: ListShape, listed: str) -> Match:
+        """Return the only match or that which a name says, and keep it from others.
+
+        Of several, or none, the columns of the table are left open.
+        """
+        mine = [match for match in fitting if match.is_called(name)]
         if len(mine) == 1 or len(fitting) == 1:
-            return (mine or fitting)[0]
-        return None
-
-    def _named(self, name: str, shape: ListShape) -> ProposedAxis:
-        """Return the axis of ``--list NAME=FILE``."""
-        fitting = self._fitting(shape)
-        match = self._one(name, fitting)
-        if match is not None:
+            (match,) = mine if len(mine) == 1 else fitting
             self.left.remove(match)
-            return self._matched(name, match)
+            return match
         if not fitting:
-            return self._unmatched(name, shape)
+            return _open(shape, listed)
         first = fitting[0]
-        alike = [m.columns for m in fitting if len(m.columns) == len(first.columns)]
-        open_columns = tuple(
-            placeholder(" or ".join(columns)) for columns in zip(*alike, strict=True)
-        )
-        return self._matched(name, replace(first, columns=open_columns))
+        alike = [match.columns for match in fitting if len(match.columns) == len(first.columns)]
+        columns = [placeholder(" or ".join(each)) for each in zip(*alike, strict=True)]
+        return replace(first, columns=tuple(columns))
 
-    def _matched(self, name: str, match: Match) -> ProposedAxis:
+    def _axis(
+        self,
+        name: str,
+        match: Match,
+        *,
+        levels: Sequence[str] = (),
+        numbers: Sequence[int] = (),
+    ) -> ProposedAxis:
         for column in match.columns:
             if not column.startswith("<"):
                 self.source.place(column)  # raises for two of one name
-        return self._of_match(name, match)
-
-    def _of_match(self, name: str, match: Match, numbers: Sequence[int] = ()) -> ProposedAxis:
-        """Return the axis of a match, with the widths or numbers of characters of its levels."""
-        shape, listed, columns = match.shape, match.listed, match.columns
-        if len(columns) > 1:
-            return grid_axis(name, shape, listed, columns, self.folder, numbers)
-        return axis_of_list(name, shape, listed[0], columns[0], self.folder, prefix=numbers)
-
-    def _unmatched(self, name: str, shape: ListShape) -> ProposedAxis:
-        """Return the axis of a list of which the table has no column by name."""
-        column = placeholder(f"the table's column of {shape.leaf}")
-        return axis_of_list(name, shape, shape.leaf, column, self.folder)
+        return axis_of_list(name, match, self.folder, levels=levels, numbers=numbers)
 
 
-def with_product(axes: Sequence[Proposed], names: Sequence[str], folder: Path) -> list[Proposed]:
+def _open(shape: ListShape, listed: str) -> Match:
+    """Return the match of a list of which the table has no column by name."""
+    return Match(shape, (), (placeholder(f"the table's column of {listed}"),), (listed,))
+
+
+def _free(name: str, made: Sequence[ProposedAxis]) -> str:
+    """Return a name that no axis has."""
+    names, number, free = {axis.name for axis in made}, 1, name
+    while free in names:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def with_product(
+    axes: Sequence[ProposedAxis], names: Sequence[str], folder: Path, table: Path
+) -> Sequence[ProposedAxis]:
     """Return the axes; those of lists that do not nest become one, beside the largest axis.
 
     Args:
         axes: all of them, with their sizes.
         names: the columns of the table.
         folder: of the release file.
+        table: the confidential one.
     """
-    proposed = [axis for axis in axes if isinstance(axis, ProposedAxis) and axis.sizes is not None]
-    spine = max(proposed, key=_last, default=None)
-    factors = [axis for axis in proposed if axis is not spine and _is_factor(axis, names)]
-    shapes = [axis.shape for axis in factors if axis.shape is not None]
+    spine = max(axes, key=lambda axis: axis.last, default=None)
+    if spine is None or len(spine.sizes or ()) < 3 or spine.last <= FEW_AREAS:
+        return axes
+    factors = [axis for axis in axes if axis is not spine]
+    shapes = [axis.shape for axis in factors if axis.shape and _is_factor(axis, names)]
+    rows = [len(shape.frame.unique()) for shape in shapes]
     columns = [column for shape in shapes for column in shape.frame.columns]
-    crossed = any(axis.shape and len(axis.shape.frame.unique()) > _last(axis) for axis in factors)
-    alone = len(axes) == len(factors) + 1 and len(set(columns)) == len(columns)
-    if not (alone and spine is not None and (len(factors) > 1 or crossed)):
-        return list(axes)
-    leaves = prod(len(shape.frame.unique()) for shape in shapes)
-    if len(spine.sizes or []) < 3 or _last(spine) <= FEW_AREAS or leaves > MOST_LEAVES_OF_A_PRODUCT:
-        return list(axes)
+    if len(shapes) < len(factors) or len(set(columns)) < len(columns):
+        return axes
+    nests = len(factors) < 2 and all(n <= axis.last for n, axis in zip(rows, factors, strict=True))
+    if nests or prod(rows) > MOST_LEAVES_OF_A_PRODUCT:
+        return axes
     name = "attributes" if spine.name != "attributes" else "attribute"
-    return [spine, product_of(shapes, name, folder).sized(folder)]
+    return [spine, axis_of_product(name, shapes, folder).sized(folder, table)]
 
 
 def _is_factor(axis: ProposedAxis, names: Sequence[str]) -> bool:
     """Return whether a list is short, and the table has columns that tell all of its rows apart."""
-    if axis.shape is None or "columns" in axis.keys:
+    if axis.shape is None or axis.sizes is None or "columns" in axis.keys:
         return False
-    if any(axis.shape.is_measure(column) for column in axis.shape.columns):
+    if any(map(axis.shape.is_measure, axis.shape.columns)):
         return False
     frame = axis.shape.frame.unique()
     own = [column for column in frame.columns if column in names]
     return len(frame) <= MOST_FACTOR and bool(own) and frame.select(own).n_unique() == len(frame)
-
-
-def _last(axis: ProposedAxis) -> int:
-    return (axis.sizes or [0])[-1]
 
 
 def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
@@ -311,20 +237,3 @@ def check_no_record(source: Source, shapes: Sequence[ListShape]) -> None:
                     f"{shape.path.name}; if its first line is a record, put a header before it, "
                     f"and if it is a header, rename that column"
                 )
-
-
-def left_over(names: Sequence[str], taken: Sequence[str], axes: Sequence[Proposed]) -> list[str]:
-    """Return the columns that belong to no axis, and are neither counts nor the unit."""
-    used = {*taken, *(axis.name for axis in axes)}
-    for axis in axes:
-        if isinstance(axis, AxisWords):
-            used.update(axis.words)
-        else:
-            for key in ("levels", "columns", "product"):
-                used.update(axis.keys.get(key, ()))
-    return [name for name in names if name not in used]
-
-
-def numbers_among(names: Sequence[str]) -> list[str]:
-    """Return the columns that are called like a number."""
-    return [name for name in names if name.casefold() in _NUMBERS]

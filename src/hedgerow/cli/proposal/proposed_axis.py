@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
-from hedgerow.tables.lists.list_shape import BUREAU, ListShape, Nesting
-from hedgerow.text import TextByName
+from hedgerow.spec.toml_file import to_fill_in
+from hedgerow.tables.lists.list_match import Match
+from hedgerow.tables.lists.list_shape import BUREAU, ListShape
+from hedgerow.tables.sources.files import share_files
 
 _COMMENTS = {
     "levels": "from coarse to fine",
@@ -29,7 +31,6 @@ _COMMENTS = {
     "lists": "public lists, one a factor",
 }
 
-
 Keys = dict[str, Any]
 """The keys of a section, in order."""
 
@@ -40,15 +41,15 @@ class ProposedAxis:
 
     Attributes:
         keys: its keys, in order.
-        reason: how it was found, for the terminal and a comment.
-        shape: the public list, if there is one.
+        reason: how it was found, for the terminal and a comment; empty where the user says it all.
+        shape: the public list, if there is one yet.
         sizes: how many areas each level has; None where that is not known yet.
     """
 
     keys: Mapping[str, Any]
-    reason: str
+    reason: str = ""
     shape: ListShape | None = None
-    sizes: list[int] | None = field(default=None)
+    sizes: Sequence[int] | None = None
 
     @property
     def name(self) -> str:
@@ -61,27 +62,37 @@ class ProposedAxis:
         return "bins" in self.keys
 
     @property
-    def is_whole(self) -> bool:
-        """Whether nothing is left to fill in."""
-        texts = [text for value in self.keys.values() for text in _texts(value)]
-        return not any(text.startswith("<") for text in texts)
+    def last(self) -> int:
+        """How many leaves it has; 0 where that is not known yet."""
+        return (self.sizes or [0])[-1]
 
     @property
     def text(self) -> str:
         """The section as TOML."""
         width = max(map(len, self.keys))
-        lines = [f"# {comment(self.reason)}", "[[axis]]"]
+        comments = _COMMENTS if self.reason else _COMMENTS | {"areas": self._of_areas()}
+        lines = [f"# {comment(self.reason)}"] if self.reason else []
+        lines.append("[[axis]]")
         for key, value in self.keys.items():
-            said = f"   # {_COMMENTS[key]}" if key in _COMMENTS else ""
+            said = f"   # {comments[key]}" if key in comments else ""
             lines.append(f"{key:<{width}} = {toml(value)}{said}")
         return "\n".join(lines) + "\n"
 
-    def sized(self, folder: Path) -> "ProposedAxis":
+    def _of_areas(self) -> str:
+        """Return what the list of areas is to hold, where there is none yet."""
+        return (
+            f"the public list: these columns, one row a {self.keys['levels'][-1]!r}, empty ones "
+            f'too;\n#        or "table", if the codes in the table are public'
+        )
+
+    def sized(self, folder: Path, table: Path) -> "ProposedAxis":
         """Return it with the number of areas of each level, where its lists can be read.
 
-        What is wrong with a list, `hedgerow plan` will explain.
+        The confidential table is none, whatever it is called. What is wrong with a list,
+        `hedgerow plan` will explain.
         """
-        if not self.is_whole:
+        areas = folder / self.keys.get("areas", "")
+        if to_fill_in(self.keys) or ("areas" in self.keys and share_files(areas, table)):
             return self
         section = AxisSection.model_validate(self.keys)
         try:
@@ -90,11 +101,10 @@ class ProposedAxis:
             elif section.is_numeric:
                 axis = numeric_axis(section, DiscreteGaussian)
             else:
-                axis = listed_axis(section, folder / section.areas)
+                axis = listed_axis(section, areas)
         except HedgerowError:
             return self
-        sizes = [axis.size(level) for level in range(axis.depth + 1)]
-        return ProposedAxis(self.keys, self.reason, self.shape, sizes)
+        return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])
 
 
 def toml(value: Any) -> str:
@@ -120,127 +130,112 @@ def placeholder(words: str) -> str:
     return f"<{words.replace('>', '').replace('<', '')}>"
 
 
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return list(map(str, value.values()))
-    return [str(one) for one in value] if isinstance(value, Sequence) else []
+def axis_as_said(name: str, levels: Sequence[str], areas: str) -> ProposedAxis:
+    """Return the axis of columns of the table, whose public list is still to be made."""
+    return ProposedAxis({"name": name, "levels": levels, "areas": areas})
+
+
+UNKNOWN_AXIS = axis_as_said(
+    "<a name, such as geography>", ["<coarsest column>", "<finest column>"], "<public list>.csv"
+)
 
 
 def axis_of_list(
     name: str,
-    shape: ListShape,
-    listed: str,
-    column: str,
+    match: Match,
     folder: Path,
     *,
     levels: Sequence[str] = (),
-    prefix: Sequence[int] = (),
+    numbers: Sequence[int] = (),
 ) -> ProposedAxis:
-    """Return the axis whose deepest codes are in a column of a public list.
+    """Return the axis whose deepest codes are in columns of a public list.
 
     Args:
         name: of the axis.
-        shape: the list.
-        listed: its column.
-        column: what the table calls it.
+        match: the columns of the list, and what the table calls them.
         folder: of the release file.
         levels: the list's columns, where they are known.
-        prefix: the characters of each level, where they are known.
+        numbers: the characters of each level's code, or the widths of squares, where known.
     """
-    names: str | TextByName | None
-    rule, notes = ({}, "") if levels else _rule(name, shape, listed, prefix)
-    if rule:
-        chosen, own, names = rule.pop("levels"), listed, shape.name_of(listed)
+    shape, listed, columns = match.shape, match.listed, match.columns
+    if len(listed) > 1:
+        told, note = _squares(name, shape, listed, numbers)
     else:
-        nesting = shape.levels_above(listed)
-        options = [(level,) for level in levels] or nesting.levels
-        chosen = [one[0] if len(one) == 1 else placeholder(" or ".join(one)) for one in options]
-        own, names = chosen[-1], _names(nesting.names, chosen)
-        notes = "" if levels else _left_out(nesting)
+        told, note = _levels(name, shape, listed[0], levels, numbers)
     keys: Keys = {
         "name": name,
-        "levels": chosen,
-        **({} if column == own else {"columns": [column]}),
+        "levels": told.pop("levels"),
+        **({} if columns == listed else {"columns": list(columns)}),
         "areas": os.path.relpath(shape.path, folder),
-        **rule,
-        **({"names": names} if names else {}),
+        **told,
     }
-    if column.startswith("<"):
-        why = f"the name of no column of the table says that it holds {listed} of {shape.path.name}"
+    codes = f"{' and '.join(listed)} of {shape.path.name}"
+    if len(columns) == 1 and columns[0].startswith("<"):
+        why = f"the name of no column of the table says that it holds {codes}"
         reason = f"{why}; --axis {name}=COLUMN does"
     else:
-        reason = f"{column} is {listed} of {shape.path.name}"
-    return ProposedAxis(keys, reason + notes, shape)
+        reason = f"{' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} {codes}"
+    return ProposedAxis(keys, reason + note, shape)
 
 
-def _names(found: Mapping[str, str], levels: Sequence[str]) -> str | TextByName:
-    """Return the columns of names as a release file has them: that of the last level alone."""
-    names = {level: found[level] for level in levels if level in found}
-    return names[levels[-1]] if list(names) == [levels[-1]] else names
+def _levels(
+    name: str, shape: ListShape, listed: str, levels: Sequence[str], numbers: Sequence[int]
+) -> tuple[Keys, str]:
+    """Return the keys that tell the levels above a column, and how they were found."""
+    rule, note = ({}, "") if levels else _rule(name, shape, listed, numbers)
+    if rule:
+        names = shape.name_of(listed)
+        code = {} if listed == "code" else {"code": listed}
+        return {**rule, **code, **({"names": names} if names else {})}, note
+    nesting = shape.levels_above(listed)
+    places = [(level,) for level in levels] or nesting.levels
+    chosen = [one[0] if len(one) == 1 else placeholder(" or ".join(one)) for one in places]
+    named = {level: nesting.names[level] for level in chosen if level in nesting.names}
+    own = named[listed] if list(named) == [listed] else named
+    said = [f"{text} {why}" for text, why in list(nesting.left_out.items())[:5]]
+    said += [f"choose {' or '.join(one)}, which do not nest" for one in places if len(one) > 1]
+    note = "; ".join(["", *said]) if not levels else ""
+    return {"levels": chosen, **({"names": own} if own else {})}, note
 
 
-def _rule(name: str, shape: ListShape, listed: str, prefix: Sequence[int]) -> tuple[Keys, str]:
-    """Return the keys of a list whose codes tell their levels, and how that was found."""
-    code = {} if listed == "code" else {"code": listed}
-    if prefix:
-        levels = [f"{name}_{n}" for n in prefix]
-        return {"levels": levels, "prefix": list(prefix), **code}, ""
+def _rule(name: str, shape: ListShape, listed: str, numbers: Sequence[int]) -> tuple[Keys, str]:
+    """Return the keys of a list whose codes tell their levels, if so, and how that was found."""
+    if numbers:
+        return _prefix([f"{name}_{n}" for n in numbers], numbers), ""
     if shape.parents is not None and shape.parents[0] == listed:
         _, parent, depths = shape.parents
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
-        return {"levels": levels, "parent": parent, **code}, f", and {parent} its parent"
-    digits = shape.bureau_lengths(listed)
-    above = shape.levels_above(listed).levels[:-1]
+        return {"levels": levels, "parent": parent}, f", and {parent} its parent"
+    digits, above = shape.bureau_lengths(listed), shape.levels_above(listed).levels[:-1]
     if above and not (digits and not all(shape.begin(listed, one) for one in above)):
         return {}, ""
     if digits:
         levels = [BUREAU[n] for n in digits]
-        said = f", whose first digits are {', '.join(levels)}"
-        return {"levels": levels, "prefix": list(digits), **code}, said
-    if lengths := shape.lengths(listed):
-        said = (
-            f", where each code continues one of fewer characters ({', '.join(map(str, lengths))})"
-        )
-        levels = [f"{name}_{n}" for n in lengths]
-        return {"levels": levels, "prefix": list(lengths), **code}, said
-    return {}, ""
+        return _prefix(levels, digits), f", whose first digits are {', '.join(levels)}"
+    lengths = shape.lengths(listed)
+    said = f", where each code continues one of fewer characters ({', '.join(map(str, lengths))})"
+    return _prefix([f"{name}_{n}" for n in lengths], lengths), said
 
 
-def _left_out(nesting: Nesting) -> str:
-    """Return what of the list's columns is no level, as the end of a sentence."""
-    said = [f"{text} {why}" for text, why in list(nesting.left_out.items())[:5]]
-    open_places = [options for options in nesting.levels if len(options) > 1]
-    said += [f"choose {' or '.join(options)}, which do not nest" for options in open_places]
-    return f"; {'; '.join(said)}" if said else ""
+def _prefix(levels: Sequence[str], lengths: Sequence[int]) -> Keys:
+    return {"levels": levels, "prefix": list(lengths)} if lengths else {}
 
 
-def grid_axis(
-    name: str,
-    shape: ListShape,
-    listed: Sequence[str],
-    columns: Sequence[str],
-    folder: Path,
-    divide: Sequence[int] = (),
-) -> ProposedAxis:
-    """Return the axis of squares; without widths, of 100, 10 and 1 times those of the list."""
-    width = 0 if divide else shape.grid(listed)
-    widths = list(divide) or [width * n for n in (100, 10, 1) if width > 1]
-    found = f", all multiples of {width}" if width > 1 else ""
-    keys: Keys = {
-        "name": name,
+def _squares(
+    name: str, shape: ListShape, listed: Sequence[str], numbers: Sequence[int]
+) -> tuple[Keys, str]:
+    """Return the keys of squares; without widths, of 100, 10 and 1 times those of the list."""
+    width = 0 if numbers else shape.grid(listed)
+    widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
+    keys = {
         "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
-        **({} if list(columns) == list(listed) else {"columns": list(columns)}),
-        "areas": os.path.relpath(shape.path, folder),
         "divide": widths or [placeholder("widths such as 10000, 1000")],
         "code": list(listed),
     }
-    reason = f"{' and '.join(columns)} are {' and '.join(listed)} of {shape.path.name}{found}"
-    return ProposedAxis(keys, reason, shape)
+    return keys, f", all multiples of {width}" if width > 1 else ""
 
 
-def numeric(name: str, low: Decimal, high: Decimal, bins: int | None) -> ProposedAxis:
+def axis_of_numbers(name: str, low: Decimal, high: Decimal, bins: int | None) -> ProposedAxis:
     """Return the axis of a numeric column; without a number of bins, of one a whole number."""
     whole = low == low.to_integral_value() and high == high.to_integral_value()
     width = int(high - low)
@@ -250,18 +245,18 @@ def numeric(name: str, low: Decimal, high: Decimal, bins: int | None) -> Propose
     return ProposedAxis(keys, f"{name} is a number from {low} to {high}")
 
 
-def product_of(shapes: Sequence[ListShape], name: str, folder: Path) -> ProposedAxis:
+def axis_of_product(name: str, shapes: Sequence[ListShape], folder: Path) -> ProposedAxis:
     """Return the axis of all combinations of the rows of several lists, beside a spine."""
     product = [
         c for shape in shapes for c in sorted(shape.frame.columns, key=shape.sizes.__getitem__)
     ]
-    paths = [shape.path for shape in shapes]
     keys: Keys = {
         "name": name,
         "attribute": True,
         "product": product,
-        "lists": [os.path.relpath(path, folder) for path in paths],
+        "lists": [os.path.relpath(shape.path, folder) for shape in shapes],
     }
-    files = ", ".join(path.name for path in paths)
-    reason = f"{', '.join(product)} are the columns of {files}, and do not all nest"
-    return ProposedAxis(keys, reason)
+    files = ", ".join(shape.path.name for shape in shapes)
+    return ProposedAxis(
+        keys, f"{', '.join(product)} are the columns of {files}, and do not all nest"
+    )

@@ -31,6 +31,8 @@ _UNITS = {
     "taxpayer", "household", "subject", "beneficiary", "claimant", "traveller", "passenger",
 }  # fmt: skip
 """Who may have several records, where a column tells one from another."""
+_NUMBERS = {"age", "income", "wage", "wages", "salary", "earnings", "rent", "turnover", "duration"}
+"""What columns of numbers are often called."""
 _NUMBERED = {"number", "no", "nr", "num", "uid", "pid"}
 _PERSONAL = {"pid", "uid", "ssn", "nino"}
 
@@ -51,6 +53,11 @@ def unit_among(names: Iterable[str]) -> str | None:
     """
     fitting = [name for name in names if _is_unit(ColumnName.of(name))]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def numbers_among(names: Iterable[str]) -> list[str]:
+    """Return the columns that are called like a number."""
+    return [name for name in names if name.casefold() in _NUMBERS]
 
 
 def _is_unit(name: "ColumnName") -> bool:

@@ -37,6 +37,10 @@ class Match:
         stem = "_".join(own) or "place"
         return (_ROLES.get(role, role) if len(self.role) in {1, 2} else stem)[:60]
 
+    def is_called(self, name: str) -> bool:
+        """Return whether a name is that of its axis, or of its role."""
+        return name in {self.name, "_".join(self.role)}
+
 
 def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     """Return which columns of a table hold the codes of which lists.
