@@ -79,9 +79,9 @@ from .export.geoparquet import GeoParquet as GeoParquet
 from .export.sdmx import Sdmx as Sdmx
 from .export.statistics_file import StatisticsFile as StatisticsFile
 from .tables.axis import Axis as Axis
-from .tables.codes.division import Division as Division
-from .tables.codes.parents import Parents as Parents
-from .tables.codes.prefix import Prefix as Prefix
+from .tables.codes.rules import Division as Division
+from .tables.codes.rules import Parents as Parents
+from .tables.codes.rules import Prefix as Prefix
 from .tables.counts import Counts as Counts
 from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges

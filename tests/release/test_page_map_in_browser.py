@@ -23,7 +23,7 @@ from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.division import Division
+from hedgerow.tables.codes.rules import Division
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.division import Division
+from hedgerow.tables.codes.rules import Division
 from hedgerow.tables.maps.drawn import unwrapped
 from hedgerow.tables.maps.shapes import GRID, Shapes
 from hedgerow.tables.maps.topology import Topology
@@ -317,7 +317,7 @@ def test_the_squares_of_a_grid_lie_where_their_codes_say():
 
 
 def test_a_grid_with_very_many_squares_shows_a_coarser_level(monkeypatch):
-    monkeypatch.setattr("hedgerow.tables.maps.squares.MOST_AREAS_SHOWN", 10)
+    monkeypatch.setattr("hedgerow.tables.codes.rules.MOST_AREAS_SHOWN", 10)
     places = [(x, y) for x in range(8) for y in range(8)]
     assert grid(places, [4, 1]).shapes.level == 1
     assert grid(places, [2, 1]).shapes is None

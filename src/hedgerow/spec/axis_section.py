@@ -17,10 +17,8 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.spec.toml_file import Section
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
-from hedgerow.tables.codes.division import Division
-from hedgerow.tables.codes.parents import Parents
-from hedgerow.tables.codes.prefix import Prefix
 from hedgerow.tables.codes.rule import Rule
+from hedgerow.tables.codes.rules import Division, Parents, Prefix
 from hedgerow.tables.lists.area_names import name_columns
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.text import TextByName, exact

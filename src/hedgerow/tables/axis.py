@@ -23,8 +23,7 @@ from hedgerow.errors import (
     of_public_table,
 )
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
-from hedgerow.tables.codes.not_stated import ByParent, by_parent, with_own_leaves
-from hedgerow.tables.codes.reading import Reading, called
+from hedgerow.tables.codes.reading import ByParent, Reading, by_parent, called, with_own_leaves
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.lists.area_names import Given, Names, beside, read_names
 from hedgerow.tables.lists.areas import complete, nest

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
-from hedgerow.tables.codes.not_stated import ByParent
+from hedgerow.tables.codes.reading import ByParent
 from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
 from hedgerow.text import Texts

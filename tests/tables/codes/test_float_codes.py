@@ -13,8 +13,7 @@ from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.division import Division
-from hedgerow.tables.codes.prefix import Prefix
+from hedgerow.tables.codes.rules import Division, Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.sources.database import open_database

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from hedgerow.errors import TableError
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.division import Division
-from hedgerow.tables.codes.parents import Parents
-from hedgerow.tables.codes.prefix import Prefix
+from hedgerow.tables.codes.rules import Division, Parents, Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.refused import refused

@@ -9,9 +9,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_spec import SimulateSpec
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.division import Division
-from hedgerow.tables.codes.parents import Parents
-from hedgerow.tables.codes.prefix import Prefix
+from hedgerow.tables.codes.rules import Division, Parents, Prefix
 from hedgerow.tables.tree import Tree
 
 LIST = {"state": ["A", "A", "B"], "town": ["a1", "a2", "b1"]}
