@@ -33,8 +33,7 @@ from hedgerow.plan.public_rows import (
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import LONGEST_LEVEL
 from hedgerow.tables.domain import is_column_pointed
-from hedgerow.tables.lists.public_columns import listed_names
-from hedgerow.tables.lists.public_table import read_public_table
+from hedgerow.tables.lists.public_table import listed_names, read_public_table
 from hedgerow.tables.sources.database import Query
 from hedgerow.tables.sources.source import describe_source, is_file
 from hedgerow.tables.tree import Tree

@@ -19,7 +19,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.reading import Reading
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.column_names import count_among
-from hedgerow.tables.lists.public_columns import as_called, columns_in
+from hedgerow.tables.lists.public_table import as_called, columns_in
 from hedgerow.tables.ordered import hold_counts
 from hedgerow.tables.read import read_areas, read_leaves
 from hedgerow.tables.sources.database import translate_duckdb_errors

@@ -28,7 +28,7 @@ from hedgerow.spec.release_file import AllocationSection, Numbers
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.lists.public_columns import as_called, columns_in
+from hedgerow.tables.lists.public_table import as_called, columns_in
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
 

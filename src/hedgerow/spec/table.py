@@ -13,7 +13,7 @@ from hedgerow.spec.axis_section import AREAS_OF_TABLE
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.lists.public_columns import as_called, columns_in
+from hedgerow.tables.lists.public_table import as_called, columns_in
 from hedgerow.tables.read import Query
 from hedgerow.tables.sources.files import local_places, share_files
 from hedgerow.tables.sources.odbc import is_connection
