@@ -8,11 +8,11 @@ import hedgerow as hr
 from hedgerow.estimate.workload import general
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.planned_spine import PlannedSpine
+from hedgerow.release import area_sums
 from hedgerow.release.answers import areas as answers
 from hedgerow.release.answers import spine
 from hedgerow.release.answers.areas import variances
-from hedgerow.release.areas import sums as sums_module
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.lists.lookup import Lookup
 from tests.made import plain_plan, random_axis
@@ -384,6 +384,6 @@ def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypat
     ):
         release.areas(rows)
     assert len(release.areas(rows, confidence=None)) == 3
-    monkeypatch.setattr(sums_module, "MOST_SUMS", 5)
+    monkeypatch.setattr(area_sums, "MOST_SUMS", 5)
     with pytest.raises(hr.ReleaseError, match="by 2 combinations are too many"):
         release.areas(rows, by={"sex": "sex"}, confidence=None)

@@ -47,7 +47,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.answers.areas import area_forecast
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
 from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines

@@ -26,7 +26,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.areas import area_sums
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,

@@ -17,7 +17,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.areas import area_sums
 from hedgerow.release.answers.attribute_sums import attribute_sums
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
@@ -328,7 +328,7 @@ class Release:
             One row an area (and combination of ``by``), whether its count is 0 or not: the area,
             the codes of ``by``, ``count``, and of the same cells' estimates the unbiased
             ``estimate``, its exact ``standard_error``, ``low``, ``high`` and ``contradicted``, as
-            `cuboid` has them (`hedgerow.release.areas`).
+            `cuboid` has them (`hedgerow.release.area_sums`).
 
         Raises:
             TableError: no lookup of an axis; a code that it does not have; no such level.

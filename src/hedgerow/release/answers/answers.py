@@ -18,7 +18,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import check_stored
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes, sums_of_cells
 from hedgerow.release.descent.source import Stored, uneven

@@ -14,7 +14,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_WORK_OF_SUMS
 from hedgerow.release.answers.ways import answers_of
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import COUNT, ERROR_OF_ESTIMATE, error_columns
 from hedgerow.release.directory.stored import Content

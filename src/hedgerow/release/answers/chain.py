@@ -36,7 +36,7 @@ from hedgerow.release.answers.measured_nodes import (
     least_squares_of,
     measured_nodes,
 )
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes

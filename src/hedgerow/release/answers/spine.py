@@ -22,7 +22,7 @@ from hedgerow.release.answers.attribute_sums import (
     estimates_of_sums,
 )
 from hedgerow.release.answers.tables import JointAnswers
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Source, Stored

@@ -47,7 +47,7 @@ from hedgerow.release.answers.answers import (
     table_with,
 )
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
-from hedgerow.release.areas.sums import AreaSums
+from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Below
 from hedgerow.release.descent.nodes import Nodes

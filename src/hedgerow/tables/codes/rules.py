@@ -1,4 +1,4 @@
-"""Rules that make levels of one list's codes: first characters, parents, squares of nested grids."""
+"""Rules that make levels of one list's codes: first characters, parents, nested squares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 A prior, a simulated table or a table of facts is seldom made for the release, and public; so its
 columns are looked for under both names, the release's own and its list's. The confidential table
-has the columns that the user named."""
+has the columns that the user named.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,1 +1,0 @@
-"""Sums over areas of a user's own: what is summed."""
