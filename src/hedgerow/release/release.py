@@ -18,6 +18,7 @@ from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.areas import area_sums
 from hedgerow.release.answers.attribute_sums import attribute_sums
 from hedgerow.release.area_sums import AreaSums
+from hedgerow.release.cells import every_cell, noisy_table
 from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Noisy, Stored
@@ -40,9 +41,7 @@ from hedgerow.release.directory.stored import (
     public_nodes,
     verified_release,
 )
-from hedgerow.release.every_cell import every_cell
 from hedgerow.release.naming import is_off_tree, label_columns, levels_of
-from hedgerow.release.noisy import noisy_table
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
@@ -184,7 +183,7 @@ class Release:
             depth: along a chain its number, 0 being everything.
             confidence: of the intervals, 95 % for each of them unless given.
             all: list every measured node, also those with a count of 0 (up to 2²⁷ of them; see
-                `hedgerow.release.every_cell`).
+                `hedgerow.release.cells`).
 
         Returns:
             One row a node with a positive count, in tree order: its codes under the table's own
