@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.facts import PublicTable
-from hedgerow.release.copies import copies_of_the_table
+from hedgerow.release.preflight import copies_of_the_table
 from tests.made import plain_plan
 from tests.plan.test_fixed import COPY, TREE, plan_with
 

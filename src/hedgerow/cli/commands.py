@@ -62,12 +62,12 @@ from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.release.copies import copies_of_the_table
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.preflight import (
     check_combines,
     check_memory,
+    copies_of_the_table,
     read_memory,
 )
 from hedgerow.release.release import Release, read_release

@@ -1,4 +1,4 @@
-"""A limit on memory: what it bounds, and what no limit can make smaller.
+"""What is looked at before a release: a limit on memory, public totals, copies of the table.
 
 With ``--memory 4GB`` the database sorts the table in half of that and spills the rest to temporary
 files, and the leaf counts lie in temporary files too, of which the system keeps in memory what it
@@ -7,11 +7,20 @@ does not bound the lists of areas, which are held in memory, nor what an estimat
 one family, and where all nodes are measured one subtree job; so a plan that needs more for these
 is refused before anything is read. It is an aim and no guarantee: Python, the compiled kernels and
 the system's own cache come on top.
+
+Whether a public table says exactly what the confidential one does, the confidential table decides,
+so no refusal, log or file may depend on it (`docs/privacy.md`, "Is a public file the table?"): a
+sentence for a terminal alone says so.
 """
 
 import re
+from math import prod
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Int64
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
@@ -20,6 +29,7 @@ from hedgerow.machine import usable_memory
 from hedgerow.plan.cuboids import Measured, Summed, refuse_kind
 from hedgerow.plan.fixed import fixed_counts, refuse_fixed
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.public_rows import PublicRows
 from hedgerow.tables.counts import Counts
 
 # What is refused before a release: a table, a plan and an estimator that do not fit together.
@@ -221,3 +231,45 @@ def check_tables(plan: Plan) -> None:
             f"to estimate these cuboids again takes about {needed / 1e9:,.1f} GB of memory, and "
             f"only {free / 1e9:,.1f} GB are available: use a larger machine"
         )
+
+
+TRUE = " "  # no column of codes is called so
+
+
+def copies_of_the_table(counts: Counts, plan: Plan) -> list[str]:
+    """Return a clause for each public table with exactly the content of the confidential one."""
+    rows = [fact for fact in plan.facts if isinstance(fact, PublicRows)]
+    return [clause for each in rows for clause in _alike(each, *_true_cells(counts, each))]
+
+
+def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
+    codes = rows.frame.select(rows.columns)
+    there = codes.join(true, on=rows.columns, how="left", maintain_order="left")
+    listed = there[TRUE].fill_null(0).to_numpy()
+    found = [
+        f"{rows.subject}: {name} is exactly what the table counts"
+        for name, bound in ((rows.at_least, rows.low), (rows.at_most, rows.high))
+        if name is not None and listed.any() and np.array_equal(listed, bound)
+    ]
+    leaves_empty = rows.zeros == "listed"
+    held = cells - len(codes) if leaves_empty else len(codes)
+    if rows.zeros is not None and held == len(true) and ((listed == 0) == leaves_empty).all():
+        found.append(f"{rows.subject} leaves exactly the cells in which the table has records")
+    return found
+
+
+def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
+    """Return the non-empty cells that a public table tells apart; and how many all are."""
+    numbers, labels = list[Int64](), list[pl.DataFrame]()
+    for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
+        names = [name for name in axis.columns if name in rows.columns]
+        if names:
+            apart, number = axis.parts(names)
+            numbers.append(number[codes].astype(np.int64))
+            labels.append(apart)
+    sizes = [len(apart) for apart in labels]
+    cell, which = np.unique(np.ravel_multi_index(tuple(numbers), sizes), return_inverse=True)
+    true = np.bincount(which, counts.values, len(cell)).astype(np.int64)
+    each = zip(labels, np.unravel_index(cell, sizes), strict=True)
+    named = [column for apart, number in each for column in apart[number].get_columns()]
+    return pl.DataFrame([*named, pl.Series(TRUE, true)]), prod(sizes)
