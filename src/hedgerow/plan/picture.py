@@ -1,4 +1,5 @@
-"""The picture of a plan: the error to expect of each cuboid, and what of the budget it takes."""
+"""A plan as people see it: the error to expect of each cuboid, and in a notebook the promise too.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError
+from hedgerow.notebook import block, heading, html_picture, html_table, paragraph, text_table
 from hedgerow.picture import (
     BLUE,
     GREEN,
@@ -26,7 +28,8 @@ from hedgerow.picture import (
     svg_of,
     write_heading,
 )
-from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.plan.forecast import HEADINGS, Planned, forecast, forecast_matrix, forecast_rows
+from hedgerow.privacy.promise import Promise
 from hedgerow.tables.description import Description
 
 MOST_ROWS = 60
@@ -183,3 +186,38 @@ def _few_ticks() -> Any:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional extra
 
     return MaxNLocator(4, integer=True)
+
+
+class Promised(Described, Protocol):
+    """What is read of a `hedgerow.plan.plan.Plan`."""
+
+    @property
+    def promise(self) -> Promise:
+        """The privacy promise in full."""
+
+    @property
+    def public_facts(self) -> str:
+        """What public files say, in lines."""
+
+
+def plan_html(plan: Promised) -> str:
+    """Return a plan as HTML: what is measured, the error to expect, the promise, the hash."""
+    frame = forecast(plan)
+    first = int(frame["depth"].null_count() > 0)  # only a chain has depths
+    rows = [row[first:] for row in forecast_rows(frame)]
+    table = html_table(HEADINGS[first:], rows, left={1 - first})
+    described = f"Expected error of the {counts_of(plan)} of each cuboid, as in the table."
+    return block(
+        heading(
+            title_of(plan, "A plan"), f"Expected errors of {counts_of(plan)}. Plan {plan.hash}"
+        ),
+        table,
+        text_table(forecast_matrix(plan, frame)),
+        html_picture(svg_of_forecast(plan, frame), described),
+        promise_html(plan),
+    )
+
+
+def promise_html(plan: Promised) -> str:
+    """Return the promise with its neighbours and restrictions, and what public files say."""
+    return paragraph(str(plan.promise)) + text_table(plan.public_facts)

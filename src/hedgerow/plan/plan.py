@@ -41,10 +41,10 @@ from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.known import Known, describe_facts, known_cells
+from hedgerow.plan.picture import plan_html
 from hedgerow.plan.planned_spine import NoSpineError, planned_spine
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.public_rows import SPINE
-from hedgerow.plan.shown import plan_html
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within

@@ -18,9 +18,8 @@ from hedgerow.picture import (
     write_thousands,
 )
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.picture import counts_of, title_of, unit_of
+from hedgerow.plan.picture import counts_of, promise_html, title_of, unit_of
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.shown import promise_html
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.text import visible
 
