@@ -8,8 +8,13 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import by_size as module
-from hedgerow.evaluate.by_size import band_name, coverage, errors_by_size, size_rows
-from hedgerow.evaluate.metrics import error_by_cuboid
+from hedgerow.evaluate.metrics import (
+    band_name,
+    coverage,
+    error_by_cuboid,
+    errors_by_size,
+    size_rows,
+)
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_counts, random_tree

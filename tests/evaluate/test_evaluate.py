@@ -8,13 +8,14 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import error_picture
-from hedgerow.evaluate.by_size import coverage, errors_by_size
 from hedgerow.evaluate.error_picture import picture_of_errors, picture_of_methods
 from hedgerow.evaluate.method import sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
+    coverage,
     error_by_cuboid,
     error_rows,
+    errors_by_size,
     rows_beside_forecast,
 )
 from hedgerow.evaluate.simulate import seeded_bits

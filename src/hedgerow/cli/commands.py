@@ -53,10 +53,16 @@ from hedgerow.errors import (
     did_you_mean,
     presentable,
 )
-from hedgerow.evaluate.by_size import coverage, errors_by_size, size_rows
 from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
-from hedgerow.evaluate.metrics import error_by_cuboid, headings_of, rows_beside_forecast
+from hedgerow.evaluate.metrics import (
+    coverage,
+    error_by_cuboid,
+    errors_by_size,
+    headings_of,
+    rows_beside_forecast,
+    size_rows,
+)
 from hedgerow.examples import EXAMPLES, SIZES
 from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
