@@ -18,8 +18,13 @@ from hedgerow.examples.production_shares import (
     rho_of,
 )
 from hedgerow.examples.redistricting import PRODUCTION, REDISTRICTING_SIZES, write_redistricting
-from hedgerow.examples.redistricting_areas import RedistrictingSize, limited_families
-from hedgerow.examples.redistricting_people import CENRACE, GROUPS, KINDS
+from hedgerow.examples.redistricting_nation import (
+    CENRACE,
+    GROUPS,
+    KINDS,
+    RedistrictingSize,
+    limited_families,
+)
 from hedgerow.plan.cuboids import Measured
 from hedgerow.spec.release_spec import ReleaseSpec
 

@@ -14,13 +14,7 @@ import pyarrow.parquet as pq
 
 from hedgerow.examples.files import free, size_of, write_release_file
 from hedgerow.examples.production_shares import production_sections, rho_of
-from hedgerow.examples.redistricting_areas import (
-    RedistrictingSize,
-    State,
-    draw_nation,
-    draw_state,
-)
-from hedgerow.examples.redistricting_people import (
+from hedgerow.examples.redistricting_nation import (
     AGES,
     CENRACE,
     GROUPS,
@@ -29,9 +23,13 @@ from hedgerow.examples.redistricting_people import (
     INSTITUTIONAL,
     KINDS,
     RACES,
+    RedistrictingSize,
     Residents,
+    State,
+    draw_nation,
     draw_people,
     draw_residents,
+    draw_state,
 )
 
 REDISTRICTING_SIZES = {
