@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.evaluate import by_size as module
+from hedgerow.evaluate import metrics as module
 from hedgerow.evaluate.metrics import (
     band_name,
     coverage,

@@ -1,4 +1,4 @@
-"""A synthetic redistricting file: its states down to blocks, and who lives where by five attributes.
+"""A synthetic redistricting file: its states down to blocks, and who lives where in them.
 
 One state at a time: facilities and homes first, then the people in them.
 """

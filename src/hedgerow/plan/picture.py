@@ -1,4 +1,4 @@
-"""A plan as people see it: the error to expect of each cuboid, and in a notebook the promise too."""
+"""A plan as people see it: the error to expect of each cuboid, and in a notebook the promise."""
 
 from collections.abc import Sequence
 from pathlib import Path
