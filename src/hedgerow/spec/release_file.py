@@ -1,6 +1,7 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -9,14 +10,100 @@ from pydantic_core import PydanticCustomError
 from hedgerow.errors import PlanError, SpecError, shorten
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.plan.facts import RESTS, PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
-from hedgerow.spec.describe_section import DescribeSection
-from hedgerow.spec.public_section import PublicSection
 from hedgerow.spec.toml_file import Number, Section, within
-from hedgerow.text import Texts
+from hedgerow.tables.description import Description, paragraphs
+from hedgerow.text import TextByName, Texts
+
+
+class PublicSection(Section):
+    """``[[public]]``: what public rules and files say of cells beside a spine."""
+
+    zeros: Literal["unlisted", "listed"] | dict[str, list[str]] | None = None
+    source: str | None = Field(None, min_length=1)
+    at_least: str | None = None
+    at_most: str | None = None
+
+    @field_validator("zeros", mode="before")
+    @classmethod
+    def _is_known(cls, given: object) -> object:
+        """Refuse what is neither a rule nor the name of what a list leaves empty."""
+        rule = isinstance(given, dict) and all(
+            isinstance(codes, list) and all(isinstance(code, str) for code in codes)
+            for codes in given.values()
+        )
+        if rule or (isinstance(given, str) and given in RESTS):
+            return given
+        raise PydanticCustomError(
+            "zeros",
+            'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
+            '{hhgq = ["nursing"], votingage = ["minor"]}',
+        )
+
+    @field_validator("source")
+    @classmethod
+    def _is_file(cls, source: str) -> str:
+        """Refuse a URL, which may hold a password, without quoting it."""
+        if "://" in source:
+            raise PydanticCustomError("url", "public facts are files, no database; export it first")
+        return source
+
+
+def public_fact(section: PublicSection, folder: Path) -> Zeros | PublicTable:
+    """Return the fact of a section; its file is relative to a folder, and not yet read."""
+    if section.source is None:
+        if not isinstance(section.zeros, dict) or section.at_least or section.at_most:
+            raise SpecError(
+                "[[public]] without a source is a rule, and has zeros alone: columns with lists of "
+                'codes, such as {hhgq = ["nursing"], votingage = ["minor"]}'
+            )
+        return Zeros(section.zeros)
+    if isinstance(section.zeros, dict):
+        raise SpecError(
+            '[[public]] zeros must be "unlisted" or "listed" with a source; a rule is a [[public]] '
+            "of its own"
+        )
+    given = section.zeros, section.at_least, section.at_most
+    return PublicTable(folder / section.source, *given)
+
+
+class DescribeSection(Section):
+    """``[describe]``: title, unit, source and labels; all of it is published."""
+
+    title: str = Field(default="", min_length=1)
+    unit: str = Field(default="", min_length=1)
+    publisher: str = Field(default="", min_length=1)
+    period: str = Field(default="", min_length=1)
+    notes: str = Field(default="", min_length=1)
+    licence: str = Field(default="", min_length=1)
+    language: str = Field(default="", min_length=1)
+    axes: TextByName = Field(default_factory=dict)
+    levels: dict[str, str | TextByName] = Field(default_factory=dict)
+
+
+def described_by(section: DescribeSection) -> Description:
+    """Return what a section says, or raise for a text that cannot be published.
+
+    Raises:
+        TableError: it has control characters, or is no language's tag.
+        SpecError: a level with two labels.
+    """
+    said = section.model_dump(exclude={"notes", "levels"})
+    levels: TextByName = {}
+    for name, given in section.levels.items():
+        inner = {name: given} if isinstance(given, str) else {}
+        if isinstance(given, dict):  # as TOML reads ``origin.region = …``
+            inner = {f"{name}.{level}": label for level, label in given.items()}
+        for full, label in inner.items():
+            if full in levels:
+                raise SpecError(f"levels labels {full!r} twice; label it once")
+            levels[full] = label
+    return Description(**said, notes=paragraphs(section.notes), levels=levels)
+
 
 if TYPE_CHECKING:
     MechanismName = str

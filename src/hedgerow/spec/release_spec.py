@@ -38,9 +38,13 @@ from hedgerow.spec.axis_section import (
     product_axis,
     with_shapes,
 )
-from hedgerow.spec.describe_section import described_by
-from hedgerow.spec.public_section import public_fact
-from hedgerow.spec.release_file import ReleaseFile, budget_of, neighbours_of
+from hedgerow.spec.release_file import (
+    ReleaseFile,
+    budget_of,
+    described_by,
+    neighbours_of,
+    public_fact,
+)
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
