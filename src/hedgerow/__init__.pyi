@@ -74,7 +74,7 @@ from .release.release import Release as Release, read_release as read_release
 from .release.distribution.release import release_distribution as release_distribution
 from .release.directory.output import Unfinished as Unfinished
 from .export.data_package import DataPackage as DataPackage
-from .export.export import export as export
+from .export.released import export as export
 from .export.geoparquet import GeoParquet as GeoParquet
 from .export.sdmx import Sdmx as Sdmx
 from .export.statistics_file import StatisticsFile as StatisticsFile

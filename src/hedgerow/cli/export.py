@@ -10,9 +10,9 @@ from hedgerow.cli.output_file import Directory, warn_of_formulas
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import SpecError, did_you_mean
 from hedgerow.export.data_package import DataPackage
-from hedgerow.export.export import Form
-from hedgerow.export.export import export as write_export
 from hedgerow.export.geoparquet import GeoParquet
+from hedgerow.export.released import Form
+from hedgerow.export.released import export as write_export
 from hedgerow.export.sdmx import Sdmx
 from hedgerow.export.statistics_file import FILES, StatisticsFile
 
