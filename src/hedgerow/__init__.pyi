@@ -46,7 +46,7 @@ from .distribution.plan import ForDistribution as ForDistribution
 from .plan.forecast import forecast as forecast
 from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relative
 from .plan.allocation.optimal import Optimal as Optimal
-from .plan.allocation.query_shares import QueryShares as QueryShares
+from .plan.allocation.shares import QueryShares as QueryShares
 from .plan.allocation.shares import Shares as Shares
 from .plan.facts import PublicTable as PublicTable, Zeros as Zeros
 from .plan.make import make_plan as make_plan

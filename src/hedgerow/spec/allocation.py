@@ -19,8 +19,7 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.allocation.query_shares import QueryShares
-from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.allocation.shares import QueryShares, Shares
 from hedgerow.plan.cuboids import Measured, measurable
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of

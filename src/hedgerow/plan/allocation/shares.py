@@ -1,16 +1,21 @@
-"""Shares of the budget as somebody gives them: by depth, by axis of a cube, or by cuboid."""
+"""Shares of the budget as somebody gives them: by depth, axis or cuboid, or by level and query."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from hedgerow.errors import PlanError, as_list
+from hedgerow.arrays import Levels
+from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
+from hedgerow.estimate.cube.shape import fineness, is_within
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, given_by_axis, given_by_cuboid
 from hedgerow.plan.allocation.named import given_by_name
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.workload import repeated
+from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, exact
 
 FITTING = 'a list of exact numbers, such as ["1/4", "3/4"]'
@@ -140,3 +145,155 @@ def _check_last(subject: str, shares: Sequence[Fraction]) -> None:
     """Raise a PlanError if the last share is 0."""
     if not shares[-1]:
         raise PlanError(f"the last {subject} must be above 0: the leaves have to be measured")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class QueryShares:
+    """Shares by level and by query: a cuboid gets the product, divided by what is measured in all.
+
+    A *level* is a level of one axis, such as a county; a *query* is a cuboid of the other axes,
+    such as ``"hispanic × cenrace"``. Either is called by its levels as a plan shows them, or
+    without their axes where only one axis has such a level; ``"total"`` is all of them together.
+    Cuboids that are public may be named and are not measured.
+
+    Args:
+        levels: the share of each level; they sum to at most 1.
+        queries: for each level the shares of its queries, which sum to exactly 1.
+
+    Raises:
+        PlanError: a share is negative or no exact number, they do not sum to 1, or a level has
+            shares of one kind and not of the other.
+
+    Example:
+        >>> sex = hr.Axis.from_frame("sex", {"sex": ["f", "m"]}, levels=["sex"])
+        >>> place = hr.Axis.from_frame("place", {"town": ["a", "b", "c"]}, levels=["town"])
+        >>> plan = hr.make_plan(
+        ...     hr.Tree([place, sex]),
+        ...     budget=hr.Rho(1),
+        ...     workload=hr.Cuboids(["sex.sex", "place.town", "place.town × sex.sex"]),
+        ...     allocation=hr.QueryShares(
+        ...         levels={"total": "1/5", "town": "4/5"},
+        ...         queries={"total": {"sex": 1}, "town": {"total": "1/4", "sex": "3/4"}},
+        ...     ),
+        ... )
+        >>> [str(plan.cuboids[name].share) for name in ("place.town", "place.town × sex.sex")]
+        ['1/5', '3/5']
+    """
+
+    name: ClassVar[str] = "shares"
+    prior: ClassVar[Prior | None] = None
+    levels: Mapping[str, Fraction]
+    queries: Mapping[str, Mapping[str, Fraction]]
+
+    def __init__(
+        self, levels: Mapping[str, Exact], queries: Mapping[str, Mapping[str, Exact]]
+    ) -> None:
+        by_level = _exact("levels", levels)
+        if sum(by_level.values()) > 1:
+            raise PlanError(f"levels: shares sum to {sum(by_level.values())}, which is above 1")
+        if not isinstance(queries, Mapping):
+            raise PlanError(f"queries are shares of queries by level, got {kind_of(queries)}")
+        by_query = {name: _exact(_of(name), each) for name, each in queries.items()}
+        for name, each in by_query.items():
+            if sum(each.values()) != 1:
+                raise PlanError(
+                    f"{_of(name)}: shares must sum to exactly 1, got {sum(each.values())}"
+                )
+        for name in {**by_level, **by_query}:
+            if name not in by_query:
+                meant = did_you_mean(name, by_query)
+                raise PlanError(
+                    f"level {name[:100]!r} has a share and no queries; give it some{meant}"
+                )
+            if name not in by_level:
+                meant = did_you_mean(name, by_level)
+                raise PlanError(
+                    f"level {name[:100]!r} has queries and no share; add it to levels{meant}"
+                )
+        object.__setattr__(self, "levels", by_level)
+        object.__setattr__(self, "queries", by_query)
+
+    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+        """Return one share or None for each of `Problem.cuboids`, summing to exactly 1.
+
+        Raises:
+            PlanError: a level or query that the tree or the workload does not have.
+        """
+        tree = problem.tree
+        found: dict[Levels, Fraction] = {}
+        for level, share in self.levels.items():
+            for query, part in self.queries[level].items():
+                cuboid = _cuboid(tree, level, query)
+                if cuboid in found:
+                    raise PlanError(f"{_of(level)}: {tree.name_of(cuboid)!r} has two shares")
+                found[cuboid] = share * part
+        every = {*problem.workload.cuboids(tree), *found}
+        again = repeated(tree, sorted(every, key=fineness))
+        measured = {
+            tree.name_of(cuboid): share
+            for cuboid, share in found.items()
+            if problem.public is None or not is_within(again.get(cuboid, cuboid), problem.public)
+        }
+        whole = sum(measured.values())
+        if not whole:
+            raise PlanError("levels, queries: what they name is public, or has a share of 0")
+        return Shares({name: share / whole for name, share in measured.items()}).shares(problem)
+
+
+def _of(level: str) -> str:
+    return f"queries of {level[:100]!r}"
+
+
+def _exact(where: str, given: Mapping[str, Exact]) -> dict[str, Fraction]:
+    """Return shares as fractions, or raise a PlanError."""
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError(f'{where} are shares by name, such as {{"county": "1/4"}}')
+    found = {
+        n: exact(s, f"{where}: share of {str(n)[:100]!r}", PlanError) for n, s in given.items()
+    }
+    for name, share in found.items():
+        if share < 0:
+            raise PlanError(f"{where}: the share of {name[:100]!r} must not be negative")
+    return found
+
+
+def _cuboid(tree: Tree, level: str, query: str) -> Levels:
+    """Return the cuboid of a query at a level, or raise a PlanError."""
+    of_level, of_query = _levels(tree, level, "levels"), _levels(tree, query, _of(level))
+    if sum(map(bool, of_level)) > 1:
+        raise PlanError(f"levels: {level[:100]!r} is no level of one axis; make a query of it")
+    both = [a.name for a, i, j in zip(tree.axes, of_level, of_query, strict=True) if i and j]
+    if both:
+        raise PlanError(
+            f"{_of(level)}: {query[:100]!r} is of axis {both[0]!r} as the level is; a query is of "
+            "the other axes"
+        )
+    return tuple(map(max, of_level, of_query))
+
+
+def _levels(tree: Tree, name: str, where: str) -> Levels:
+    """Return the cuboid of a name whose levels may stand without their axes."""
+    found = tree.named(name)
+    if found is not None:
+        return found
+    levels: dict[str, list[str]] = {}
+    for axis in tree.axes:
+        for level in axis.levels:
+            dotted = level if len(tree.axes) == 1 else f"{axis.name}.{level}"
+            levels.setdefault(level, []).append(dotted)
+    full = {way: [way] for ways in levels.values() for way in ways} | levels
+    words = re.split(r"\s*[×*]\s*|\s+x\s+", name[:1000])
+    for word in words:
+        known = full.get(word, [])
+        if not known:
+            every = [n for level, ways in levels.items() for n in ([level], ways)[len(ways) > 1]]
+            raise PlanError(
+                f"{where}: there is no level {shorten(word)!r}; there are "
+                f"{', '.join(every)[:300]}{did_you_mean(word, every)}"
+            )
+        if len(known) > 1:
+            raise PlanError(f"{where}: several axes have a level {word!r}: {' or '.join(known)}")
+    found = tree.named(" × ".join(full[word][0] for word in words))
+    if found is None:
+        raise PlanError(f"{where}: {name[:100]!r} names two levels of one axis")
+    return found
