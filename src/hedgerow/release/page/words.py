@@ -31,7 +31,7 @@ from hedgerow.privacy.profile import FALSE_ALARMS
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
-from hedgerow.release.page.hundred import hundred
+from hedgerow.release.page.promise import hundred
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 from hedgerow.text import format_delta, format_percent, format_rounded_up
