@@ -21,7 +21,7 @@ from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.pages.frame import SCRIPTS, part
+from hedgerow.pages.markup import SCRIPTS, part
 from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho

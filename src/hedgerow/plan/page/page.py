@@ -10,8 +10,7 @@ import numpy as np
 
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
-from hedgerow.pages.frame import Document, document, part, spoken
-from hedgerow.pages.markup import attribute, shown, table
+from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.plan.cuboids import Measured, Survivors, measurable
 from hedgerow.plan.forecast import forecast

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.arrays import Int64
 from hedgerow.pages.catalogue import Catalogue
-from hedgerow.pages.frame import part
+from hedgerow.pages.markup import part
 from hedgerow.plan.plan import Plan
 from hedgerow.release.page.carried import block, folded, varints, visible_labels
 from hedgerow.tables.axis import Axis

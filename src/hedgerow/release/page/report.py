@@ -16,8 +16,7 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages import markup
-from hedgerow.pages.frame import BLOCK, Document, document, part, spoken
-from hedgerow.pages.markup import shown
+from hedgerow.pages.markup import BLOCK, Document, document, part, shown, spoken
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
