@@ -6,7 +6,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.funds import Above, Proportional, Quadratic, Seats
-from hedgerow.evaluate.joint_errors import RawErrors, errors_of
+from hedgerow.evaluate.joint_errors import errors_of, raw_errors
 from hedgerow.evaluate.share_intervals import share_intervals
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import random_tree
@@ -80,7 +80,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
 
 def test_errors_of_survivors_are_those_of_their_noisy_counts():
     noise = hr.DiscreteGaussian("30")
-    drawn = RawErrors((2, 2), noise, 7).draw(DRAWS, seed=2)
+    drawn = raw_errors((2, 2), noise, 7).draw(DRAWS, seed=2)
     found = drawn.T @ drawn / DRAWS
     assert np.abs(found - 30 * np.eye(7)).max() <= 6 * np.sqrt(2 * 30**2 / DRAWS)
 

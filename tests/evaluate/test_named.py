@@ -10,7 +10,7 @@ from hedgerow.evaluate import joint_errors
 from hedgerow.evaluate.baselines import IndependentNoise, LeafNoise
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.funds import Above, Proportional, Seats
-from hedgerow.evaluate.joint_errors import RawErrors, errors_of
+from hedgerow.evaluate.joint_errors import errors_of, raw_errors
 from hedgerow.evaluate.method import CuboidCounts, Setting, table_of
 from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.share_intervals import share_intervals
@@ -83,7 +83,7 @@ def test_survivors_share_by_their_noisy_counts():
     assert len(found) < PAIRS.leaves
     equal = share_intervals(release, "o.level2", Above(5, equally=True), 3.0)
     assert (equal["low"] <= equal["high"]).all()
-    assert RawErrors((2, 2), hr.DiscreteGaussian("30"), 7).draw(3, seed=2).shape == (3, 7)
+    assert raw_errors((2, 2), hr.DiscreteGaussian("30"), 7).draw(3, seed=2).shape == (3, 7)
 
 
 def test_areas_of_no_cuboid_of_the_workload_are_refused():

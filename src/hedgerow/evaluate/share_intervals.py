@@ -19,7 +19,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.evaluate.joint_errors import ChainErrors, JointErrors, RawErrors, errors_of
+from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of, raw_errors
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import measured_nodes
@@ -159,7 +159,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     here = answers_of(plan).every_cell(content, levels)
     errors: JointErrors | None = None
     if noise.raw and noise.mechanism is not None and len(here):
-        errors = RawErrors(levels, noise.mechanism, len(here))
+        errors = raw_errors(levels, noise.mechanism, len(here))
     elif here.variance.any():
         errors = errors_of(plan, levels)
     return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, noise.raw)
@@ -184,7 +184,7 @@ def _along_chain(content: Content, depth: int) -> _Areas:
         own = layers[depth]
         estimate = np.asarray(own.noisy, dtype=np.float64)
         variance = np.full(own.nodes, own.variance, dtype=np.float64)
-        errors = RawErrors(chain[depth], mechanism, own.nodes)
+        errors = raw_errors(chain[depth], mechanism, own.nodes)
         return _Areas(here.codes, here.counts, estimate, variance, errors, raw=True)
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
@@ -193,7 +193,7 @@ def _along_chain(content: Content, depth: int) -> _Areas:
         raise ReleaseError(
             f"the measurements do not determine {name}; name a level that was measured"
         )
-    joint = ChainErrors(top, chain[: depth + 1], noise)
+    joint = chain_errors(top, chain[: depth + 1], noise)
     return _Areas(here.codes, here.counts, final.estimate, final.variance, joint)
 
 
