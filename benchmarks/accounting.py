@@ -15,7 +15,7 @@ from typing import Any
 import hedgerow as hr
 from benchmarks.clock import Timed, fastest
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, clock, publish
+from benchmarks.page import Benchmark, Ratio, clock
 from benchmarks.picture import OTHER, OURS, panels, save
 from studies.page import markdown
 
@@ -166,7 +166,3 @@ def figure(found: Sequence[Found]) -> str:
     axes.set_ylabel("relative, of δ", fontsize=8)
     axes.legend(fontsize=8, frameon=False)
     return save(drawn, "accounting")
-
-
-if __name__ == "__main__":
-    publish("accounting", measured)

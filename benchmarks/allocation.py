@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from benchmarks.clock import fastest, near
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, publish
+from benchmarks.page import Benchmark, Ratio
 from hedgerow.arrays import Float64
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.programs import (
@@ -167,7 +167,3 @@ def measured() -> Benchmark:
     text = TEXT.format(values=VALUES, figures=figures)
     kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
     return Benchmark("Allocation programs", text, ratios, (), kept)
-
-
-if __name__ == "__main__":
-    publish("allocation", measured)

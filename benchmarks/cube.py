@@ -13,7 +13,7 @@ import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, publish
+from benchmarks.page import Benchmark, Ratio, clock
 from studies.cube import (
     CASES,
     CUBE,
@@ -124,7 +124,3 @@ def errors_of(one: Found) -> str:
         for (what, shown), last in zip(told.items(), (*over, "", ""), strict=True)
     ]
     return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
-
-
-if __name__ == "__main__":
-    publish("cube", measured)

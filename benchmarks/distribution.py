@@ -9,7 +9,7 @@ import numpy as np
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest, near
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, clock, publish
+from benchmarks.page import Benchmark, Ratio, clock
 from hedgerow.arrays import Float64
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.release.distribution.release import column_counts, distribution_in_memory
@@ -122,7 +122,3 @@ def measured() -> Benchmark:
         for one in found
     }
     return Benchmark("Distributions", text, ratios, (), figures)
-
-
-if __name__ == "__main__":
-    publish("distribution", measured)

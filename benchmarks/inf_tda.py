@@ -17,7 +17,7 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed, fastest
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
-from benchmarks.page import Benchmark, Ratio, clock, number, publish
+from benchmarks.page import Benchmark, Ratio, clock, number
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.arrays import Float64
 from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
@@ -242,7 +242,3 @@ def figure(found: Sequence[Found]) -> str:
     axes[3].set_ylabel("maximum error (trips)", fontsize=8)
     drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return save(drawn, "inf_tda")
-
-
-if __name__ == "__main__":
-    publish("inf_tda", measured)

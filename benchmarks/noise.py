@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
-from benchmarks.page import Benchmark, Ratio, publish
+from benchmarks.page import Benchmark, Ratio
 from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -115,7 +115,3 @@ def figure(ratios: Sequence[Ratio]) -> str:
     axes.set_xlabel("million draws a second, one core", fontsize=8)
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.14), ncols=2)
     return save(drawn, "noise")
-
-
-if __name__ == "__main__":
-    publish("noise", measured)

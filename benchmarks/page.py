@@ -1,6 +1,6 @@
 """A benchmark's results, and the page of all of them.
 
-Every benchmark makes a `Benchmark` and calls `publish`, which writes ``docs/benchmarks/NAME.json``;
+Every benchmark's ``measured`` makes a `Benchmark`; `publish` writes ``docs/benchmarks/NAME.json``;
 `write_page` makes ``docs/benchmarks.md`` of these files alone.
 """
 

@@ -1,6 +1,6 @@
 """The planning page: how soon it answers a move of its slider, beside a plan made anew.
 
-Run as ``python -m benchmarks.planning``; needs playwright, and Chromium at /usr/bin/chromium.
+Run as ``python -m benchmarks.run planning``; needs playwright, and Chromium at /usr/bin/chromium.
 
 Compare: a page of 20 cuboids is to open within 1 s and to answer within 50 ms. The other way to
 see what another budget is worth is `hedgerow.make_plan` with `hedgerow.forecast`, in a process
@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 import hedgerow as hr
 from benchmarks.clock import Clock
-from benchmarks.page import Benchmark, Ratio, publish
+from benchmarks.page import Benchmark, Ratio
 from benchmarks.report import ARGUMENTS, CHROMIUM
 from hedgerow.plan.page.page import planning_page
 from studies.page import markdown
@@ -151,7 +151,3 @@ def measured() -> Benchmark:
         for one in found
     )
     return Benchmark("The planning page", text, ratios, figures={"pages": found})
-
-
-if __name__ == "__main__":
-    publish("planning", measured)

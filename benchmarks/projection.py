@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.clock import Clock, fastest
 from benchmarks.machine import installed
-from benchmarks.page import Benchmark, Ratio, number, publish
+from benchmarks.page import Benchmark, Ratio, number
 from benchmarks.picture import COLOURS, panels, save
 from benchmarks.projection_peers import OURS_FOR, Peer, agree, peers_for
 from hedgerow.arrays import Float64, Int64
@@ -226,7 +226,3 @@ def figure(found: Sequence[Found]) -> str:
     drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
                  fontsize=8)  # fmt: skip
     return save(drawn, "projection")
-
-
-if __name__ == "__main__":
-    publish("projection", measured)

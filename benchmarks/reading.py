@@ -16,7 +16,7 @@ import polars as pl
 
 import hedgerow as hr
 from benchmarks.clock import fastest
-from benchmarks.page import Benchmark, Ratio, number, publish
+from benchmarks.page import Benchmark, Ratio, number
 from hedgerow.examples.commuting import write_commuting
 from studies.tables import pairs_of
 
@@ -110,7 +110,3 @@ def measured() -> Benchmark:
         rows=ROWS, cells=cells.pop(), least=number(slower[0]), most=number(slower[-1])
     )
     return Benchmark("Reading: the group-by floor", text, tuple(ratios), (), {"rows": ROWS})
-
-
-if __name__ == "__main__":
-    publish("reading", measured)

@@ -1,8 +1,8 @@
 """The page of a release of a million counts: its size, and when a browser first paints it.
 
-Run as ``python -m benchmarks.report``; needs playwright, and Chromium at /usr/bin/chromium. With a
-directory behind it, makes the release alone: that is done in a process of its own, as a release
-writes its page too, and what is timed is to make it for the first time.
+Run as ``python -m benchmarks.run report``; needs playwright, and Chromium at /usr/bin/chromium.
+``python -m benchmarks.report DIRECTORY`` makes the release alone: that is done in a process of its
+own, as a release writes its page too, and what is timed is to make it for the first time.
 
 Compare: the page is to be below 5 MB and to be painted within 2 s, opened from disk.
 """
@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 import hedgerow as hr
 from benchmarks.clock import Clock
 from benchmarks.machine import ROOT
-from benchmarks.page import Benchmark, publish
+from benchmarks.page import Benchmark
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.stored import stated_plan
 from hedgerow.release.page.report import page
@@ -106,13 +106,5 @@ def measured() -> Benchmark:
     return Benchmark("The page of a release", text, figures=figures)
 
 
-def main() -> None:
-    """Measure and keep the figures; with a directory, make the release that they are of."""
-    if len(sys.argv) > 1:
-        release(Path(sys.argv[1]))
-        return
-    publish("report", measured)
-
-
 if __name__ == "__main__":
-    main()
+    release(Path(sys.argv[1]))

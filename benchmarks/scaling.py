@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.machine import ROOT
-from benchmarks.page import Benchmark, clock, number, publish
+from benchmarks.page import Benchmark, clock, number
 from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.kernels import core_count
 from studies.page import markdown
@@ -122,7 +122,3 @@ def figure(by_cells: Sequence[Point], by_possible: Sequence[Point]) -> str:
     axes[0].set_ylabel("seconds of a release", fontsize=8)
     axes[2].set_ylabel("peak memory of the process (GB)", fontsize=8)
     return save(drawn, "scaling")
-
-
-if __name__ == "__main__":
-    publish("scaling", measured)

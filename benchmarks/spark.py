@@ -13,7 +13,7 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import Clock, Timed
 from benchmarks.machine import MissingPeer, needed
-from benchmarks.page import Benchmark, clock, publish
+from benchmarks.page import Benchmark, clock
 from hedgerow.examples.commuting import write_commuting
 from studies.page import markdown
 from studies.releases import trips_plan, within
@@ -108,7 +108,3 @@ def measured() -> Benchmark:
     )
     figures = {what: time.wall for what, time in times.items()}
     return Benchmark("Spark's overhead", text, (), (), figures)
-
-
-if __name__ == "__main__":
-    publish("spark", measured)

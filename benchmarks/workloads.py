@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg, lsqr
 
 import hedgerow as hr
 from benchmarks.clock import fastest
-from benchmarks.page import Benchmark, Ratio, publish
+from benchmarks.page import Benchmark, Ratio
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.observed import Observed
@@ -150,7 +150,3 @@ def measured() -> Benchmark:
         apart=markdown(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
     )
     return Benchmark("Estimates of named workloads", text, tuple(ratios))
-
-
-if __name__ == "__main__":
-    publish("workloads", measured)

@@ -1,7 +1,7 @@
 """A study's page: paper beside ours, row by row, with a reason wherever the two differ.
 
-Every study below ``studies/`` is one figure or table of a paper. It makes a `Study` and calls
-`publish`, which writes ``docs/studies/SLUG.md`` for people and ``docs/studies/SLUG.json`` for the
+Every study below ``studies/`` is one figure or table of a paper: its ``main`` makes a `Study`, of
+which `publish` writes ``docs/studies/SLUG.md`` for people and ``docs/studies/SLUG.json`` for the
 summary, ``docs/studies.md`` (see ``studies/summary.py``). The wider studies beside them `keep` a
 page of their own.
 """
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -124,10 +125,11 @@ def keep(name: str, page: str, figures: object = None) -> None:
         (ROOT / "docs" / f"{name}.json").write_text(text)
 
 
-def publish(slug: str, run: Callable[[], Study]) -> None:
-    """Make a study, write its page and its rows, and print the page; or say what is missing."""
+def publish(name: str) -> None:
+    """Make a study (``ko/figure_2``), write its page and rows, and print it; or say what misses."""
+    slug, module = name.replace("/", "-"), import_module(f"studies.{name.replace('/', '.')}")
     try:
-        seconds, study = timed(run)
+        seconds, study = timed(module.main)
     except Missing as missing:
         print(f"skipped: {missing}")
         return
@@ -138,7 +140,7 @@ def publish(slug: str, run: Callable[[], Study]) -> None:
         for part in (f"# {study.source}: {study.title}", study.text, shown, table(study.rows))
         if part.strip()
     )
-    made = f"\n\nMade by `studies/{slug.replace('-', '/', 1)}.py` in {seconds:.0f} s.\n"
+    made = f"\n\nMade by `studies/{name}.py` in {seconds:.0f} s.\n"
     (PAGES / f"{slug}.md").write_text(page + made)
     facts = {"source": study.source, "title": study.title, "seconds": round(seconds, 1)}
     facts |= {"rows": [asdict(row) for row in study.rows], "pictures": list(study.pictures)}

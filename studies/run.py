@@ -28,6 +28,8 @@ ONE_THREAD = dict.fromkeys(
 )
 POLL_SECONDS = 0.1
 SKIPPED = "skipped:"
+PUBLISHED = "\ndef main() -> Study:\n"
+"""How a study begins that `studies.page.publish` makes a page of."""
 BY_HAND = ("run", "summary", "census_intervals", "survivor_sums")
 """What is no study, and what takes too long to be run with all others."""
 
@@ -63,7 +65,7 @@ class Running:
         self.log = Path(folder) / name.replace("/", "-")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", f"studies.{name.replace('/', '.')}"],
+                [sys.executable, *code_of(name)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -87,6 +89,13 @@ class Running:
         self.process.wait()
 
 
+def code_of(name: str) -> tuple[str, str]:
+    """What Python is to run: a study that makes a page of a paper's, or a module of its own."""
+    if PUBLISHED in (STUDIES / f"{name}.py").read_text():
+        return "-c", f"from studies.page import publish; publish({name!r})"
+    return "-m", f"studies.{name.replace('/', '.')}"
+
+
 def all_studies() -> list[str]:
     """Every file below ``studies/`` that can be run, but for those `BY_HAND` and the tests."""
     files = [*STUDIES.glob("[a-z]*.py"), *STUDIES.glob("*/[a-z]*.py")]
@@ -95,7 +104,7 @@ def all_studies() -> list[str]:
         for file in files
         if file.parent.name != "tests"
         and file.stem not in BY_HAND
-        and '\nif __name__ == "__main__":' in file.read_text()
+        and any(mark in file.read_text() for mark in (PUBLISHED, '\nif __name__ == "__main__":'))
     )
 
 

@@ -27,7 +27,7 @@ from studies.boninsegna.releases import (
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
 from studies.leaf_noise import leaf_noise
-from studies.page import DATA, PAGES, Row, Study, markdown, publish, timed
+from studies.page import DATA, PAGES, Row, Study, markdown, timed
 from studies.releases import within
 from studies.showing import plain
 
@@ -222,7 +222,3 @@ def picture(real: Errors, wide: Errors, paper: Published) -> str:
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     return save(figure, PAGES / "boninsegna-figure_3.png", dpi=90)
-
-
-if __name__ == "__main__":
-    publish("boninsegna-figure_3", main)

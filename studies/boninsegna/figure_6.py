@@ -18,7 +18,7 @@ from studies.boninsegna.releases import (
     stability,
 )
 from studies.boninsegna.tables import synthetic_tables
-from studies.page import PAGES, Row, Study, markdown, publish
+from studies.page import PAGES, Row, Study, markdown
 from studies.showing import plain
 
 RUNS = 5
@@ -78,7 +78,3 @@ def picture(bars: dict[str, dict[str, float]]) -> str:
     plain(axes, "y")
     axes.legend(ncols=2, fontsize=8, loc="upper left", bbox_to_anchor=(0, 1.22), frameon=False)
     return save(figure, PAGES / "boninsegna-figure_6.png", dpi=100)
-
-
-if __name__ == "__main__":
-    publish("boninsegna-figure_6", main)

@@ -30,7 +30,7 @@ from studies.boninsegna.releases import (
     simulated,
 )
 from studies.boninsegna.tables import Table, synthetic_tables
-from studies.page import PAGES, Row, Study, markdown, publish
+from studies.page import PAGES, Row, Study, markdown
 from studies.releases import DELTA
 from studies.showing import plain
 
@@ -218,7 +218,3 @@ def main() -> Study:
     rows = (*max_error_rows(found, paper), *discovery_rows(found, paper))
     title = "maximum error and false discoveries on synthetic tables"
     return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
-
-
-if __name__ == "__main__":
-    publish("boninsegna-figures_4_5", main)

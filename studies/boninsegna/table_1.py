@@ -1,7 +1,7 @@
 """Table 1: the sizes of the six synthetic tables."""
 
 from studies.boninsegna.tables import synthetic_tables
-from studies.page import Row, Study, publish
+from studies.page import Row, Study
 
 PRINTED = {
     "binary complete": (1_051_271, 65_536),
@@ -29,7 +29,3 @@ def main() -> Study:
         reason = MISPRINT if found != pairs else ""
         rows.append(Row(f"{table.name}: pairs with a flow", pairs, found, reason=reason))
     return Study("Boninsegna, Table 1", "the synthetic tables", TEXT, tuple(rows))
-
-
-if __name__ == "__main__":
-    publish("boninsegna-table_1", main)

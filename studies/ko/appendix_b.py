@@ -3,7 +3,7 @@
 import numpy as np
 
 from hedgerow.noise.cell_error import CellError, DiscreteGaussianError, LaplaceError
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import panels, save
 from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping, majorises
 
@@ -104,7 +104,3 @@ def _picture() -> str:
         axes.set(xscale="log", yscale="log", ylim=(1e-3, 300), xlabel="ε", ylabel="bias (records)")
         axes.legend(fontsize=7, frameon=False)
     return save(figure, "ko-appendix_b")
-
-
-if __name__ == "__main__":
-    publish("ko-appendix_b", main)

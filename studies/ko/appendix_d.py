@@ -8,7 +8,7 @@ from studies.ko.figure_6 import picture_of, rows_of, table_of
 from studies.ko.own import own_moments
 from studies.ko.releasing import simulated
 from studies.ko.tables import Case, block_groups, uniform, washington
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import LEVEL_COLOURS, OPTIMUM, OWN, UNIFORM, panels, save
 
 STATES = ("New Mexico", "Delaware")
@@ -127,7 +127,3 @@ def _closed(case: Case) -> list[list[object]]:
         figures = map(float, (*u, *b, *(u / b)))
         lines.append([case.name, f"{epsilon:g}", "No Hier.", *figures, ""])
     return lines
-
-
-if __name__ == "__main__":
-    publish("ko-appendix_d", main)

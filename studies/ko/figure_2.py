@@ -10,7 +10,7 @@ from studies.ko.tables import (
     Case,
     every_case,
 )
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import LEVEL_COLOURS, PAPER, panels, save
 
 TARGET, PAPERS_EPSILON = 20_000.0, 2.0
@@ -70,7 +70,3 @@ def _picture(case: Case) -> str:
     axes.set(xscale="log", xlabel="τ (records²)", ylabel="ε", ylim=(0, None))
     axes.legend(fontsize=8, frameon=False)
     return save(figure, "ko-figure_2")
-
-
-if __name__ == "__main__":
-    publish("ko-figure_2", main)

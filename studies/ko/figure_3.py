@@ -7,7 +7,7 @@ import numpy as np
 from studies.ko.own import own_moments
 from studies.ko.releasing import Moments, simulated
 from studies.ko.tables import LAPLACE, Case, uniform, washington, wyoming_shaped
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import OPTIMUM, OWN, PAPER, UNIFORM, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0)
@@ -188,7 +188,3 @@ def _picture(points: list[Point]) -> str:
               title="ours; paper: a factor of 4")  # fmt: skip
     right.legend(fontsize=7, frameon=False)
     return save(figure, "ko-figure_3")
-
-
-if __name__ == "__main__":
-    publish("ko-figure_3", main)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from studies.ko.tables import Case, every_case
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import LEVEL_COLOURS, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -63,7 +63,3 @@ def _picture(case: Case) -> str:
     axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
     axes.legend(fontsize=8, frameon=False)
     return save(figure, "ko-figure_4")
-
-
-if __name__ == "__main__":
-    publish("ko-figure_4", main)

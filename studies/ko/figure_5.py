@@ -6,7 +6,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64
 from studies.ko.tables import Case, every_case
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import LEVEL_COLOURS, panels, save
 
 EPSILON = 2.0
@@ -89,7 +89,3 @@ def _picture(case: Case, sweep: Sweep) -> str:
         axes.axvline(1 / 3, color="black", linestyle="--", linewidth=1, label="paper's least, 1/3")
     left.legend(fontsize=8, frameon=False)
     return save(figure, "ko-figure_5")
-
-
-if __name__ == "__main__":
-    publish("ko-figure_5", main)

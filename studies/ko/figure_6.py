@@ -6,7 +6,7 @@ import numpy as np
 
 from studies.ko.downstream import KINDS, RULES, Misallocated, misallocated
 from studies.ko.tables import wyoming_shaped
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -124,7 +124,3 @@ def picture_of(found: Sequence[Misallocated], slug: str) -> str:
     axes[3].set_ylabel("variance (percent²)")
     axes[3].legend(fontsize=8, frameon=False)
     return save(figure, slug, dpi=85)
-
-
-if __name__ == "__main__":
-    publish("ko-figure_6", main)

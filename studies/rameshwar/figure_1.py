@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from hedgerow.arrays import Float64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study, publish
+from studies.page import Row, Study
 from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
@@ -142,7 +142,3 @@ def picture(curves: dict[str, tuple[float, float]], ours: float) -> str:
     plain(axes)
     axes.legend(fontsize=7, loc="upper right")
     return save(figure, "rameshwar-figure_1", dpi=90)
-
-
-if __name__ == "__main__":
-    publish("rameshwar-figure_1", main)

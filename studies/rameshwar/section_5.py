@@ -4,7 +4,7 @@ import numpy as np
 
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study, publish
+from studies.page import Row, Study
 from studies.rameshwar.covering import covering_error
 from studies.rameshwar.trees import trimmed_error
 
@@ -115,7 +115,3 @@ def beaten(bins: int) -> str:
     trees_named = [" × ".join(map(str, tree)) for tree in (paper, design.branching)]
     cells = [str(bins), trees_named[0], f"{errors[paper]:,.0f}", trees_named[1], f"{ours:,.0f}"]
     return f"| {' | '.join(cells)} | {ours / errors[paper]:.2f} |"
-
-
-if __name__ == "__main__":
-    publish("rameshwar-section_5", main)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study, publish
+from studies.page import Row, Study
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted
 from studies.showing import plain, save
@@ -188,7 +188,3 @@ def picture(shown: dict[str, Float64 | Int64]) -> str:
     plain(axes)
     axes.legend(fontsize=8)
     return save(figure, "rameshwar-section_6", dpi=90)
-
-
-if __name__ == "__main__":
-    publish("rameshwar-section_6", main)

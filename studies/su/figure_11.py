@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, publish, timed
+from studies.page import Row, Study, markdown, timed
 from studies.showing import save
 from studies.su.census import QUERIES, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER
@@ -82,7 +82,3 @@ def main() -> Study:
     text = TEXT.format(table=markdown(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
     picture = save(figure, "su-figure_11")
     return Study("Su, Figure 11", "Many folds", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_11", main)

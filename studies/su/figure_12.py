@@ -7,7 +7,7 @@ from matplotlib import pyplot as plt
 
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds
 from hedgerow.privacy.calibrate import matching_factor
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
@@ -64,7 +64,3 @@ def main() -> Study:
     )
     picture = save(figure, "su-figure_12")
     return Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_12", main)

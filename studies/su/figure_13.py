@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from hedgerow.arrays import Float64
-from studies.page import Row, Study, publish
+from studies.page import Row, Study
 from studies.showing import save
 from studies.su.census import LEVEL, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
@@ -79,7 +79,3 @@ def main() -> Study:
     )
     picture = save(figure, "su-figure_13")
     return Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_13", main)

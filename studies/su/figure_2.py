@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from hedgerow.arrays import Float64
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, publish, timed
+from studies.page import Row, Study, markdown, timed
 from studies.showing import save
 from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
@@ -88,7 +88,3 @@ def main() -> Study:
         table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
     return Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_2", main)

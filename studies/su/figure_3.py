@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib import pyplot as plt
 
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import LEVEL, LEVELS, Level
 from studies.su.showing import BUREAU, EXACT, PAPER
@@ -88,7 +88,3 @@ def picture(found: Mapping[tuple[Level, str], tuple[float, float]]) -> str:
     panels[1].plot([0.8, 1.2], [7.79, 6.57], **PAPER)
     panels[0].legend(fontsize=8, frameon=False)
     return save(figure, "su-figure_3")
-
-
-if __name__ == "__main__":
-    publish("su-figure_3", main)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import LEVELS, Level, bureau_tradeoff, crossing, exact_tradeoff
 from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels
@@ -83,7 +83,3 @@ def main() -> Study:
     picture = save(eight_panels(draw, "type I error α", "type II error T(α)"), "su-figure_4")
     text = TEXT.format(table=table, seconds=drawn)
     return Study("Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_4", main)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import LEVELS, Level, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, REDUCED, eight_panels
@@ -64,7 +64,3 @@ def main() -> Study:
         excess=max(excess),
     )
     return Study("Su, Figure 5", "(ε, δ) with reduced noise", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_5", main)

@@ -11,7 +11,7 @@ import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import whole
 from studies.su.showing import BUREAU, EXACT
@@ -196,7 +196,3 @@ def main() -> Study:
     )
     picture = picture_of(found)
     return Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_6", main)

@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
 from studies.dp_accounting_peer import peer_epsilon
-from studies.page import Row, Study, markdown, publish, timed
+from studies.page import Row, Study, markdown, timed
 from studies.showing import save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
@@ -174,7 +174,3 @@ def main() -> Study:
     )
     picture = picture_of(factor)
     return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_7", main)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import hedgerow as hr
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import LEVEL
 from studies.su.showing import BUREAU, EXACT, PEER
@@ -123,7 +123,3 @@ def main() -> Study:
     )
     picture = picture_of(found)
     return Study("Su, Figure 8", "Block counts by racial group", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_8", main)

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.evaluate.simulate import seeded_bits
-from studies.page import DATA, Row, Study, markdown, publish, read
+from studies.page import DATA, Row, Study, markdown, read
 from studies.showing import save
 from studies.su.census import LEVEL, Level
 from studies.su.showing import BUREAU, EXACT
@@ -228,7 +228,3 @@ def main() -> Study:
     )
     picture = picture_of(lowered, state)
     return Study("Su, Figure 9", "Earnings on education", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figure_9", main)

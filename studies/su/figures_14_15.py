@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from hedgerow.arrays import Float64
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import save
 from studies.su.census import LEVELS, deltas
 from studies.su.showing import PAPER
@@ -84,7 +84,3 @@ def main() -> Study:
     )
     picture = save(figure, "su-figures_14_15")
     return Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
-
-
-if __name__ == "__main__":
-    publish("su-figures_14_15", main)

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 import hedgerow as hr
 from studies.dp_accounting_peer import peer_epsilon
-from studies.page import Row, Study, markdown, publish, timed
+from studies.page import Row, Study, markdown, timed
 from studies.su.census import LEVELS, QUERIES, Level, whole
 
 DELTA = "1e-11"
@@ -81,7 +81,3 @@ def main() -> Study:
         stated=whole().bureau_epsilon("1e-10"),
     )
     return Study("Su, Table 1", "Reduced noise at the same guarantee", text, tuple(rows))
-
-
-if __name__ == "__main__":
-    publish("su-table_1", main)

@@ -6,7 +6,7 @@ import numpy as np
 from mpmath import mp
 
 from hedgerow.arrays import Float64
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 
 FOLDS = (5, 9, 10, 18, 20, 27, 50, 100)
 PRINTED = {
@@ -116,7 +116,3 @@ def main() -> Study:
         most=max(ratios),
     )
     return Study("Su, Table 2", "The residual of the lattice approximation", text, tuple(rows))
-
-
-if __name__ == "__main__":
-    publish("su-table_2", main)

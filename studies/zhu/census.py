@@ -6,7 +6,7 @@ import polars as pl
 from hedgerow.arrays import Float64
 from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish, read
+from studies.page import DATA, Row, Study, markdown, read
 from studies.showing import panels, save
 from studies.zhu.projection_error import (
     GeometricNorm,
@@ -168,7 +168,3 @@ def _picture(families: dict[str, Float64]) -> str:
     axes.set(xscale="log", xlabel="counties of the state", ylabel="variance of a county, λ = 10")
     axes.legend(fontsize=8, frameon=False)
     return save(figure, "zhu-census")
-
-
-if __name__ == "__main__":
-    publish("zhu-census", main)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import wasserstein_distance
 
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import LaplaceProjection, projection_distance
 
@@ -79,7 +79,3 @@ def _picture(exact: dict[int, float], geometric: dict[int, float]) -> str:
     axes.set(xscale="log", yscale="log", xlabel="cells n", ylabel="Wasserstein distance / λ")
     axes.legend(fontsize=8, frameon=False)
     return save(figure, "zhu-figure_5")
-
-
-if __name__ == "__main__":
-    publish("zhu-figure_5", main)

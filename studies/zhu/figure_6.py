@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from studies.page import Row, Study, markdown, publish
+from studies.page import Row, Study, markdown
 from studies.showing import panels, save
 from studies.zhu.projection_error import LaplaceProjection, projected_variance
 
@@ -70,7 +70,3 @@ def _picture() -> str:
     right.set(xlabel="x / λ", ylabel="P(error > x)", yscale="log", ylim=(1e-3, 0.6))
     right.legend(fontsize=8, frameon=False)
     return save(figure, "zhu-figure_6")
-
-
-if __name__ == "__main__":
-    publish("zhu-figure_6", main)

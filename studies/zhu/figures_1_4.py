@@ -6,7 +6,7 @@ import polars as pl
 from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, publish, read
+from studies.page import DATA, Row, Study, markdown, read
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
@@ -134,7 +134,3 @@ def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
     for panel in axes[3:]:
         panel.set_xlabel("error (people)")
     return save(figure, "zhu-figures_1_4")
-
-
-if __name__ == "__main__":
-    publish("zhu-figures_1_4", main)
