@@ -194,6 +194,7 @@ class Setting:
         plan: over the table's own tree.
         estimator: from noisy counts to consistent ones.
         budget: the budget to show where the plan's own was derived from it; None for the plan's.
+        workers: threads of one release.
 
     Raises:
         EstimateError: the estimator cannot use what the plan measures.
@@ -203,6 +204,7 @@ class Setting:
     plan: Plan
     estimator: Estimator
     budget: Budget | None = None
+    workers: int = 1
 
     def __post_init__(self) -> None:
         check_combines(self.estimator, self.plan)
@@ -226,7 +228,7 @@ class Setting:
     def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
         """Return the survivors of every cuboid."""
         tree, source = counts.tree, Drawn(counts, self.plan, bits)
-        alone = LocalJobs(LocalEngine(1))
+        alone = LocalJobs(LocalEngine(self.workers))
         run = pass_of(self.plan, source, self.estimator, runner=alone)
         nodes, _ = by_cuboid(run.results())
         for levels, here in nodes.items():

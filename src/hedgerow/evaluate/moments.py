@@ -51,8 +51,7 @@ class ErrorSums:
         groups = min(GROUPS, self.runs)
         if self.cells <= MOST_CELLS_OF_RUNS:
             groups = min(groups, MOST_SUMS_OF_RUNS // self.cells)
-        nothing = np.empty(0, dtype=np.int64)
-        self._sums = [CuboidCounts(nothing, nothing)] * groups
+        self._sums = [CuboidCounts.none()] * groups
         self._locks = [Lock() for _ in range(groups)]
 
     def add(self, run: int, number: Int64 | None, errors: Int64) -> None:
@@ -107,6 +106,19 @@ class ErrorSums:
         squares_about_mean = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
         errors = np.sqrt((groups - 1) / groups * squares_about_mean)
         return BiasVariance(*whole, *errors.tolist())
+
+    def ends(self) -> tuple[float, float] | None:
+        """Return the mean errors of the cells that are most too high and most too low, records.
+
+        At least and at most 0. None where more cells had an error than can be kept.
+        """
+        if self._full:
+            return None
+        whole = CuboidCounts.none()
+        for sums in self._sums:
+            whole = self._added(whole, sums.number, sums.values)
+        highest, lowest = int(whole.values.max(initial=0)), int(whole.values.min(initial=0))
+        return highest / self.runs, lowest / self.runs
 
     def _gram(self) -> Float64:
         """Return for each two groups the sum over cells of the product of their sums: (G, G)."""

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from hedgerow.evaluate.method import (
 )
 from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
 from hedgerow.kernels import core_count
-from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -95,8 +95,9 @@ def simulate(
     engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
-        tally = _Tally.of(counts.tree, _answered(counts.tree, setting, truth), runs, along=along)
-        run = partial(_run, counts, setting, tally, seed)
+        answered = _answered(counts.tree, setting, truth)
+        tally = Tally.of(counts.tree, answered, runs, summed=answered, along=along)
+        run = partial(tally.release, counts, setting, partial(run_bits, seed))
         for done, _ in enumerate(engine.run(range(runs), run), start=1):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
@@ -127,25 +128,6 @@ def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]
         for setting in settings
     }
     return {name: cuboids for name, cuboids in found.items() if cuboids}
-
-
-def _run(counts: Counts, setting: Method, tally: "_Tally", seed: int, run: int) -> None:
-    """Release the table once and tally its errors."""
-    tree, left, released = counts.tree, set(tally.truth), dict[Levels, CuboidCounts]()
-    tables = {levels: table_of(setting, tree, levels) for levels in left}
-    kept = {*tables.values()}
-    start = time.perf_counter()
-    for levels, cells in setting.released(counts, run_bits(seed, run)):
-        tally.seconds[run] += time.perf_counter() - start
-        if levels in left:
-            tally.add(run, levels, cells)
-            left.remove(levels)
-        if levels in kept:
-            released[levels] = cells
-        start = time.perf_counter()
-    for levels in left:
-        if (table := tables[levels]) is not None:
-            tally.add(run, levels, released[table].summed(tree, levels, table))
 
 
 _SCHEMA: Mapping[str, Any] = {
@@ -184,36 +166,65 @@ def check_simulation(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tally:
+class Tally:
     """The errors of the runs of one setting; each writes its own part, so threads may share it."""
 
     tree: Tree
     truth: Mapping[Levels, CuboidCounts]  # coarse to fine
     scores: Float64  # (runs, cuboids, SCORES)
     cumulative: Float64  # (runs, cuboids), NaN for several axes
-    sums: Mapping[Levels, ErrorSums]
+    sums: Mapping[Levels, ErrorSums]  # of those whose bias, variance or ends are asked
     seconds: Float64  # (runs)
     along: bool  # whether the cuboids are depths of the tree's chain
 
     @classmethod
     def of(
-        cls, tree: Tree, truth: Mapping[Levels, CuboidCounts], runs: int, *, along: bool
-    ) -> "_Tally":
-        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in truth}
-        scores = np.zeros((runs, len(sums), len(SCORES)))
-        cumulative = np.full((runs, len(sums)), np.nan)
+        cls,
+        tree: Tree,
+        truth: Mapping[Levels, CuboidCounts],
+        runs: int,
+        *,
+        summed: Iterable[Levels],
+        along: bool,
+    ) -> "Tally":
+        """Return that of no errors yet."""
+        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in summed}
+        scores = np.zeros((runs, len(truth), len(SCORES)))
+        cumulative = np.full((runs, len(truth)), np.nan)
         return cls(tree, truth, scores, cumulative, sums, np.zeros(runs), along)
 
-    def add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
+    def release(
+        self, counts: Counts, setting: Method, bits: Callable[[int], Bits], run: int
+    ) -> None:
+        """Release the table once and tally its errors."""
+        left, released = set(self.truth), dict[Levels, CuboidCounts]()
+        tables = {levels: table_of(setting, self.tree, levels) for levels in left}
+        kept = {*tables.values()}
+        start = time.perf_counter()
+        for levels, cells in setting.released(counts, bits(run)):
+            self.seconds[run] += time.perf_counter() - start
+            if levels in left:
+                self._add(run, levels, cells)
+                left.remove(levels)
+            if levels in kept:
+                released[levels] = cells
+            start = time.perf_counter()
+        for levels in left:
+            if (table := tables[levels]) is not None:
+                self._add(run, levels, released[table].summed(self.tree, levels, table))
+
+    def _add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
         possible, place = self.tree.cells(levels), list(self.truth).index(levels)
         number, given, true = align_cells(cells, self.truth[levels], possible)
         self.scores[run, place] = score(given, true, possible)
         errors = given - true
         if len(self.tree.axes) == 1:
             self.cumulative[run, place] = cumulative_square(number, errors, possible)
-        self.sums[levels].add(run, number, errors)
+        if levels in self.sums:
+            self.sums[levels].add(run, number, errors)
 
     def rows(self) -> Iterator[dict[str, object]]:
+        """Yield for each cuboid the estimates and Monte Carlo errors of `METRICS`."""
         runs = len(self.seconds)
         for t, levels in enumerate(self.truth):
             cells = self.tree.cells(levels)
@@ -230,7 +241,7 @@ class _Tally:
                     continue
                 row[name] = float(values.mean())
                 row[f"{name}_error"] = float(values.std(ddof=1) / math.sqrt(runs))
-            moments = self.sums[levels].moments(mse * cells)
+            moments = self.sums[levels].moments(mse * cells) if levels in self.sums else None
             for name in ("bias2", "variance", "bias2_error", "variance_error"):
                 row[name] = None if moments is None else getattr(moments, name)
             yield row
