@@ -1,6 +1,7 @@
 """The synthetic tables are what their release files say, whole and the same every time."""
 
 import tomllib
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -11,17 +12,12 @@ import pytest
 
 from hedgerow.errors import SpecError
 from hedgerow.examples import EXAMPLES
-from hedgerow.examples.census import CENSUS_SIZES, CROSSED_SIZES, SEXES, age_names, write_census
-from hedgerow.examples.commuting import (
-    COMMUTING_SIZES,
-    LEVELS,
-    SECTION_SIZES,
-    SectionSize,
-    write_commuting,
-)
+from hedgerow.examples.census import CENSUS_SIZES, SEXES, age_names, write_census
+from hedgerow.examples.commuting import COMMUTING_SIZES, write_commuting
 
 GEOGRAPHY = ["state", "county", "tract", "block"]
 PLACES = ["region", "province", "municipality"]
+LEVELS = [*PLACES, "locality", "section"]
 ENDS = [f"{end}_{level}" for end in "od" for level in PLACES]
 
 
@@ -197,13 +193,12 @@ def test_an_unknown_size_is_refused_before_anything_is_made(kind, tmp_path):
 
 def assert_sections_are_sound(made, size) -> pl.DataFrame:
     areas, trips = read(made, "sections.parquet"), read(made, "trips.parquet")
-    above = size.above
     counted = [areas[level].n_unique() for level in LEVELS]
-    numbers = [above.regions, above.provinces, above.municipalities]
+    numbers = [size.regions, size.provinces, size.municipalities]
     assert counted == [*numbers, size.localities, size.sections]
     assert_one_parent_each(areas, LEVELS)
     assert trips.columns == [*(f"{end}_{level}" for end in "od" for level in LEVELS), "trips"]
-    assert trips["trips"].sum() == above.trips
+    assert trips["trips"].sum() == size.trips
     assert trips["trips"].min() == 1
     assert trips.select("o_section", "d_section").is_unique().all()
     for end in "od":
@@ -229,8 +224,8 @@ def assert_crossed_census_is_sound(made, size) -> pl.DataFrame:
 
 
 def test_sections_lie_below_the_municipalities(monkeypatch, tmp_path):
-    size = SectionSize(COMMUTING_SIZES["small"], localities=400, sections=3_000)
-    monkeypatch.setitem(SECTION_SIZES, "tiny", size)
+    size = replace(COMMUTING_SIZES["small"], localities=400, sections=3_000)
+    monkeypatch.setitem(COMMUTING_SIZES, "tiny", size)
     monkeypatch.setattr("hedgerow.examples.commuting.TRIPS_A_BLOCK", 9_000)
     made = write_commuting(tmp_path, "tiny")
     trips = assert_sections_are_sound(made, size)
@@ -241,7 +236,7 @@ def test_sections_lie_below_the_municipalities(monkeypatch, tmp_path):
 
 
 def test_a_crossed_census_has_people_by_age_and_sex(monkeypatch, tmp_path):
-    monkeypatch.setitem(CROSSED_SIZES, "tiny", CENSUS_SIZES["small"])
+    monkeypatch.setitem(CENSUS_SIZES, "tiny", replace(CENSUS_SIZES["small"], crossed=True))
     made = write_census(tmp_path, "tiny")
     people = assert_crossed_census_is_sound(made, CENSUS_SIZES["small"])
     by_sex = people.group_by("sex").agg(pl.col("people").sum())["people"]
@@ -251,7 +246,7 @@ def test_a_crossed_census_has_people_by_age_and_sex(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_sections_of_a_nation_have_fourteen_million_flows(tmp_path):
-    size = SECTION_SIZES["sections"]
+    size = COMMUTING_SIZES["sections"]
     trips = assert_sections_are_sound(write_commuting(tmp_path, "sections"), size)
     assert 14.2e6 < trips.height < 14.5e6
     assert size.sections**2 > 1.3e11

@@ -7,8 +7,8 @@ people who write the same example hold the same files.
 from collections.abc import Callable
 from pathlib import Path
 
-from hedgerow.examples.census import CENSUS_SIZES, CROSSED_SIZES, write_census
-from hedgerow.examples.commuting import COMMUTING_SIZES, SECTION_SIZES, write_commuting
+from hedgerow.examples.census import CENSUS_SIZES, write_census
+from hedgerow.examples.commuting import COMMUTING_SIZES, write_commuting
 from hedgerow.examples.incomes import INCOME_SIZES, write_incomes
 from hedgerow.examples.redistricting import write_redistricting
 
@@ -21,8 +21,8 @@ EXAMPLES: dict[str, Callable[[Path, str], Path]] = {
 """Name → what writes it: directory and size → the release file."""
 
 SIZES = {
-    "census": [*CENSUS_SIZES, *CROSSED_SIZES],
-    "commuting": [*COMMUTING_SIZES, *SECTION_SIZES],
+    "census": [*CENSUS_SIZES],
+    "commuting": [*COMMUTING_SIZES],
     "incomes": [*INCOME_SIZES],
     "redistricting": ["state", "nation", "small"],
 }

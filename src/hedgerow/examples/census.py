@@ -6,19 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
-    Rows,
     free,
+    in_parts,
     nested_codes,
     parents_of,
     size_of,
     write_release_file,
-    write_rows,
 )
 
 BLOCKS_A_PART = 1 << 15
@@ -69,17 +67,17 @@ def age_names() -> list[str]:
     return [*bands, f"{EDGES[-1]}+"]
 
 
-def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[Rows]:
+def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl.DataFrame]:
     """Yield codes of block, age and sex with how many people, some blocks at a time."""
-    ages, sexes = pa.array(age_names()), pa.array(SEXES)
+    ages, sexes = pl.Series("age", age_names()), pl.Series("sex", SEXES)
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
         people = rng.multinomial(population[part], _shares(rng, len(part)))
         block, cell = np.nonzero(people)
-        age, sex = np.divmod(cell.astype(np.int32), len(SEXES))
-        names = blocks[part].to_arrow().cast(pa.string())
-        yield [(block.astype(np.int32), names), (age, ages), (sex, sexes)], people[block, cell]
+        age, sex = np.divmod(cell, len(SEXES))
+        count = pl.Series("people", people[block, cell])
+        yield pl.DataFrame([blocks[part[block]], ages[age], sexes[sex], count])
 
 
 def _shares(rng: Generator, blocks: int) -> Float64:
@@ -96,21 +94,20 @@ STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}] 
 
 @dataclass(frozen=True, slots=True)
 class CensusSize:
-    """How many areas at each level, and how many people live in them."""
+    """How many areas at each level, how many people live in them, and whether by age and sex."""
 
     states: int
     counties: int
     tracts: int
     blocks: int
     population: int
+    crossed: bool = False
 
 
 CENSUS_SIZES = {
     "small": CensusSize(3, 60, 1_000, 20_000, 830_000),
     "national": CensusSize(51, 3_200, 80_000, 8_000_000, 331_449_281),  # the United States, 2020
-}
-CROSSED_SIZES = {
-    "usa": CensusSize(51, 3_143, 84_414, 8_132_968, 331_449_281),  # by age and sex as well
+    "usa": CensusSize(51, 3_143, 84_414, 8_132_968, 331_449_281, crossed=True),
 }
 
 _CENSUS = """\
@@ -131,9 +128,9 @@ def write_census(directory: Path, size: str = "small") -> Path:
     Files: ``areas.parquet`` (state, county, tract, block: one row a block),
     ``population.parquet`` (the same and population: one row a block with people in it).
     """
-    chosen, crossed = size_of(CENSUS_SIZES | CROSSED_SIZES, size), size in CROSSED_SIZES
-    lists = {"ages": {"age": age_names()}, "sexes": {"sex": SEXES}} if crossed else {}
-    names = ["areas", *lists, "people" if crossed else "population"]
+    chosen = size_of(CENSUS_SIZES, size)
+    lists = {"ages": {"age": age_names()}, "sexes": {"sex": SEXES}} if chosen.crossed else {}
+    names = ["areas", *lists, "people" if chosen.crossed else "population"]
     file, *files = free(directory, "release.toml", *(f"{name}.parquet" for name in names))
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
@@ -141,9 +138,10 @@ def write_census(directory: Path, size: str = "small") -> Path:
     frames = [areas, *map(pl.DataFrame, lists.values())]
     for frame, path in zip(frames, files, strict=False):
         frame.write_parquet(path)
-    if crossed:
-        people = _people(rng, areas["block"], population)
-        write_rows(files[-1], ["block", "age", "sex", "people"], people)
+    if chosen.crossed:
+        with in_parts(files[-1]) as write:
+            for people in _people(rng, areas["block"], population):
+                write(people)
         write_release_file(file, "A census by block, age and sex", _PEOPLE + _PRIVACY)
         return file
     rows = areas.with_columns(population=population).filter(pl.col("population") > 0)

@@ -14,20 +14,19 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
-    Rows,
     codes_of,
-    dictionary,
     families_by,
     free,
+    in_parts,
     parents_of,
     place_in_family,
     size_of,
     write_release_file,
-    write_rows,
 )
 
 TRIPS_A_BLOCK = 1 << 21
-LEVELS = ["region", "province", "municipality", "locality", "section"]
+Pairs = tuple[Int64, Int64, Int64]
+"""Origins, destinations, and how many trips between them."""
 
 _TRIPS = """\
 [table]
@@ -78,13 +77,13 @@ def draw_sections(
     rng: Generator,
     areas: pl.DataFrame,
     people: Float64,
-    sizes: tuple[int, int],
+    size: "CommutingSize",
 ) -> Sections:
     """Return sections below a list of municipalities, numbered in the manner of ISTAT.
 
     A locality's code is its municipality's with five more digits, a section's with seven.
     """
-    localities, sections = sizes
+    localities, sections = size.localities, size.sections
     municipality_of = families_by(rng, np.sqrt(people), localities)
     alone = people / np.bincount(municipality_of)
     pull = alone[municipality_of] * rng.lognormal(sigma=1.0, size=localities)
@@ -102,21 +101,9 @@ def draw_sections(
     return Sections(whole, start.astype(np.int64), residents, workplaces)
 
 
-def write_flows(
-    path: Path,
-    rng: Generator,
-    sections: Sections,
-    pairs: tuple[Int64, Int64, Int64],
-) -> None:
-    """Write one row a pair of sections with any trip, block by block in bounded memory."""
-    columns = [f"{end}_{level}" for end in "od" for level in LEVELS]
-    write_rows(path, [*columns, "trips"], _flows(rng, sections, pairs))
-
-
-def _flows(rng: Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]) -> Iterator[Rows]:
-    """Return codes of both ends with how many trips, some pairs of municipalities at a time."""
+def _flows(rng: Generator, sections: Sections, pairs: Pairs) -> Iterator[Pairs]:
+    """Yield the sections of both ends with how many trips, some pairs of municipalities a time."""
     origin, destination, trips = pairs
-    levels = [dictionary(sections.areas[level]) for level in LEVELS]
     blocks = np.arange(TRIPS_A_BLOCK, trips.sum(), TRIPS_A_BLOCK)
     cuts = [0, *np.searchsorted(np.cumsum(trips), blocks).tolist(), len(trips)]
     many = len(sections.areas)
@@ -125,8 +112,7 @@ def _flows(rng: Generator, sections: Sections, pairs: tuple[Int64, Int64, Int64]
         start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
         stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
         flow, trips_of = np.unique(start * many + stop, return_counts=True)
-        ends = np.divmod(flow, many)
-        yield [(of_section[end], codes) for end in ends for of_section, codes in levels], trips_of
+        yield *np.divmod(flow, many), trips_of
 
 
 def _running(pull: Float64) -> Float64:
@@ -150,30 +136,24 @@ def _drawn(
 
 @dataclass(frozen=True, slots=True)
 class CommutingSize:
-    """How many areas at each level, pairs with any trip between them, and trips."""
+    """How many areas at each level, pairs with any trip between municipalities, and trips.
+
+    Trips of 0 localities and sections are those between municipalities.
+    """
 
     regions: int
     provinces: int
     municipalities: int
     pairs: int
     trips: int
-
-
-@dataclass(frozen=True, slots=True)
-class SectionSize:
-    """How many areas below the municipalities of a commuting example."""
-
-    above: CommutingSize
-    localities: int
-    sections: int
+    localities: int = 0
+    sections: int = 0
 
 
 COMMUTING_SIZES = {
     "small": CommutingSize(4, 12, 120, 3_000, 50_000),
     "national": CommutingSize(20, 110, 8_092, 500_000, 28_805_440),  # Italy, 2011
-}
-SECTION_SIZES = {
-    "sections": SectionSize(COMMUTING_SIZES["national"], localities=50_000, sections=362_292),
+    "sections": CommutingSize(20, 110, 8_092, 500_000, 28_805_440, 50_000, 362_292),
 }
 
 
@@ -183,30 +163,27 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     Files: ``municipalities.parquet`` (region, province, municipality), ``trips.parquet``
     (o_region … d_municipality, trips: one row a pair with any trip).
     """
-    sizes: dict[str, CommutingSize | SectionSize] = {**COMMUTING_SIZES, **SECTION_SIZES}
-    chosen = size_of(sizes, size)
-    below = chosen if isinstance(chosen, SectionSize) else None
-    above = chosen.above if isinstance(chosen, SectionSize) else chosen
-    name = "municipalities" if below is None else "sections"
+    chosen = size_of(COMMUTING_SIZES, size)
+    name = "sections" if chosen.sections else "municipalities"
     file, listed, table = free(directory, "release.toml", f"{name}.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, above)
-    pairs = _trips(rng, place, above)
-    if below is not None:
-        sections = draw_sections(rng, areas, place.people, (below.localities, below.sections))
-        sections.areas.write_parquet(listed)
-        write_flows(table, rng, sections, pairs)
-        title, levels = "Trips to work between census sections", LEVELS
-    else:
-        areas.write_parquet(listed)
-        ends = [
-            areas[rows].rename({level: f"{end}_{level}" for level in areas.columns})
-            for end, rows in zip("od", pairs, strict=False)
-        ]
-        trips = pl.DataFrame({"trips": pairs[2]})
-        pl.concat([*ends, trips], how="horizontal").write_parquet(table)
-        title, levels = "Trips to work over origin × destination", LEVELS[:3]
-    write_release_file(file, title, _release_text(levels, listed.name))
+    areas, place = _municipalities(rng, chosen)
+    whole = _trips(rng, place, chosen)
+    parts, title = iter([whole]), "Trips to work over origin × destination"
+    if chosen.sections:
+        sections = draw_sections(rng, areas, place.people, chosen)
+        areas, parts = sections.areas, _flows(rng, sections, whole)
+        title = "Trips to work between census sections"
+    areas.write_parquet(listed)
+    with in_parts(table) as write:
+        for *pair, trips in parts:
+            columns = [
+                column.alias(f"{end}_{column.name}")
+                for end, rows in zip("od", pair, strict=True)
+                for column in areas[rows]
+            ]
+            write(pl.DataFrame([*columns, pl.Series("trips", trips)]))
+    write_release_file(file, title, _release_text(areas.columns, listed.name))
     return file
 
 
@@ -239,7 +216,7 @@ def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, 
     return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
 
 
-def _trips(rng: Generator, place: _Map, size: CommutingSize) -> tuple[Int64, Int64, Int64]:
+def _trips(rng: Generator, place: _Map, size: CommutingSize) -> Pairs:
     """Return origin, destination and trips of every pair that has any, in order of origin."""
     n = size.municipalities
     arrival = _arrivals(rng, place).reshape(-1)

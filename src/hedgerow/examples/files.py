@@ -1,17 +1,16 @@
 """The files of an example: where they go, and what writes the release file and long tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
@@ -59,15 +58,7 @@ def nested_codes(
     return pl.DataFrame(columns)
 
 
-def dictionary(codes: pl.Series) -> tuple[Int32, pa.Array]:
-    """Return the number of each row's code and the distinct codes, for long tables of few."""
-    places = codes.rle_id().cast(pl.Int32).to_numpy()
-    return places, codes.filter(codes.rle_id().diff().fill_null(1) > 0).to_arrow().cast(pa.string())
-
-
 Size = TypeVar("Size")
-Rows = tuple[list[tuple[NDArray[np.integer[Any]], pa.Array]], Int64]
-"""For each column of codes the numbers and the texts; and the counts of the rows."""
 
 SEED = 20_110_828
 
@@ -125,13 +116,18 @@ def write_release_file(
     path.write_text(text, encoding="utf-8")
 
 
-def write_rows(path: Path, columns: Sequence[str], parts: Iterable[Rows]) -> None:
-    """Write rows of codes with a count, part by part in bounded memory."""
-    *names, count = columns
-    texts: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in names]
-    schema = pa.schema([*texts, (count, pa.int64())])
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
-        for codes, counts in parts:
-            sides = [pa.DictionaryArray.from_arrays(*side) for side in codes]
-            table = pa.Table.from_arrays([*sides, pa.array(counts)], names=schema.names)
-            writer.write_table(table.cast(schema))
+@contextmanager
+def in_parts(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Give what writes rows to a Parquet file, in bounded memory; the first say its columns."""
+    with ExitStack() as stack:
+        writer = None
+
+        def write(frame: pl.DataFrame) -> None:
+            nonlocal writer
+            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                new = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
+                writer = stack.enter_context(new)
+            writer.write_table(table)
+
+        yield write

@@ -5,14 +5,13 @@ release files: geography × one axis of all attributes, and the production's mar
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 
-from hedgerow.examples.files import free, size_of, write_release_file
+from hedgerow.examples.files import free, in_parts, size_of, write_release_file
 from hedgerow.examples.production_shares import production_sections, rho_of
 from hedgerow.examples.redistricting_nation import (
     AGES,
@@ -91,7 +90,7 @@ def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) 
     nation, done = draw_nation(size), 0
     with ExitStack() as stack:
         areas, facilities, people = (
-            stack.enter_context(_parts(directory / name)) for name in TABLES
+            stack.enter_context(in_parts(directory / name)) for name in TABLES
         )
         for number in range(size.states):
             state, rng = draw_state(nation, number)
@@ -121,23 +120,6 @@ def _institution(kind: str) -> str:
     if kind == HOUSEHOLD:
         return HOUSEHOLD
     return "institutional" if kind in INSTITUTIONAL else "noninstitutional"
-
-
-@contextmanager
-def _parts(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Give what writes rows to a Parquet file; the first frame says its columns."""
-    with ExitStack() as stack:
-        writer = None
-
-        def write(frame: pl.DataFrame) -> None:
-            nonlocal writer
-            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-            if writer is None:
-                new = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
-                writer = stack.enter_context(new)
-            writer.write_table(table)
-
-        yield write
 
 
 GEOGRAPHY_SHARES = {
