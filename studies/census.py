@@ -6,124 +6,51 @@ noise is seeded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
-from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors, Layout
+from hedgerow.examples.production_shares import noise_parameters
+from hedgerow.examples.redistricting import PRODUCTION
+from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
 from studies.page import ROOT, data_folder, keep, markdown, timed
-from studies.redistricting import (
-    CHAIN,
-    LEVELS,
-    STATE_RHO,
-    Attributes,
-    Production,
-    State,
-    noisy_tables,
-    production_sigma2,
-    production_uses,
-)
+from studies.redistricting import LEVELS, Table, write_files
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels
-
-Model = TypeVar("Model", Marginals, Nested)
 
 SEEDS = tuple(range(10))
 BUREAU, OURS, CUBE = "Bureau's shares and way", "Bureau's shares, our way", "cube"
 COLOURS = {BUREAU: UNIFORM, OURS: OPTIMUM, CUBE: OWN}
 
-GEOGRAPHY_SHARES = tuple(Fraction(share, 1000) for share in (20, 100, 175, 330, 375))
-"""Of the cube: state, county, tract, block group, block."""
-ATTRIBUTE_SHARES = tuple(Fraction(share, 100) for share in (31, 3, 18, 17, 31))
-"""Of the cube: total, kind of quarters, × voting age, × eight groups, × all cells."""
+CHAIN = ((2, 0, 0, 0), (2, 0, 1, 0), (2, 0, 1, 1), (2, 1, 1, 1))
+"""The Bureau's rounding: kinds, × Hispanic origin, × race, × voting age."""
 
 PUBLISHED = 450
 """From this total up the largest group's share is within 5 points in 95 % of the nation's block
 groups (Wright & Irimata 2021, SSS2021-02: 450 to 499)."""
 
 
-@dataclass(frozen=True)
-class Way:
-    """A plan and how it is estimated.
-
-    Attributes:
-        layout: of its detail.
-        sigma2: the noise parameter of every cuboid measured.
-        cells: the layout of every cuboid measured.
-        estimate: from noisy tables to counts of every level, detail layout.
-    """
-
-    layout: Layout
-    sigma2: Mapping[Levels, Fraction]
-    cells: Mapping[Levels, Cells]
-    estimate: Callable[[Mapping[Levels, Float64]], Mapping[int, Int64]]
-
-    def run(self, seed: int) -> tuple[Mapping[int, Int64], float]:
-        """Counts under a seed, and the seconds without those for noise."""
-        noisy = noisy_tables(self.cells, self.sigma2, self.layout.truth, seed)
-        seconds, counts = timed(partial(self.estimate, noisy))
-        return counts, seconds
+Estimate = Callable[[Table, Mapping[Levels, Float64]], Mapping[int, Int64]]
+"""From noisy tables to counts of every level, detail layout."""
 
 
-def bureau_way(layout: Layout) -> Way:
-    """Production's shares, estimated as the Bureau did."""
-    model = Production(layout.support, layout.attributes, production_sigma2())
-
-    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
-        return bureau_counts(
-            model, noisy, layout.state.total, CHAIN, allowed=layout.attributes.allowed
-        )
-
-    return Way(layout, model.sigma2, {key: model.cells(key) for key in model.sigma2}, estimate)
+def bureau_way(table: Table, noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
+    """As the Bureau estimated."""
+    model, total = table.spine.model, table.counts.total
+    return bureau_counts(model, noisy, total, CHAIN, allowed=table.spine.is_free)
 
 
-def our_way(layout: Layout) -> Way:
-    """Production's shares: best linear unbiased, then families that keep what is known."""
-    state, attributes = layout.state, layout.attributes
-    pair = [np.array([0, 2])]
-    others = (AxisShape.of(pair), AxisShape.of(pair), AxisShape.of([np.array([0, 63])]))
-    shape = CubeShape((state.spine, attributes.tree, *others))
-    sigma2 = production_sigma2()
-    model = Marginals.of(
-        shape, 0, 1, state.has, state.bounds, ~attributes.allowed,
-        {key: float(value) for key, value in sigma2.items()}, total_known=True,
-    )  # fmt: skip
-    return settled_way(layout, sigma2, model)
-
-
-def settled_way(layout: Layout, sigma2: Mapping[Levels, Fraction], model: Model) -> Way:
-    """The estimates of a model, settled to whole counts."""
-    state, part = layout.state, Part.top(layout.state.spine.depth)
-
-    def estimate(noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
-        return model.settle(part, model.up(part, noisy), None, state.total)
-
-    return Way(layout, sigma2, {key: model.cells(key) for key in sigma2}, estimate)
-
-
-def cube_way(layout: Layout) -> Way:
-    """Product shares of the same ρ; none for the state's total, which is public."""
-    state, (axis, zeros) = layout.state, Attributes.refined()
-    spent = STATE_RHO / (1 - GEOGRAPHY_SHARES[0] * ATTRIBUTE_SHARES[0])
-    levels = [1 / (spent * share) for share in GEOGRAPHY_SHARES]
-    each = [1 / share for share in ATTRIBUTE_SHARES]
-    model = Nested.of(
-        state.spine, axis, 1, state.has, state.bounds, zeros,
-        [float(v) for v in levels], [float(s) for s in each], total_known=True,
-    )  # fmt: skip
-    sigma2: dict[Levels, Fraction] = {key: levels[key[0]] * each[key[1]] for key in model.measured}
-    return settled_way(layout, sigma2, model)
+def our_way(table: Table, noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
+    """Best linear unbiased, then families that keep what is known."""
+    model, part = table.spine.model, Part.top(len(LEVELS) - 1)
+    return model.settle(part, model.up(part, noisy), None, table.counts.total)
 
 
 TEXT = """# The redistricting file of a state, two ways
@@ -139,8 +66,9 @@ facility other than a household has a person at least, and that no minors live i
   first, then rounding by stages.
 - *{ours}*: the same noise; best linear unbiased estimates from all levels (`Marginals`), then whole
   counts family by family.
-- *{cube}*: the same ρ by product shares over geography × attributes: state {geography} block, and
-  total {attribute} all cells ({order}).
+- *{cube}*: the same ρ by product shares over geography × attributes: state 0.02, 0.1, 0.175, 0.33,
+  0.375 block, and total 0.31, 0.03, 0.18, 0.17, 0.31 all cells (total, kind of quarters, × voting
+  age, × eight groups, × all cells).
 
 In every run of each way, all sums are exact at all levels, nobody is in a cell that is 0 by a
 public fact, and every facility has its person.
@@ -181,10 +109,9 @@ Bureau stated 17.14); without that level, ε = {without:.4f}. The cube of the sa
 
 Seconds of one run, the fastest, noise apart: {seconds}.
 """
-ORDER = "total, kind of quarters, × voting age, × eight groups, × all cells"
 
 
-def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
+def write_page(found: Mapping[str, Errors], cube: Table) -> None:
     """The page, its picture and its JSON file."""
     draw(found, ROOT / "docs" / "census_errors.png")
     sure = markdown(
@@ -194,21 +121,21 @@ def write_page(state: State, found: Mapping[str, Errors], cube: Way) -> None:
             for level in STEPS
         ),
     )
-    state_levels = [(sigma2, 2) for sigma2 in production_sigma2().values()]
+    # a record that is replaced moves two counts of a cuboid by one: two uses of each
+    nation = [(sigma2, 2) for sigma2 in noise_parameters().values()]
+    state = [(s, 2) for (level, _), s in noise_parameters().items() if level in LEVELS]
     totals, _ = found[CUBE].within[LEVELS.index("block_group")][0]
     few = int((totals < PUBLISHED).sum())
-    blocks = state.spine.sizes[-1]
-    places = len(np.unique(state.places))
+    blocks, places = cube.support.spine.sizes[-1], len(cube.inhabited(len(LEVELS) - 1))
     page = TEXT.format(
         places=places, blocks=blocks, ratio=places / blocks,
-        people=state.total, runs=len(SEEDS), last=SEEDS[-1],
+        people=cube.counts.total, runs=len(SEEDS), last=SEEDS[-1],
         bureau=BUREAU, ours=OURS, cube=CUBE,
-        geography=listed(GEOGRAPHY_SHARES), attribute=listed(ATTRIBUTE_SHARES), order=ORDER,
         tables="\n\n".join(level_table(level, found) for level in range(len(LEVELS))),
-        published=PUBLISHED, above=PUBLISHED + 49, few=few,   sure=sure,
-        bias=bias_table(found), epsilon=epsilon_of(production_uses()),
-        without=epsilon_of(state_levels),
-        cube_epsilon=epsilon_of([(s, 2) for s in cube.sigma2.values()]),
+        published=PUBLISHED, above=PUBLISHED + 49, few=few, sure=sure,
+        bias=bias_table(found), epsilon=epsilon_of(nation),
+        without=epsilon_of(state),
+        cube_epsilon=cube.plan.guarantee.epsilon("1e-10"),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
     )  # fmt: skip
     keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
@@ -218,11 +145,6 @@ def epsilon_of(uses: Sequence[tuple[Fraction, int]]) -> float:
     """The exact ε of a composition at δ = 1e-10."""
     profile = hr.compose([(hr.DiscreteGaussian(sigma2), times) for sigma2, times in uses])
     return profile.epsilon(delta="1e-10")
-
-
-def listed(shares: Sequence[Fraction]) -> str:
-    """Shares in decimals."""
-    return ", ".join(f"{float(share):g}" for share in shares)
 
 
 def level_table(level: int, found: Mapping[str, Errors]) -> str:
@@ -319,20 +241,23 @@ def figures(errors: Errors) -> dict[str, object]:
 
 def main() -> None:
     """Run all ways under all seeds and write the page."""
-    folder = data_folder() / "pl94_ri_2010"
-    if not folder.is_dir():
-        print(f"skipped: the redistricting file of Rhode Island is not at {folder}")
+    state = data_folder() / "pl94_ri_2010"
+    if not state.is_dir():
+        print(f"skipped: the redistricting file of Rhode Island is not at {state}")
         return
-    state = State.read(folder)
-    crossed, nested = Layout(state, Attributes.crossed()), Layout(state, Attributes.nested())
-    ways = {BUREAU: bureau_way(crossed), OURS: our_way(crossed), CUBE: cube_way(nested)}
+    with TemporaryDirectory() as folder:
+        write_files(Path(folder), state)
+        cube, production = (Table.read(Path(folder) / f) for f in ("release.toml", PRODUCTION))
+    ways: dict[str, tuple[Table, Estimate]] = {
+        BUREAU: (production, bureau_way), OURS: (production, our_way), CUBE: (cube, our_way)
+    }  # fmt: skip
     found = {way: Errors() for way in ways}
     for seed in SEEDS:
-        for name, way in ways.items():
-            counts, seconds = way.run(seed)
-            found[name].add(way.layout, counts, seconds)
+        for name, (table, way) in ways.items():
+            seconds, counts = timed(partial(way, table, table.noisy(seed)))
+            found[name].add(table, counts, seconds)
             print(f"seed {seed}, {name}: {seconds:.1f} s", flush=True)
-    write_page(state, found, ways[CUBE])
+    write_page(found, cube)
 
 
 if __name__ == "__main__":

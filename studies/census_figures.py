@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64
-from hedgerow.estimate.spine.support import Support
-from studies.redistricting import ALONE, GROUPS, KINDS, LEVELS, Attributes, State, row_keys
+from studies.redistricting import LEVELS, Table
 
 QUERIES = {
     "total": "total",
@@ -25,93 +23,6 @@ STEPS = {LEVELS.index("block_group"): 50, LEVELS.index("block"): 10}
 """By level: areas are taken together by their totals, in steps of so many people."""
 POINTS, SURE = 0.05, 0.95
 """The largest group's share is within 5 points; in 95 % of the areas."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the detail cells of every level lie, in the order of one plan.
-
-    Attributes:
-        state: the state.
-        attributes: the order of the detail.
-    """
-
-    state: State
-    attributes: Attributes
-
-    @cached_property
-    def support(self) -> Support:
-        """Who may live where."""
-        return self.state.support(self.attributes)
-
-    @cached_property
-    def truth(self) -> dict[int, Int64]:
-        """True counts."""
-        return self.state.detail(self.support, self.attributes)
-
-    @cached_property
-    def true_sums(self) -> dict[int, dict[str, Int64]]:
-        """What each query truly adds up to, by level."""
-        return {level: self.sums(level, table) for level, table in self.truth.items()}
-
-    def check(self, counts: Mapping[int, Int64]) -> None:
-        """Raise unless counts add up to the public total and keep all that is public.
-
-        Raises:
-            ValueError: a negative count, a person where nobody may be, a bound or a sum not kept.
-        """
-        here = self.support
-        if counts[0].sum() != self.state.total:
-            raise ValueError("the total is not the public one")
-        for level, table in counts.items():
-            row = np.repeat(np.arange(len(here.group[level])), np.diff(here.cell[level]))
-            within = np.arange(len(table)) - here.cell[level][row]
-            cell = here.offset[here.group[level][row]] + within
-            rows = np.add.reduceat(table, here.cell[level][:-1])
-            if table.min() < 0 or (rows < here.low[level]).any() or (rows > here.high[level]).any():
-                raise ValueError(f"a bound is not kept at level {level}")
-            if table[~self.attributes.allowed[cell]].any():
-                raise ValueError(f"there is somebody in a cell that is 0 by rule at level {level}")
-            if level > 0:
-                sums = np.zeros_like(counts[level - 1])
-                np.add.at(sums, here.cell[level - 1][here.parent[level][row]] + within, table)
-                if (sums != counts[level - 1]).any():
-                    raise ValueError(f"counts of level {level} do not add up to those above")
-
-    def located(self, level: int, table: Int64) -> tuple[Int64, Int64, Int64]:
-        """The nodes, detail cells and values of a table where it is not 0."""
-        at = np.flatnonzero(table)
-        row = np.searchsorted(self.support.cell[level], at, side="right") - 1
-        kind = self.support.group[level][row]
-        cell = self.support.offset[kind] + at - self.support.cell[level][row]
-        return row_keys(self.support, level)[row] // len(KINDS), cell, table[at]
-
-    def sums(self, level: int, table: Int64) -> dict[str, Int64]:
-        """What each query adds up to: (nodes where somebody may live, cells of the query)."""
-        node, cell, values = self.located(level, table)
-        here = self.attributes
-        labels = {
-            "total": (1, np.zeros_like(here.kind)),
-            "voting age": (1, here.age - 1),
-            "hispanic": (1, here.origin - 1),
-            "race": (len(ALONE) + 1, np.minimum(here.race, len(ALONE))),
-            "group": (len(GROUPS), here.group),
-            "kind": (len(KINDS), here.kind),
-        }
-        there = np.diff(self.support.start[level]) > 0
-        found = {}
-        for query, (size, label) in labels.items():
-            keep = label[cell] >= 0
-            key = node[keep] * size + label[cell][keep]
-            sums = np.bincount(key, values[keep], minlength=size * len(there))
-            found[query] = np.rint(sums).astype(np.int64).reshape(-1, size)[there]
-        return found
-
-    def distance(self, level: int, table: Int64) -> Int64:
-        """The sum of a table's absolute values by node where somebody may live."""
-        node, _, values = self.located(level, table)
-        there = np.diff(self.support.start[level]) > 0
-        return np.bincount(node, np.abs(values), minlength=len(there))[there].astype(np.int64)
 
 
 @dataclass(slots=True)
@@ -131,15 +42,15 @@ class Errors:
     within: dict[int, list[tuple[Int64, Bool]]] = field(default_factory=dict)
     seconds: float = float("inf")
 
-    def add(self, layout: Layout, counts: Mapping[int, Int64], seconds: float) -> None:
+    def add(self, true: Table, counts: Mapping[int, Int64], seconds: float) -> None:
         """Add a run, once its counts are checked."""
-        layout.check(counts)
+        true.check(counts)
         self.seconds = min(self.seconds, seconds)
         for level, table in counts.items():
-            off = table - layout.truth[level]
-            distance = float(layout.distance(level, off).mean())
+            off = table - true.truth[level]
+            distance = float(true.distance(level, off).mean())
             self.means.setdefault((level, "L1"), []).append(distance)
-            errors, sums = layout.sums(level, off), layout.true_sums[level]
+            errors, sums = true.sums(level, off), true.true_sums[level]
             for query, error in errors.items():
                 self.means.setdefault((level, query), []).append(float(np.abs(error).mean()))
             self.bias.setdefault(level, []).append(mean_by_size(sums["group"], errors["group"]))

@@ -13,25 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.attribute_sums import Combinations, along_spine
-from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.passes import Pass
-from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from studies.page import data_folder, keep, markdown
-from studies.redistricting import LEVELS, RACES, group_of
+from studies.redistricting import LEVELS, Table, write_files
 
 SEEDS = range(10)
 WIDE = 25
@@ -89,25 +84,6 @@ class Coverage:
         self.alarms += bool(((truth < low) | (truth > high)).any())
 
 
-def write_files(folder: Path, state: Path) -> None:
-    """Write the release files of the example, over the real state's table and public lists."""
-    write_redistricting(folder, size="small")
-    for name, other in (("people", "table"), ("areas", "areas")):
-        pl.read_parquet(state / f"{other}.parquet").write_parquet(folder / f"{name}.parquet")
-    least = pl.when(pl.col("hhgq") == "household").then(0).otherwise(pl.col("facilities"))
-    facilities = pl.read_parquet(state / "facilities.parquet").with_columns(people_at_least=least)
-    facilities.write_parquet(folder / "facilities.parquet")
-    names = ["hispanic", *RACES[:6], "two_or_more"]
-    rows = [
-        (yes, race, names[group_of(origin, i)])
-        for origin, yes in enumerate(("no", "yes"))
-        for i, race in enumerate(RACES)
-    ]
-    races = pl.DataFrame(rows, schema=["hispanic", "cenrace", "group"], orient="row")
-    races.write_csv(folder / "race.csv")
-    races.select("cenrace").unique(maintain_order=True).write_csv(folder / "cenrace.csv")
-
-
 def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     """Return attribute → its columns among these, joined; a column of a product axis alone."""
     found = defaultdict[str, list[str]](list)
@@ -140,9 +116,10 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
     return CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
 
 
-def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
+def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
-    joint, tree = along_spine(plan), plan.tree
+    plan, counts, joint = table.plan, table.counts, table.spine
+    tree = plan.tree
     beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
     numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
@@ -151,7 +128,7 @@ def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[
         run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         for level in range(len(joint.shape.axes[0].sizes)):
             every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
-            for nodes, estimates, truth, of_cell, cell in _parts(run, counts, level):
+            for nodes, estimates, truth, of_cell, cell in _parts(run, table, level):
                 for columns, number in numbers.items():
                     many = beside[columns].many
                     flat = (of_cell - nodes.start) * many + number[cell]
@@ -174,34 +151,14 @@ def measure(plan: Plan, counts: Counts, queries: list[tuple[str, ...]]) -> dict[
 
 
 def _parts(
-    run: SpineFlow, counts: Counts, level: int
+    run: SpineFlow, table: Table, level: int
 ) -> Iterator[tuple[range, Float64, Int64, Int64, Int64]]:
     """Yield nodes of a level with the estimates and true counts, node and number of their cells."""
-    joint = along_spine(run.plan)
-    support, spine = joint.model.support, joint.shape.axes[0]
-    leaves = leaves_between(counts, joint.detail_of, 0, spine.sizes[-1])
-    above = joint.ancestors(level)[leaves.nodes]
+    start, support = table.support.cell[level], table.support
     for nodes, estimates in run.estimates_at(level, Pass(run).told()):
         rows = support.rows(level, nodes)
-        group = support.group[level][rows]
-        widths = support.widths[group]
-        ends = np.cumsum(widths)
-        cell = np.repeat(support.offset[group] - ends + widths, widths) + np.arange(ends[-1])
-        of_row = np.repeat(
-            np.arange(nodes.start, nodes.stop),
-            np.diff(support.start[level][nodes.start : nodes.stop + 1]),
-        )
-        of_cell = np.repeat(of_row, widths)
-        cells = len(joint.leaves)
-        key = of_cell * cells + cell
-        order = np.argsort(key)
-        here = np.flatnonzero((above >= nodes.start) & (above < nodes.stop))
-        wanted = above[here].astype(np.int64) * cells + leaves.cells[here]
-        place = order[np.searchsorted(key, wanted, sorter=order)]
-        assert (key[place] == wanted).all()
-        truth = np.zeros(len(key), dtype=np.int64)
-        np.add.at(truth, place, leaves.values[here])
-        yield nodes, estimates, truth, of_cell, cell
+        places = np.arange(start[rows.start], start[rows.stop])
+        yield nodes, estimates, table.truth[level][places], *table.located(level, places)
 
 
 def page(found: dict[str, dict[Query, Coverage]]) -> str:
@@ -238,13 +195,11 @@ another: a state or five counties say little over {len(SEEDS)} releases. Made by
 
 def main() -> None:
     """Write the page."""
-    state, found = data_folder() / "pl94_ri_2010", {}
+    found = {}
     with TemporaryDirectory() as folder:
-        write_files(Path(folder), state)
+        write_files(Path(folder), data_folder() / "pl94_ri_2010")
         for name, (file, queries) in FILES.items():
-            spec = ReleaseSpec(Path(folder) / file)
-            plan = spec.plan(spec.tree())
-            found[name] = measure(plan, spec.table.counts(plan.tree), queries)
+            found[name] = measure(Table.read(Path(folder) / file), queries)
     keep("census_intervals", page(found))
 
 

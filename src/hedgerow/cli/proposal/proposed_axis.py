@@ -227,7 +227,7 @@ def _squares(
     """Return the keys of squares; without widths, of 100, 10 and 1 times those of the list."""
     width = 0 if numbers else shape.grid(listed)
     widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
-    keys = {
+    keys: Keys = {
         "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
         "divide": widths or [placeholder("widths such as 10000, 1000")],
         "code": list(listed),
