@@ -138,9 +138,9 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         _privacy_section(epsilon, delta, unit, most),
         _last_sections(axes),
     ])  # fmt: skip
+    left = " Replace the placeholders in <…>." if to_fill_in(tomllib.loads(text)) else ""
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
         written.write(text.encode(errors="backslashreplace"))
-    left = " Replace the placeholders in <…>." if to_fill_in(tomllib.loads(text)) else ""
     say(f"Written: {file}, from the header of {table}.{left}")
     for one in axes:
         if one.reason:
