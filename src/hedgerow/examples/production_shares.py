@@ -47,34 +47,31 @@ def queries_of(level: str) -> dict[str, Fraction]:
     }
 
 
+def parts_of(*, several: bool) -> dict[tuple[str, str], Fraction]:
+    """Return the part of ρ of each level and query that is measured.
+
+    A single state has no level above it, and its total is public as the nation's is.
+    """
+    return {
+        (level, query): Fraction(parts, OF_LEVELS) * share
+        for level, parts in LEVEL_SHARES.items()
+        for query, share in queries_of(level).items()
+        if several or (level != "total" and (level, query) != ("state", "total"))
+    }
+
+
 def noise_parameters() -> dict[tuple[str, str], Fraction]:
     """Return σ² of each level and query that the census measured, the United States included.
 
     A record that is replaced changes two counts of a query by one, so σ² = 1 / (ρ · level share ·
     query share) costs ρ · level share · query share.
     """
-    return {
-        (level, query): 1 / (RHO * Fraction(parts, OF_LEVELS) * share)
-        for level, parts in LEVEL_SHARES.items()
-        for query, share in queries_of(level).items()
-    }
-
-
-def levels_of(*, several: bool) -> list[str]:
-    """Return the levels that are measured: a single state has none above it."""
-    return [level for level in LEVEL_SHARES if several or level != "total"]
+    return {place: 1 / (RHO * part) for place, part in parts_of(several=True).items()}
 
 
 def rho_of(*, several: bool) -> Fraction:
     """Return what the levels of one state cost, or those of the nation."""
-    parts = sum(LEVEL_SHARES[level] for level in levels_of(several=several))
-    return RHO * Fraction(parts, OF_LEVELS)
-
-
-def rho_measured(*, several: bool) -> Fraction:
-    """Return the same without the total of a single state, which is public as the nation's is."""
-    known = Fraction(LEVEL_SHARES["state"], OF_LEVELS) * queries_of("state")["total"]
-    return rho_of(several=several) - (0 if several else RHO * known)
+    return RHO * (1 - (0 if several else Fraction(LEVEL_SHARES["total"], OF_LEVELS)))
 
 
 def cuboid_of(level: str, query: str) -> str:
@@ -85,28 +82,18 @@ def cuboid_of(level: str, query: str) -> str:
     return " × ".join(words)
 
 
-def production_cuboids(*, several: bool) -> list[str]:
-    """Return what is measured, level by level; the total of everybody is public."""
-    return [
-        cuboid_of(level, query)
-        for level in levels_of(several=several)
-        for query in queries_of(level)
-        if several or (level, query) != ("state", "total")
-    ]
-
-
 def production_sections(*, several: bool) -> str:
     """Return the sections of a release file on the workload, the budget and the shares."""
-    levels = levels_of(several=several)
+    parts = parts_of(several=several)
+    levels = dict.fromkeys(level for level, _ in parts)
     shares = ", ".join(f'{level} = "{LEVEL_SHARES[level]}/{OF_LEVELS}"' for level in levels)
-    tables = "".join(_table(level) for level in levels)
     left_out = "" if several else " less the parts of the United States and of the state's total"
     return _SECTIONS.format(
-        cuboids="".join(f'    "{name}",\n' for name in production_cuboids(several=several)),
-        rho=rho_measured(several=several),
+        cuboids="".join(f'    "{cuboid_of(*place)}",\n' for place in parts),
+        rho=RHO * sum(parts.values()),
         left_out=left_out,
         shares=shares,
-        tables=tables,
+        tables="".join(map(_table, levels)),
     )
 
 
