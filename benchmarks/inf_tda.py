@@ -20,8 +20,9 @@ from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, seri
 from benchmarks.page import Benchmark, Ratio, clock, number
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.arrays import Float64
-from hedgerow.evaluate.metrics import error_by_cuboid, error_of_nodes
-from studies.boninsegna.releases import Setting, nodes_of, published
+from hedgerow.evaluate.method import error_of_released, of_leaves
+from hedgerow.evaluate.metrics import error_by_cuboid
+from studies.boninsegna.releases import Setting, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
 from studies.page import markdown
@@ -105,7 +106,7 @@ def by_peer(item: Table, release: Peer, runs: int) -> tuple[Timed, Float64]:
     series, clock = series_of(item.counts), Clock()
     done = [clock.timed(PEER, partial(release, series), epsilon) for epsilon in near(runs)]
     errors = [
-        below_root(error_of_nodes(item.counts, nodes_of(counts_of(item.counts.tree, released))))
+        below_root(error_of_released(item.counts, of_leaves(counts_of(item.counts.tree, released))))
         for _, released in done
     ]
     return min((time for time, _ in done), key=lambda time: time.wall), np.array(errors)

@@ -26,9 +26,9 @@ from hedgerow.estimate.tree.error import (
     weighted_variance_and_gradient,
 )
 from hedgerow.estimate.tree.shapes import Shapes
-from hedgerow.evaluate.baselines import stability_histogram
+from hedgerow.evaluate.baselines import StabilityHistogram
 from hedgerow.evaluate.error_picture import picture_of_methods
-from hedgerow.evaluate.metrics import error_of_nodes
+from hedgerow.evaluate.method import Method, error_of_released, of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
@@ -36,9 +36,8 @@ from hedgerow.release.answers.measured_nodes import estimated, least_squares_of
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
-from studies.boninsegna.releases import EPSILONS, Setting, loose_rho, nodes_of
+from studies.boninsegna.releases import EPSILONS, Setting, gaussian_method, loose_rho
 from studies.boninsegna.tables import Table, synthetic_tables
-from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import ROOT, keep, markdown, with_data
 from studies.real_tables import CASES
 from studies.releases import seeded, within
@@ -143,6 +142,11 @@ def released(
     return stored, found
 
 
+def errors_in(counts: hr.Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
+    """The metrics of listed counts, by depth."""
+    return error_of_released(counts, of_nodes(counts.tree, nodes))
+
+
 def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFrame:
     """The metrics of real estimates of all nodes."""
     tree, rows = counts.tree, []
@@ -179,19 +183,19 @@ def errors_of_run(
     budget, bits = within(epsilon), seeded_bits(seed)
     for kind, estimators in (("paper", {"paper": hr.Chebyshev()}), ("survivors", ESTIMATORS)):
         for name, nodes in released(counts, plans[kind], seed, estimators)[1].items():
-            yield name, error_of_nodes(counts, nodes)
+            yield name, errors_in(counts, nodes)
     stored, found = released(counts, plans["all"], seed, ESTIMATORS)
     for name, nodes in found.items():
-        yield f"{name}, all", error_of_nodes(counts, nodes)
+        yield f"{name}, all", errors_in(counts, nodes)
     outline = replace(Outline.of(plans["all"]), cut=0)
     every, _ = least_squares_of(stored, outline, found["Chebyshev"])
     yield "least squares", error_of_estimates(counts, every)
-    leaves = leaf_noise(counts, bits, budget=budget, neighbours=hr.Replace())
-    yield "leaf noise", error_of_leaves(counts, leaves)
-    yield (
-        "stability",
-        error_of_nodes(counts, nodes_of(stability_histogram(counts, bits, budget=budget))),
-    )
+    others: dict[str, Method] = {
+        "leaf noise": gaussian_method(counts, budget),
+        "stability": StabilityHistogram(budget, hr.Replace()),
+    }
+    for name, method in others.items():
+        yield name, error_of_released(counts, method.released(counts, bits))
 
 
 def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
@@ -218,12 +222,9 @@ def rmse_of(
     """
     budget = hr.Rho(exact_rho(table, epsilon)) if rho else None
     plan = setting.plan(table.counts, epsilon, budget)
-    frames = (
-        error_of_nodes(
-            table.counts, seeded(table.counts, plan, setting.estimator, seed).content.nodes
-        )
-        for seed in range(first, first + runs)
-    )
+    counts, seeds = table.counts, range(first, first + runs)
+    releases = (seeded(counts, plan, setting.estimator, seed).content.nodes for seed in seeds)
+    frames = (errors_in(counts, nodes) for nodes in releases)
     return pooled(frames)["rmse"].to_numpy()
 
 
@@ -416,7 +417,7 @@ def leaves_of_wide_trees() -> str:
         frames: dict[str, list[pl.DataFrame]] = {name: [] for name in tried}
         for seed in range(RUNS):
             for name, nodes in released(table.counts, plan, seed, tried)[1].items():
-                frames[name].append(error_of_nodes(table.counts, nodes))
+                frames[name].append(errors_in(table.counts, nodes))
         least = 0.0
         for name, found in frames.items():
             row = pooled(found).row(-1, named=True)

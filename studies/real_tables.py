@@ -13,14 +13,15 @@ from pathlib import Path
 import polars as pl
 
 import hedgerow as hr
+from hedgerow.evaluate.baselines import LeafNoise
 from hedgerow.evaluate.error_picture import picture_of_methods
+from hedgerow.evaluate.method import error_of_released
 from hedgerow.evaluate.metrics import (
     HEADINGS,
     error_by_cuboid,
     error_rows,
 )
 from hedgerow.noise.bits import ReleaseKey
-from studies.leaf_noise import error_of_leaves, leaf_noise
 from studies.page import ROOT, keep, markdown, with_data
 from studies.releases import trips_plan, within
 from studies.tables import census_of, trips_between
@@ -103,9 +104,8 @@ def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
 def leaf_errors(case: Case, data: Path) -> pl.DataFrame:
     """The errors of the same budget spent on noise on every leaf, without a hierarchy."""
     counts, plan = case.load(data)
-    key = ReleaseKey.fresh()
-    noisy = leaf_noise(counts, key, budget=plan.budget, neighbours=plan.neighbours)
-    return error_of_leaves(counts, noisy)
+    method = LeafNoise(counts.tree, plan.budget, plan.neighbours, hr.DiscreteGaussian)
+    return error_of_released(counts, method.released(counts, ReleaseKey.fresh()))
 
 
 def main(data: Path) -> None:

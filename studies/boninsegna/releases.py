@@ -17,19 +17,16 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.baselines import stability_histogram
-from hedgerow.evaluate.metrics import error_of_nodes
+from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
+from hedgerow.evaluate.method import Released, error_of_released, of_leaves, of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import Budget, rho_within
-from hedgerow.release.descent.nodes import Nodes
-from studies.leaf_noise import error_of_leaves, leaf_noise
-from studies.page import Made, Row, timed
+from studies.page import Row, timed
 from studies.releases import DELTA, seeded, trips_plan, within
 
 EPSILONS = ("0.1", "1", "10")
@@ -161,29 +158,27 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
     """The errors of releases under the seeds 0, 1, … ."""
     plan = setting.plan(counts, epsilon)
 
-    def release(seed: int) -> Mapping[Levels, Nodes]:
-        return seeded(counts, plan, setting.estimator, seed).content.nodes
+    def release(seed: int) -> Released:
+        return of_nodes(counts.tree, seeded(counts, plan, setting.estimator, seed).content.nodes)
 
-    return _found(release, lambda nodes: error_of_nodes(counts, nodes), runs)
+    return _found(counts, release, runs)
 
 
 def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """VanillaGauss: noise on every leaf, all of ρ there by the paper's conversion."""
-    rho = loose_rho(epsilon)
+    method = gaussian_method(counts, loose_rho(epsilon))
+    return _found(counts, lambda seed: [*method.released(counts, seeded_bits(seed))], runs)
 
-    def release(seed: int) -> Int64:
-        return leaf_noise(counts, seeded_bits(seed), budget=rho, neighbours=hr.Replace())
 
-    return _found(release, lambda leaves: error_of_leaves(counts, leaves), runs)
+def gaussian_method(counts: hr.Counts, budget: Budget) -> LeafNoise:
+    """Discrete Gaussian noise on every leaf, one record replaced."""
+    return LeafNoise(counts.tree, budget, hr.Replace(), hr.DiscreteGaussian)
 
 
 def stability(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-
-    def release(seed: int) -> hr.Counts:
-        return stability_histogram(counts, seeded_bits(seed), budget=within(epsilon))
-
-    return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)
+    method = StabilityHistogram(within(epsilon), hr.Replace())
+    return _found(counts, lambda seed: method.released(counts, seeded_bits(seed)), runs)
 
 
 def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
@@ -191,23 +186,22 @@ def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
     scale = math.sqrt(2) / float(epsilon)
     cut = math.sqrt(2) + scale * math.log(1 / (math.sqrt(2) * float(DELTA)))
 
-    def release(seed: int) -> hr.Counts:
+    def release(seed: int) -> Released:
         noise = np.random.default_rng(seed).laplace(0, scale, len(counts.values))
         kept = counts.values + noise >= cut
         values: Int64 = np.rint((counts.values + noise)[kept]).astype(np.int64)
-        return hr.Counts(counts.tree, tuple(code[kept] for code in counts.codes), values)
+        codes = tuple(code[kept] for code in counts.codes)
+        return of_leaves(hr.Counts(counts.tree, codes, values))
 
-    return _found(release, lambda shown: error_of_nodes(counts, nodes_of(shown)), runs)
+    return _found(counts, release, runs)
 
 
-def _found(
-    release: Callable[[int], Made], errors: Callable[[Made], pl.DataFrame], runs: int
-) -> Found:
+def _found(counts: hr.Counts, release: Callable[[int], Released], runs: int) -> Found:
     seconds, frames = [], []
     for seed in range(runs):
         spent, made = timed(partial(release, seed))
         seconds.append(spent)
-        frames.append(errors(made))
+        frames.append(error_of_released(counts, made))
     metrics = [
         np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64)
         for name in ("max_error", "false_discovery_rate")
@@ -222,12 +216,6 @@ def every_method(counts: hr.Counts, epsilon: str, runs: int) -> dict[str, Found]
     found[SH_AS_RUN] = stability_as_run(counts, epsilon, runs)
     found[SH_AS_SAID] = stability(counts, epsilon, runs)
     return found
-
-
-def nodes_of(counts: hr.Counts) -> dict[Levels, Nodes]:
-    """The nodes of a table of leaves."""
-    chain = enumerate(counts.tree.chain)
-    return {levels: Nodes.exact(*counts.roll_up(t)) for t, levels in chain}
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:

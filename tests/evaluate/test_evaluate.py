@@ -8,8 +8,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate import error_picture
+from hedgerow.evaluate.baselines import LeafNoise
 from hedgerow.evaluate.error_picture import picture_of_errors, picture_of_methods
-from hedgerow.evaluate.method import sum_to_cuboid
+from hedgerow.evaluate.method import CuboidCounts, error_of_released, sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     coverage,
@@ -22,7 +23,6 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import figure_for, row_names
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
-from studies.leaf_noise import error_of_leaves, leaf_noise
 from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 
 
@@ -70,13 +70,16 @@ def test_errors_are_those_of_the_dense_tables(made):
 def test_leaf_noise_is_the_truth_plus_noise_for_the_whole_budget(made):
     counts, _ = made
     tree = counts.tree
-    noisy = leaf_noise(counts, seeded_bits(1), budget=hr.Rho("1/2"), neighbours=hr.Replace())
+    method = LeafNoise(tree, hr.Rho("1/2"), hr.Replace(), hr.DiscreteGaussian)
+    released = {levels: found.values for levels, found in method.released(counts, seeded_bits(1))}
+    noisy = released[tree.chain[-1]].reshape([axis.size(axis.depth) for axis in tree.axes])
     truth = dense(tree, counts.level(tree.depth), tree.depth)
     noise = (noisy - truth).ravel()
     n, sigma2 = noise.size, 2
     assert abs((noise**2).mean() - sigma2) < 4.9 * sigma2 * np.sqrt(2 / n)
     upper = sum_to_cuboid(tree, noisy, tree.cuboid(2))
     assert upper.shape == tuple(axis.size(1) for axis in tree.axes)
+    assert (upper.ravel() == released[tree.cuboid(2)]).all()
     assert upper.sum() == noisy.sum()
     first = tree.axes[0].descendant_start(1, 3)[1], tree.axes[1].descendant_start(1, 3)[1]
     assert upper[0, 0] == noisy[: first[0], : first[1]].sum()
@@ -86,7 +89,11 @@ def test_errors_of_dense_leaves_are_those_of_the_same_release(made):
     counts, release = made
     depth = counts.tree.depth
     leaves = dense(counts.tree, release.level(depth=depth), depth)
-    assert error_of_leaves(counts, leaves).equals(error_by_cuboid(counts, release))
+    sums = (
+        (levels, CuboidCounts(None, sum_to_cuboid(counts.tree, leaves, levels).ravel()))
+        for levels in counts.tree.chain
+    )
+    assert error_of_released(counts, sums).equals(error_by_cuboid(counts, release))
 
 
 def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():
@@ -95,7 +102,7 @@ def test_leaf_noise_on_more_cells_than_memory_holds_is_refused():
     codes = (nothing.astype(np.int32),) * 2
     counts = hr.Counts.from_leaves(hr.Tree(axes), codes, nothing)
     with pytest.raises(hr.TableError, match="3,600,000,000 cells"):
-        leaf_noise(counts, seeded_bits(0), budget=hr.Rho(1), neighbours=hr.AddRemove())
+        LeafNoise(counts.tree, hr.Rho(1), hr.AddRemove(), hr.DiscreteGaussian)
 
 
 def test_a_picture_of_methods_is_drawn(made, tmp_path):

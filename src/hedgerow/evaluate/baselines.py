@@ -1,10 +1,9 @@
 """The methods that Hedgerow is compared with: noise without a hierarchy, and papers' settings."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,15 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.method import CuboidCounts, Setting, budget_text, sum_to_cuboid
+from hedgerow.evaluate.method import (
+    CuboidCounts,
+    Released,
+    Setting,
+    budget_text,
+    of_leaves,
+    shape_of,
+    sum_to_cuboid,
+)
 from hedgerow.limits import MOST_CELLS_OF_RUNS
 from hedgerow.noise.bits import Bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -29,38 +36,15 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 CHUNK_CELLS = 1 << 22
-Answers = Iterator[tuple[Levels, CuboidCounts]]
-"""Each cuboid with its counts."""
 
 
-def check_leaves(tree: Tree, most: int = MOST_CELLS_OF_RUNS) -> None:
+def check_leaves(tree: Tree) -> None:
     """Raise a TableError if a tree has too many leaves to put noise on all of them."""
-    if tree.leaves > most:
+    if tree.leaves > MOST_CELLS_OF_RUNS:
         raise TableError(
             f"noise on all {tree.leaves:,} cells would fill the memory; at most "
-            f"2**{most.bit_length() - 1} are possible"
+            f"2**{MOST_CELLS_OF_RUNS.bit_length() - 1} are possible"
         )
-
-
-def leaf_mechanism(
-    tree: Tree, *, budget: Budget, neighbours: Neighbours, mechanism: type[Mechanism]
-) -> Mechanism:
-    """Return the noise of one leaf where the whole budget goes to the leaves."""
-    changes = [neighbours.changes(tree.depth)]
-    profile = calibrate(mechanism, budget, [Fraction(1)], changes, is_worst=neighbours.is_worst)
-    return profile.uses[0].noise
-
-
-def noisy_leaves(counts: Counts, bits: Bits, noise: Mechanism) -> Int64:
-    """Return the counts of all leaves with noise: int64, one dimension an axis."""
-    tree = counts.tree
-    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
-    noisy = np.empty(prod(shape), dtype=np.int64)
-    stream = bits.stream(*tree.chain[-1])
-    for start in range(0, len(noisy), CHUNK_CELLS):
-        noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
-    noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
-    return noisy.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +63,9 @@ class LeafNoise:
 
     def __post_init__(self) -> None:
         check_leaves(self.tree)
-        noise = leaf_mechanism(
-            self.tree, budget=self.budget, neighbours=self.neighbours, mechanism=self.mechanism
-        )
-        object.__setattr__(self, "noise", noise)
+        changes, worst = [self.neighbours.changes(self.tree.depth)], self.neighbours.is_worst
+        profile = calibrate(self.mechanism, self.budget, [Fraction(1)], changes, is_worst=worst)
+        object.__setattr__(self, "noise", profile.uses[0].noise)
 
     def facts(self) -> TextByName:
         """Return budget and mechanism."""
@@ -92,10 +75,16 @@ class LeafNoise:
         """Raise a TableError if the table has too many leaves."""
         check_leaves(counts.tree)
 
-    def released(self, counts: Counts, bits: Bits) -> Answers:
+    def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
-        leaves, tree = noisy_leaves(counts, bits, self.noise), counts.tree
-        given = tree.chain[-1]
+        tree, given = counts.tree, counts.tree.chain[-1]
+        noisy = np.empty(tree.leaves, dtype=np.int64)
+        stream = bits.stream(*given)
+        for start in range(0, len(noisy), CHUNK_CELLS):
+            self.noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
+        shape = shape_of(tree, given)
+        noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
+        leaves = noisy.reshape(shape)
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
             yield levels, CuboidCounts(None, leaves.ravel())
@@ -158,11 +147,9 @@ class StabilityHistogram:
     def check(self, counts: Counts) -> None:
         """Accept any table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Answers:
-        """Yield what is left of every cuboid."""
-        left = stability_histogram(counts, bits, budget=self.for_one_replaced())
-        for levels in counts.tree.chain:
-            yield levels, CuboidCounts.true(left, levels)
+    def released(self, counts: Counts, bits: Bits) -> Released:
+        """Return what is left of every cuboid."""
+        return of_leaves(stability_histogram(counts, bits, budget=self.for_one_replaced()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +188,7 @@ class IndependentNoise:
         if self.plan.tree.digest != counts.tree.digest:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
 
-    def released(self, counts: Counts, bits: Bits) -> Answers:
+    def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield the noisy counts of every cuboid."""
         tree, found = counts.tree, dict[Levels, CuboidCounts]()
         for levels, what in self.plan.by_levels.items():

@@ -38,7 +38,7 @@ def simulated_releases(
 
     Returns:
         One row a cuboid: ``depth`` (of a chain alone), ``cuboid``, ``cells``, the metrics of
-        `hedgerow.evaluate.metrics.error_of_nodes` (``rmse`` is the root of the mean over runs of
+        `hedgerow.evaluate.metrics.error_by_cuboid` (``rmse`` is the root of the mean over runs of
         its square, the others are means over runs), and for each the Monte Carlo standard error,
         ``*_error``. And one row for each of the few cuboids off a chain that `hedgerow.plan.cost`
         finds worst (of other workloads there are none): ``cuboid``, ``cells``, ``rmse`` (over cells

@@ -1,15 +1,17 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import polars as pl
 
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import PlanError, TableError
+from hedgerow.estimate.cube.shape import fineness
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.metrics import true_cells
+from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
@@ -152,6 +154,36 @@ def _merge(
     return length
 
 
+Released = Iterable[tuple[Levels, CuboidCounts]]
+"""Each cuboid with its counts."""
+
+
+def of_nodes(tree: Tree, nodes: Mapping[Levels, Nodes]) -> Released:
+    """Return the listed counts of each cuboid."""
+    return ((k, CuboidCounts.of(tree, k, here.codes, here.counts)) for k, here in nodes.items())
+
+
+def of_leaves(counts: Counts) -> Released:
+    """Return the sums of a table of leaves by each cuboid of its chain."""
+    return ((levels, CuboidCounts.true(counts, levels)) for levels in counts.tree.chain)
+
+
+def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
+    """Return the frame of `hedgerow.evaluate.metrics.error_by_cuboid` for counts of cuboids.
+
+    Args:
+        counts: the truth.
+        released: what is compared with it.
+    """
+    tree, found = counts.tree, dict(released)
+    cuboids, rows = sorted(found, key=fineness), []
+    for levels in cuboids:
+        true = CuboidCounts.true(counts, levels)
+        _, given, exact = align_cells(found[levels], true, tree.cells(levels))
+        rows.append(errors_of_cells(tree, levels, given, exact))
+    return with_depths(tree, cuboids, rows)
+
+
 class Method(Protocol):
     """One way to release a table; `Setting` is Hedgerow's, baselines are the others."""
 
@@ -165,8 +197,8 @@ class Method(Protocol):
     def check(self, counts: Counts) -> None:
         """Raise a HedgerowError unless the method can release such a table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
-        """Yield each cuboid that is released once with its counts; pure, and thread-safe.
+    def released(self, counts: Counts, bits: Bits) -> Released:
+        """Return each cuboid that is released once with its counts; pure, and thread-safe.
 
         The leaves are among them, or, where cuboids are named, the tables of `table_of`.
         """
@@ -225,14 +257,13 @@ class Setting:
             raise PlanError("the plan is one for another tree than the table's; make it over that")
         check_public_total(counts.unwrapped_total, self.plan)
 
-    def released(self, counts: Counts, bits: Bits) -> Iterator[tuple[Levels, CuboidCounts]]:
+    def released(self, counts: Counts, bits: Bits) -> Released:
         """Return the survivors of every cuboid."""
-        tree, source = counts.tree, Drawn(counts, self.plan, bits)
+        source = Drawn(counts, self.plan, bits)
         alone = LocalJobs(LocalEngine(self.workers))
         run = pass_of(self.plan, source, self.estimator, runner=alone)
         nodes, _ = by_cuboid(run.results())
-        for levels, here in nodes.items():
-            yield levels, CuboidCounts.of(tree, levels, here.codes, here.counts)
+        return of_nodes(counts.tree, nodes)
 
 
 def budget_text(budget: Budget) -> str:

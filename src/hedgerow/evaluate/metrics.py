@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Codes, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
@@ -48,25 +47,10 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
     return with_depths(tree, release.plan.levels, rows)
 
 
-def error_of_nodes(counts: Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
-    """Return the frame of `error_by_cuboid` for the survivors of a simulated pass, by cuboid."""
-    tree, rows = counts.tree, []
-    cuboids = sorted(nodes, key=lambda levels: (sum(levels), levels))
-    for levels in cuboids:
-        given = _numbered(nodes[levels].codes, nodes[levels].counts)
-        true = _numbered(*true_cells(counts, levels))
-        rows.append(errors_of_cells(tree, levels, *counts_of_both(aligned(true, given))))
-    return with_depths(tree, cuboids, rows)
-
-
 def true_cells(counts: Counts, levels: Levels) -> Leaves:
     """Return the non-zero cells of a cuboid, on the tree's chain or off it, and their counts."""
     depth = counts.tree.depth_at(levels)
     return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
-
-
-def _numbered(codes: Codes, values: Int64) -> pl.DataFrame:
-    return pl.DataFrame({**{str(i): code for i, code in enumerate(codes)}, COUNT: values})
 
 
 def with_depths(
