@@ -1,6 +1,6 @@
 """A release on two executors of their own, one of which is killed when it has written a run.
 
-Arguments: a folder with a table, and the folder for the release.
+Arguments: a folder with a table, the folder for the release, and the workload.
 """
 
 import os
@@ -15,25 +15,47 @@ from pyspark import cloudpickle
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
+from hedgerow.plan import spine as planned_spine
 from hedgerow.release.directory import staging
 from hedgerow.spark import driver as on_spark
 from hedgerow.spark import executors as cluster
 from hedgerow.spark.executors import take_parts, write_run
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkTable, read_files
-from tests.made import plain_plan, random_counts, random_tree
+from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
 
 SEED = 11
 WRITE_RUN = write_run
 
 
-def table_and_plan():
-    """A made-up table and a plan for it, cut into subtrees."""
-    planned_chain.UNCUT_LEAVES, planned_chain.MIN_JOBS = 0, 5
+LIMITS = {
+    (planned_chain, "UNCUT_LEAVES"): 0,
+    (planned_chain, "MIN_JOBS"): 5,
+    (planned_spine, "UNCUT"): 0,
+    (planned_spine, "MOST_ABOVE_THE_CUT"): 60,
+    (planned_spine, "WORTH_A_JOB"): 1,
+}
+NAMED = hr.Cuboids(["a.level1 × b.level1", "a.level2", "a.level3 × b.level1"])
+WORKLOADS = {
+    "chain": {"measure": hr.Survivors()},
+    "cube": {"workload": hr.Cube()},
+    "named": {"workload": NAMED},
+}
+
+
+def table_and_plan(workload):
+    """A made-up table and a plan for it, cut into jobs."""
+    for (module, name), small in LIMITS.items():
+        setattr(module, name, small)
     rng = np.random.default_rng(2)
     tree = random_tree(rng, 2, depth=3, widest=3)
+    if workload == "named":
+        columns = ["b1"]
+        beside = fixed_axis("b", 4, columns=columns, attribute=True)
+        tree = hr.Tree([random_axis(rng, "a", 3, 3), beside])
     counts = random_counts(rng, tree, filled=0.6)
-    return counts, plain_plan(tree, budget=hr.Rho("1/50"))
+    options = {"measure": hr.All(), **WORKLOADS[workload]}
+    return counts, plain_plan(tree, budget=hr.Rho("1/50"), **options)
 
 
 def parent(pid):
@@ -64,18 +86,18 @@ def told(folder, content):
     take_parts(folder, content)
 
 
-def main(table, directory):
+def main(table, directory, workload):
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     staging.fresh_key = seeded
     cluster.write_run = kills_its_executor
     setattr(on_spark, "take_parts", told)  # noqa: B010 - it is imported there, not defined
-    _, plan = table_and_plan()
+    _, plan = table_and_plan(workload)
     with SparkEngine("local-cluster[2,1,1024]", memory="1g").session() as session:
         frame = read_files(session, table)
         on_spark.release_on_spark(SparkTable(frame, count="count"), plan, directory=directory)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

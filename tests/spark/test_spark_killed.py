@@ -23,18 +23,19 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
-    from hedgerow.plan import chain as planned_chain  # noqa: PLC0415
-    from tests.spark.killed_executor import SEED, table_and_plan  # noqa: PLC0415
+@pytest.mark.parametrize("workload", ["chain", "cube", "named"])
+def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch, workload):
+    from tests.spark.killed_executor import LIMITS, SEED, table_and_plan  # noqa: PLC0415
 
-    for name in ("UNCUT_LEAVES", "MIN_JOBS"):  # to be restored
-        monkeypatch.setattr(planned_chain, name, getattr(planned_chain, name))
-    counts, plan = table_and_plan()
+    for module, name in LIMITS:  # to be restored
+        monkeypatch.setattr(module, name, getattr(module, name))
+    counts, plan = table_and_plan(workload)
+    assert plan.design.cut_at is not None
     (tmp_path / "table").mkdir()
     counts.level(plan.tree.depth).write_parquet(tmp_path / "table" / "0.parquet")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.killed_executor", "table", "out"],
+        [sys.executable, "-m", "tests.spark.killed_executor", "table", "out", workload],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
         timeout=1200, check=False,
     )  # fmt: skip
@@ -43,5 +44,5 @@ def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch):
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
     found = read_release(tmp_path / "out")
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
-    for levels in plan.tree.chain:
+    for levels in plan.levels:
         assert found.content.counts(levels).equals(local.content.counts(levels))
