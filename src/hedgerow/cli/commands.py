@@ -191,10 +191,9 @@ def release(
     unfinished = Unfinished.DISCARD if discard else unfinished
     limit = None if memory is None else read_memory(memory)
     spec = ReleaseSpec(file)
-    estimator = spec.estimator
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
-        made = spec.plan(spec.tree())
+        estimator, made = spec.estimator, spec.plan(spec.tree())
     warn_of(made, spec)
     check_combines(estimator, made)
     if spec.spark is None:

@@ -174,8 +174,12 @@ class ReleaseSpec:
         """Return the tree of ``[[axis]]`` and ``[tree]``.
 
         Reads the public lists, and no confidential table unless the file declares the table's own
-        list public.
+        list public. What was read is kept, and is not read again.
         """
+        return self._tree
+
+    @cached_property
+    def _tree(self) -> Tree:
         axes = [within(f"[[axis]] {axis.name!r}", self._drawn, axis) for axis in self.file.axis]
         return within("[tree]", Tree, axes, self.file.tree.refine)
 
