@@ -134,6 +134,7 @@ def next_above(epsilon: float) -> float:
     return math.nextafter(epsilon, math.inf) if epsilon else epsilon
 
 
+@lru_cache(maxsize=64)
 def tradeoff_below(losses: Losses, alpha: float) -> float:
     """Return a proved lower bound of T(α), the least type II error at type I error α.
 
