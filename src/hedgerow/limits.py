@@ -247,7 +247,7 @@ MOST_COLUMNS_OF_A_FILE = 64 * 64
 """Columns of a Parquet file: as many as axes have levels."""
 
 MOST_DICTIONARY = 1 << 24
-"""Bytes of a Parquet file's dictionary: our writer ends one at a megabyte."""
+"""Bytes of a Parquet file's dictionary: our writer's have four megabytes at most."""
 
 MOST_COLUMNS_OF_A_LIST = 200
 """Columns of a public list that are read."""

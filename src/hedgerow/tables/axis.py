@@ -23,6 +23,7 @@ from hedgerow.errors import (
     of_public_table,
 )
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
+from hedgerow.tables.code_column import CodeColumn
 from hedgerow.tables.codes.reading import ByParent, Reading, by_parent, called, with_own_leaves
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.lists.area_names import Given, Names, beside, read_names
@@ -458,10 +459,29 @@ class Axis:
         series = list[pl.Series]()
         for k in range(level, 0, -1):
             series += [words.gather(nodes) for words in reversed(self._words(k))]
-            nodes = (np.searchsorted(self.child_start[k - 1], nodes, side="right") - 1).astype(
-                np.int32
-            )
+            nodes = self._parents(k, nodes)
         return series[::-1]
+
+    def _parents(self, level: int, nodes: Int32) -> Int32:
+        above = np.searchsorted(self.child_start[level - 1], nodes, side="right") - 1
+        return above.astype(np.int32)
+
+    @cached_property
+    def _columns(self) -> list[list[CodeColumn]]:
+        return [list(map(CodeColumn.of, self._words(k + 1))) for k in range(self.depth)]
+
+    def kinds(self, level: int) -> list[pa.DataType]:
+        """Return the types of the columns of Arrow that `rows` returns."""
+        return [column.kind for columns in self._columns[:level] for column in columns]
+
+    def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
+        """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
+        found, first = list[pa.Array](), nodes.min()
+        here, place = np.arange(first, nodes.max() + 1, dtype=np.int32), nodes - first
+        for k in range(level, 0, -1):
+            found += [column.rows(here, place) for column in reversed(self._columns[k - 1])]
+            here = self._parents(k, here)
+        return found[::-1]
 
     @cached_property
     def digest(self) -> str:

@@ -46,6 +46,8 @@ from hedgerow.tables.tree import Tree
 Part = TypeVar("Part")
 
 ROWS_A_GROUP = 1 << 20
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a column that are encoded at once: statistics of a dictionary's take long for each."""
 COUNT = "count"
 ESTIMATE, STANDARD_ERROR, LOW, HIGH = "estimate", "standard_error", "low", "high"
 ERROR_OF_ESTIMATE = "standard_error_of_estimate"
@@ -92,13 +94,22 @@ class Shape:
         return Layout({NOISY_COUNT: WHOLE}, self.cells)
 
 
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return the writer of a file; it seeks no values twice in texts and estimates: few are."""
+    shared = [each.name for each in schema if each.type != pa.string() and each.name != ESTIMATE]
+    return pq.ParquetWriter(
+        path, schema, compression="zstd", store_schema=False, use_dictionary=shared,
+        write_batch_size=ROWS_AT_ONCE,
+    )  # fmt: skip
+
+
 class GrowingFile(Generic[Part]):
     """A Parquet file that takes parts as they come and writes them in large row groups."""
 
     def __init__(
         self, path: Path, schema: pa.Schema, build: Callable[[list[Part]], pa.Table]
     ) -> None:
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd", store_schema=False)
+        self._writer = parquet_writer(path, schema)
         self._build = build
         self._waiting: list[Part] = []
         self._rows = 0
@@ -189,7 +200,9 @@ class ReleaseFiles:
 
 def count_schema(tree: Tree, levels: Levels) -> pa.Schema:
     """Return the columns of a file of counts: codes, the count, and how sure it is."""
-    kinds = dict.fromkeys(tree.columns_of(levels), pa.string())
+    axes = zip(tree.axes, levels, strict=True)
+    texts = (kind for axis, level in axes for kind in axis.kinds(level))
+    kinds = dict(zip(tree.columns_of(levels), texts, strict=True))
     kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
     kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
@@ -204,7 +217,7 @@ def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Node
     nodes = Nodes.concatenate(parts)
     columns: list[Any] = []
     for axis, codes, level in zip(tree.axes, nodes.codes, levels, strict=True):
-        columns += [text.to_arrow().cast(pa.string()) for text in axis.path(level, codes)]
+        columns += axis.rows(level, codes)
     values = released_columns(nodes, errors, USUAL).values()
     columns += [pa.array(column) for column in values]
     return pa.Table.from_arrays(columns, schema=count_schema(tree, levels))
@@ -248,12 +261,13 @@ def write_domain(path: Path, axis: Axis) -> None:
     Of a product axis there is one column for each column of its lists.
     """
     names = axis.levels if axis.product is None else axis.columns
-    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in names])
+    kinds = zip(names, axis.kinds(axis.depth), strict=True)
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds])
     leaves = axis.size(axis.depth)
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
+    with parquet_writer(path, schema) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):
             few = np.arange(first, min(first + ROWS_A_GROUP, leaves), dtype=np.int32)
-            columns = [text.to_arrow().cast(pa.string()) for text in axis.path(axis.depth, few)]
+            columns = axis.rows(axis.depth, few)
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     if axis.names:
         _write_names(path.with_name(f"{axis.name}.names.parquet"), axis)
