@@ -31,7 +31,20 @@ CELLS_WORTH_A_THREAD = 1 << 15
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Return the compiled function: no Python inside, no interpreter lock, cached on disk."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    return _compiled(function, {})
+
+
+def inner_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the compiled function of a kernel that makes no array, and returns none.
+
+    It is called for every family, and goes without Numba's counts of references to the arrays that
+    it is given: they would take longer than the work on a few cells.
+    """
+    return _compiled(function, {"_nrt": False})
+
+
+def _compiled(function: Callable[P, R], own: dict[str, Any]) -> Callable[P, R]:
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **own}
     try:
         compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.marginal_cost import cheapest_units
 from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, family_hash
-from hedgerow.kernels import kernel
+from hedgerow.kernels import inner_kernel, kernel
 
 NEAR = 0.3
 """Records by which a column may miss its sum before rounding, which costs as much."""
@@ -91,7 +91,7 @@ def settle_block(
     _move(t, weights, columns, hashed, scratch, y)
 
 
-@kernel
+@inner_kernel
 def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> None:
     """Do step 1; a stands for u_i a_i and b for v_j b_j."""
     u, v = weights
@@ -114,7 +114,7 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
             t[i, j] = min(max(t[i, j], -FARTHEST), FARTHEST)
 
 
-@kernel
+@inner_kernel
 def _without_clipping(
     z: Matrix, weights: Weights, margins: Margins, a: Float64, b: Float64
 ) -> float:
@@ -145,7 +145,7 @@ def _without_clipping(
     return least
 
 
-@kernel
+@inner_kernel
 def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
     """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
@@ -167,7 +167,7 @@ def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: fl
     return a
 
 
-@kernel
+@inner_kernel
 def _fill_columns(
     z: Matrix,
     weights: Weights,
@@ -196,7 +196,7 @@ def _fill_columns(
     return before
 
 
-@kernel
+@inner_kernel
 def _survey_columns(
     z: Matrix,
     weights: Weights,
@@ -284,7 +284,7 @@ def _move(
                     best[i], cheapest[i] = place
 
 
-@kernel
+@inner_kernel
 def _write_excess(columns: Int64, y: NDArray[np.int64], over: Float64) -> bool:
     """Write how much each column holds beyond its sum; return whether any does."""
     worst = 0.0
@@ -298,7 +298,7 @@ def _write_excess(columns: Int64, y: NDArray[np.int64], over: Float64) -> bool:
     return worst > 0.0
 
 
-@kernel
+@inner_kernel
 def _cheapest_row(
     t: Matrix,
     weights: Weights,
@@ -320,7 +320,7 @@ def _cheapest_row(
     return at
 
 
-@kernel
+@inner_kernel
 def _cheapest_place(
     t: Float64, u: float, v: Float64, over: Float64, place: tuple[int, int], y: Int64
 ) -> tuple[int, float]:

@@ -22,7 +22,7 @@ from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.over_nodes import covariance_over, variances_over
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.kernels import kernel
+from hedgerow.kernels import inner_kernel, kernel
 
 Sums = tuple[Int64, Int32, Float64, Float64]
 """Where the entries of each sum begin, int64 (sums + 1); and of each entry its group, Q and γ."""
@@ -171,7 +171,7 @@ def _forms(trees: GroupTrees, labels: Int32) -> Sums:
     return start, group[order].astype(np.int32), square, weight[order]
 
 
-@kernel
+@inner_kernel
 def _write_variances(
     nodes: Covariances, sums: Sums, which: Int64, given: Int64, found: Float64
 ) -> None:
@@ -180,7 +180,7 @@ def _write_variances(
         found[i] = max(_variance(nodes, sums, which[i], given[i]), 0.0)
 
 
-@kernel
+@inner_kernel
 def _variance(nodes: Covariances, sums: Sums, n: int, s: int) -> float:
     """Return the variance of a sum at a node; below 0 where it has no cell there."""
     row_start, group, rests, start, final = nodes
@@ -238,7 +238,7 @@ def _survey(
     return total, pairs, most
 
 
-@kernel
+@inner_kernel
 def _are_alike(nodes: Covariances, n: int) -> bool:
     """Return whether a node has the same groups and covariances as the one before it."""
     row_start, group, rests, start, final = nodes
