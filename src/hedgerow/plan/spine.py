@@ -143,14 +143,7 @@ class Spine:
 
     def start(self, cuboid: Levels, node: int) -> int:
         """Return how many cells of a cuboid lie before a node's."""
-        if cuboid not in self._starts:
-            nodes = range(self.shape.axes[0].sizes[cuboid[0]])
-            self._starts[cuboid] = self.cells(cuboid).start(nodes)
-        return int(self._starts[cuboid][node])
-
-    @cached_property
-    def _starts(self) -> dict[Levels, Int64]:
-        return {}
+        return int(self.cells(cuboid).starts[node])
 
     def is_row_by_row(self, cuboid: Levels) -> bool:
         """Return whether `Cells` has the cells of a node in the order of the attributes' nodes."""

@@ -81,16 +81,22 @@ class Cells:
             and np.array_equal(self.place, own)
         )
 
+    @cached_property
+    def starts(self) -> Int64:
+        """Where the cells of each node of the level begin, and the end: int64 (nodes + 1)."""
+        nodes = range(len(self.support.start[self.level]) - 1)
+        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        _count_cells(self._rows(nodes), self._coarse_cell, self.width, start)
+        return np.cumsum(start, out=start)
+
     def count(self, nodes: range) -> int:
         """Return the number of measured cells of a range of nodes."""
-        return int(self.start(nodes)[-1])
+        return int(self.starts[nodes.stop] - self.starts[nodes.start])
 
     def start(self, nodes: range) -> Int64:
         """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
-        start = np.zeros(len(nodes) + 1, dtype=np.int64)
-        rows = self._rows(nodes)
-        _count_cells(rows, self._coarse_cell, self.width, start)
-        return np.cumsum(start, out=start)
+        start = self.starts[nodes.start : nodes.stop + 1]
+        return np.asarray(start - start[0])
 
     def sums(self, detail: NDArray[Any], nodes: range) -> NDArray[Any]:
         """Return the flat table of a range of nodes: the sums of their detail.
@@ -176,7 +182,7 @@ def _sum_detail(
     """Add every detail cell to its cell."""
     _, row_start, group = rows
     coarse, width, offset, place = layout
-    base, at = 0, 0
+    base, at, zero = 0, 0, out.dtype.type(0)
     for n in range(len(row_start) - 1):
         last = -1
         for row in range(row_start[n], row_start[n + 1]):
@@ -184,10 +190,19 @@ def _sum_detail(
             if last >= 0 and coarse[g] != last:
                 base += width[last]
             last = coarse[g]
+            # Neighbours mostly add to one cell, whose sum so far stays in a register.
+            here, total = np.int32(-1), zero
             for i in range(offset[g], offset[g + 1]):
-                if place[i] >= 0:
-                    out[base + place[i]] += detail[at]
+                if place[i] != here:
+                    if here >= 0:
+                        out[base + here] = total
+                    here = place[i]
+                    if here >= 0:
+                        total = out[base + here]
+                total += detail[at]
                 at += 1
+            if here >= 0:
+                out[base + here] = total
         if last >= 0:
             base += width[last]
 

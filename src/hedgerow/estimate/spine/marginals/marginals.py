@@ -23,7 +23,7 @@ Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite, sqrt
 from typing import TypeVar
 
@@ -82,6 +82,7 @@ class Marginals:
     residuals: Residuals
     allowed: NDArray[np.bool_]
     squares: tuple[Coupled, ...]
+    _made: dict[Levels, Cells] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913 - what marginals are of
@@ -177,6 +178,11 @@ class Marginals:
 
     def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
+        if key not in self._made:
+            self._made[key] = self._make_cells(key)
+        return self._made[key]
+
+    def _make_cells(self, key: Levels) -> Cells:
         axes = [self.shape.axes[a] for a in self.others]
         levels = [key[a] for a in self.others]
         place = np.zeros((), dtype=np.int64)
