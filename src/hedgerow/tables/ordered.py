@@ -319,7 +319,8 @@ class Ordering:
 
     def _words(self, db: Database, names: list[str]) -> tuple[str, list[str]]:
         """Return the joins that bring what each axis adds to the words, and the words."""
-        if len(names) == 1:
+        refined = [axis for axis, _ in self.tree.steps]
+        if refined == sorted(refined):  # one axis after the other: that is the order of the leaves
             return "", names
         joins = ""
         terms: list[list[str]] = [[] for _ in leaf_words(self.tree, 0)]
