@@ -5,7 +5,6 @@ A level whose codes are too many to be one dictionary, such as a nation's blocks
 
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
