@@ -5,6 +5,7 @@ release appears. Or it stays in memory.
 """
 
 import json
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import LocalJobs, Progress
-from hedgerow.release.descent.outline import NoisyCuboid, by_cuboid
+from hedgerow.release.descent.jobs import LocalEngine, LocalJobs, Progress
+from hedgerow.release.descent.outline import Found, NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.job_cache import DiskCache
 from hedgerow.release.directory.keys import Charging
@@ -117,11 +118,14 @@ def release_into(
         ledger = charging.to_dict(staging.release_id)
     with machine_errors(f"cannot write the release to {str(staging.folder)!r}"):
         with ReleaseFiles(staging.content, plan) as files:
-            for result in run.results():
+
+            def write(result: Found | NoisyCuboid) -> None:
                 if isinstance(result, NoisyCuboid):
                     files.add_noisy(result.levels, result.noisy)
                 else:
                     files.add(result.levels, result.nodes, result.noisy)
+
+            deque(LocalEngine(1).run(run.results(), write), maxlen=0)  # in order, beside the pass
         collect()
         write_report(staging.content, plan, estimator)
         write_manifest(staging.content, plan, estimator, ledger)
