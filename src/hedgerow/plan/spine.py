@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Int32, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Model

@@ -28,7 +28,7 @@ from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.joint import Joint, joint_of, spine_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import Spine
-from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
+from hedgerow.release.descent.jobs import Flow, LocalEngine, Progress, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import JobRoots, Nodes
 from hedgerow.release.descent.outline import Found
@@ -185,8 +185,8 @@ class SpineFlow(Flow):
         return cast("Counts", self.source.counts).by_first_axis()
 
     def _drawn(self, part: Part) -> dict[Levels, Int64]:
-        """Return the noisy counts of the measured cuboids of a part."""
-        joint, spine, found = self.joint, self.spine, dict[Levels, Int64]()
+        """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
+        joint, spine = self.joint, self.spine
         support, job = spine.model.support, spine.job_of(part)
         ends = support.nodes(part, spine.shape.axes[0].depth)
 
@@ -194,16 +194,21 @@ class SpineFlow(Flow):
         def leaves(_counts: Counts) -> SpineLeaves:
             return leaves_between(self._table, spine.detail_of, ends.start, ends.stop)
 
-        for cuboid in joint.noise:
-            if part.root < cuboid[0] <= part.last:
-                nodes, above = support.nodes(part, cuboid[0]), spine.ancestors(cuboid[0])
-                first = spine.start(cuboid, nodes.start)
-                layout = Stretch(spine.cells(cuboid), nodes, first, above, leaves)
-                start = 0 if job else first  # in the stream of the job, or of the whole cuboid
-                noisy = self.source.noisy(joint.levels(cuboid), layout, job, start)
-                found[cuboid] = cast("Int64", noisy)
-                self.progress.on_cells(len(noisy))
-        return found
+        def drawn(cuboid: Levels) -> Int64:
+            nodes, above = support.nodes(part, cuboid[0]), spine.ancestors(cuboid[0])
+            first = spine.start(cuboid, nodes.start)
+            layout = Stretch(spine.cells(cuboid), nodes, first, above, leaves)
+            start = 0 if job else first  # in the stream of the job, or of the whole cuboid
+            noisy = self.source.noisy(joint.levels(cuboid), layout, job, start)
+            self.progress.on_cells(len(noisy))
+            return cast("Int64", noisy)
+
+        wanted = [cuboid for cuboid in joint.noise if part.root < cuboid[0] <= part.last]
+        if self.source.counts is not None:
+            leaves(self.source.counts)  # once, before threads ask for them
+        threads = part.is_top and len(spine.jobs) > 0
+        every = LocalEngine().run(wanted, drawn) if threads else map(drawn, wanted)
+        return dict(zip(wanted, every, strict=True))
 
     def _found(
         self, part: Part, noisy: dict[Levels, Int64], estimates: Tables, counts: dict[int, Int64]
