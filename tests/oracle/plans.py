@@ -200,6 +200,9 @@ CHAINS: dict[str, Callable[[], Case]] = {
     "flows, survivors, a gap, in jobs": lambda: flows(
         MANY, RHO, SURVIVORS, ["0.1", "0.2", "0.3", "0", "0.4"], in_jobs=True
     ),
+    "flows, survivors, in jobs of several depths": lambda: flows(
+        ONE, RHO, SURVIVORS, ["0.1", "0.2", "0.2", "0.2", "0.3"], FROM_FIRST, in_jobs=True
+    ),
     "flows, all, a gap": lambda: flows(ONE, PURE, ALL, ["0.1", "0.2", "0", "0.3", "0.4"]),
     "flows, all, an invariant, in jobs": lambda: flows(
         MOVED, RHO, ALL, ["0.2", "0.3", "0.5"], FROM_FIRST, invariants=[FROM_1], in_jobs=True
@@ -232,6 +235,7 @@ NO_PRODUCT = {
 }  # fmt: skip
 CUBES: dict[str, Callable[[], Case]] = {
     "cube, all": lambda: cube(MOVED, RHO, ALL, EVEN),
+    "cube, all, in jobs": lambda: cube(ONE, RHO, ALL, EVEN, in_jobs=True),
     "cube, all, Laplace": lambda: cube(MANY, PURE, ALL, EVEN),
     "cube, all, no product": lambda: cube(MOVED_TWICE, RHO, ALL, NO_PRODUCT, ties=TIES),
     "cube, all, gaps": lambda: cube(LOOSE, RHO, ALL, GAPS),

@@ -151,8 +151,9 @@ class ChainFlow(Flow):
         A function of the root, the plan, the key and the root's own slice of the leaves: it may
         run anywhere, and again. Below a count of 0 it is noise alone.
         """
+        roots, place = job, _place(job)
         for block in self._blocks_below:
-            job = yield from self._block(job, _place(job), block)
+            roots = yield from self._block(roots, place, block)
 
     def _from_first(self, roots: Roots, last: int) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
