@@ -38,7 +38,7 @@ def subtrees(request, monkeypatch):
 
 def down(flow, jobs, leaves):
     """What jobs find on the leaves below them, as an executor does them."""
-    here = flow.on(None).on(leaves)
+    here = flow.on(None, None).on(leaves, flow.source.bits)
     return chain.from_iterable(map(here.down, each_job(here.located(jobs))))
 
 
@@ -64,7 +64,7 @@ def test_a_job_needs_its_own_slice_of_the_table_alone(subtrees):
             assert np.array_equal(one.nodes.counts, other.nodes.counts)
             assert np.array_equal(one.nodes.estimate, other.nodes.estimate)
             assert np.array_equal(one.noisy, other.noisy)
-        here = flow.on(leaves)
+        here = flow.on(leaves, flow.source.bits)
         for job, own in zip(each_job(few), each_job(here.located(few)), strict=True):
             for one, other in zip(here.up(own), flow.up(job), strict=True):
                 assert np.array_equal(one, other)

@@ -28,6 +28,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import chain as planned_chain
 from hedgerow.plan import spine as plan_spine
+from hedgerow.plan import tables as plan_tables
 from hedgerow.privacy.ledger.ledger import create_ledger
 from hedgerow.release import execution
 from hedgerow.release.directory import keys, staging
@@ -52,6 +53,7 @@ from tests.pages import blocks
 from tests.parts import JAVA
 from tests.refused import refused
 from tests.release.spine.made_files import write_files
+from tests.spark.killed_executor import table_and_plan
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one Java machine at a time
@@ -282,32 +284,52 @@ def small_spines(monkeypatch):
     """Even a small spine is cut into jobs."""
     for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 200), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
+    monkeypatch.setattr(plan_tables, "PARTS", 0)
 
 
 @pytest.mark.usefixtures("known_key", "small_spines")
-def test_a_large_cube_is_that_of_the_local_engine(table_of, tmp_path):
-    counts, _ = made(2)
-    plan = plain_plan(counts.tree, budget=hr.Rho("1/2"), workload=hr.Cube(), measure=hr.All())
+@pytest.mark.parametrize("killed_at", [None, (cluster.Cluster, "down"), (on_spark, "take_parts")])
+@pytest.mark.parametrize("workload", ["cube", "named"])
+def test_a_cube_and_named_cuboids_in_jobs_are_those_of_the_local_engine(
+    table_of, tmp_path, monkeypatch, workload, killed_at
+):
+    counts, plan = table_and_plan(workload)
     assert len(plan.design.along.jobs) > 2
-    found = release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
+    table, unfinished = table_of(counts), Unfinished.REFUSE
+    if killed_at is not None:
+        with monkeypatch.context() as patch:
+            patch.setattr(*killed_at, killed)
+            with pytest.raises(KeyboardInterrupt):
+                release_on_spark(table, plan, directory=tmp_path / "out")
+        unfinished = Unfinished.RESUME
+    release_on_spark(table, plan, directory=tmp_path / "out", unfinished=unfinished)
     finest = cuboid_slug(plan.tree.chain[-1])
     assert (tmp_path / "out" / "counts" / finest / "part-00000.parquet").exists()
     local = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(SEED))
     assert_released_as(local, plan, tmp_path / "out")
-    assert found.plan.hash == plan.hash
 
 
-NAMED = """[
-    "geography.county × person.hhgq", "geography.tract", "geography.block × person.detail"
-]"""
-SPINES = {"cube": {}, "named": {"cuboids": NAMED, "allocation": ""}}
+@pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+def test_no_file_but_its_own_holds_the_key(table_of, tmp_path, monkeypatch, measure):
+    """It is erased when the release appears; a copy would not be."""
+    counts, plan = made(1, measure)
+    with monkeypatch.context() as patch:
+        patch.setattr(on_spark, "take_parts", killed)
+        with pytest.raises(KeyboardInterrupt):
+            release_on_spark(table_of(counts), plan, directory=tmp_path / "out")
+    folder = tmp_path / "out.staging"
+    key = (folder / "release.key").read_bytes()
+    secret = key[-32:]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == cluster.FLOW for path in files)
+    assert {path.name for path in files if secret in path.read_bytes()} == {"release.key"}
 
 
-@pytest.fixture(params=SPINES)
-def along_a_spine(request, spark, tmp_path, small_spines):  # noqa: ARG001 - the active session
+@pytest.fixture
+def along_a_spine(spark, tmp_path, small_spines):  # noqa: ARG001 - the active session
     """A release file along a spine that names Spark, and what the local engine makes of a key."""
     engine = '[engine]\nname = "spark"\nmaster = "local[2]"'
-    file = write_files(tmp_path / "files", more=engine, **SPINES[request.param])
+    file = write_files(tmp_path / "files", more=engine)
     spec = ReleaseSpec(file)
     plan = spec.plan(spec.tree())
     assert len(plan.design.jobs) > 2

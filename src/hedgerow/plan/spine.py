@@ -1,10 +1,10 @@
 """What a plan decides for cuboids along a spine: which groups its nodes have, and the model.
 
-A tree with attribute axes has one *spine*, along which a release is cut into jobs. Beside each of
-its nodes stand the groups that public facts leave it, and below these their cells
-(`hedgerow.estimate.spine.support`). A cube of the spine and one attribute whose shares are a
-product is estimated by `hedgerow.estimate.spine.nested.nested`, any other cuboids by
-`hedgerow.estimate.spine.marginals.marginals`. Nothing here is confidential.
+A tree with attribute axes has one *spine*, along which a release is cut into jobs; that of a large
+cube is its first axis. Beside each of its nodes stand the groups that public facts leave it, and
+below these their cells (`hedgerow.estimate.spine.support`). A cube of the spine and one attribute
+whose shares are a product is estimated by `hedgerow.estimate.spine.nested.nested`, any other
+cuboids by `hedgerow.estimate.spine.marginals.marginals`. Nothing here is confidential.
 
 *Where the spine is cut.* At the deepest level whose cells, with all above, are few enough to be
 held at once; consecutive nodes of it are one job, with at least `WORTH_A_JOB` cells. Public
@@ -76,6 +76,12 @@ class Spine:
         largest = max((self._cells_in(part) for part in self.jobs), default=0)
         at_once = min(len(self.jobs), core_count())
         return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + at_once * largest)
+
+    @property
+    def largest_held(self) -> int:
+        """The cells of the top and of the largest job: what is held at once, of one job."""
+        top = sum(self.held[: self.cut + 1])
+        return top + max((self._cells_in(part) for part in self.jobs), default=0)
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support

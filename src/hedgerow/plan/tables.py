@@ -51,6 +51,8 @@ VAGUE = (
     "released with larger errors than shown; name it in [workload], too."
 )
 
+PARTS = 6
+"""A cube goes along its first axis if what is held at once is at most such a part of its cells."""
 TWO = 2
 """Axes of a cube that goes along the first one: a spine and one attribute."""
 
@@ -397,33 +399,38 @@ class PlannedTables(Joint):
         """How a cube goes along its first axis; None of survivors, other shares or other axes.
 
         Estimates are those of `product`, whatever way they are made, and so are their variances.
+        Named cuboids are settled at what they have in common alone, which a spine does not know.
         """
         product, axes, public = self.product, self.shape.axes, self.public
-        if product is None or len(product.boxes) > 1 or len(axes) != TWO:
+        if not self.is_cube or product is None or len(product.boxes) > 1 or len(axes) != TWO:
             return None
         is_finest = self.shape.cells(self.shape.finest) == self.tree.cells(self.tree.chain[-1])
         if self.sparse or any(public or ()) or not is_finest:
             return None
         leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
-        model = Nested.of(
-            spine=axes[0],
-            attribute=axes[1],
-            group_level=0,
-            has=None,
-            bounds=(),
-            zero_leaves=np.zeros(len(leaves), dtype=np.bool_),
-            spine_variances=product.squares[0].own,
-            attribute_variances=product.squares[1].own,
-            total_known=public is not None,
-            noise=self.noise,
-        )
+        try:
+            model = Nested.of(
+                spine=axes[0],
+                attribute=axes[1],
+                group_level=0,
+                has=None,
+                bounds=(),
+                zero_leaves=np.zeros(len(leaves), dtype=np.bool_),
+                spine_variances=product.squares[0].own,
+                attribute_variances=product.squares[1].own,
+                total_known=public is not None,
+                noise=self.noise,
+            )
+        except EstimateError:  # more rows than are held
+            return None
         return Spine(self.shape, model, leaves)
 
     @cached_property
     def along(self) -> Spine | None:
-        """How a large cube goes along its first axis, in several jobs."""
-        spine = self.spine if is_cut(self.shape.cells(self.shape.finest)) else None
-        return spine if spine is not None and len(spine.jobs) > 1 else None
+        """How a large cube goes along its first axis, where jobs are small beside the whole."""
+        cells = self.shape.cells(self.shape.finest)
+        spine = self.spine if is_cut(cells) else None
+        return spine if spine is not None and spine.largest_held * PARTS <= cells else None
 
     @property
     def kept(self) -> str:
@@ -447,10 +454,13 @@ class PlannedTables(Joint):
         return max(map(len, self.lattice.covers.values()))
 
     @property
+    def bytes_read(self) -> int:
+        """The memory of the tables that noisy counts of jobs are read back into."""
+        return 0 if self.along is None else BYTES_A_CUBE_CELL * sum(map(self.size, self.noise))
+
+    @property
     def bytes_held(self) -> int:
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
-        if self.along is not None:
-            return self.along.bytes_held
         if self.along is not None:
             return self.along.bytes_held
         if self.product is not None:

@@ -64,7 +64,7 @@ class Pass:
     def _results(self) -> Iterator[Found | NoisyCuboid]:
         begun = UP if self.flow.jobs_up() is not None else 0.0
         down = yield from self.flow.top(self.told())
-        if down is not None:
+        if down is not None and len(down.weights) > 0:
             yield from self.runner.down(self.flow, down, self._share(begun, 1.0))
 
     def told(self) -> Told:

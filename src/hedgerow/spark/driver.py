@@ -15,7 +15,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.directory.keys import Charging
+from hedgerow.release.directory.keys import KEY_FILE, Charging
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
@@ -83,8 +83,9 @@ def release_on_spark(
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
                 told, place = progress or Progress(), staging.jobs.absolute()
+                key = staging.folder.absolute() / KEY_FILE
                 source = Drawn(top.counts, plan, staging.key)
-                with closing(Cluster(leaves, top, plan, place, told)) as cluster:
+                with closing(Cluster(leaves, top, plan, key, place, told)) as cluster:
                     run = pass_of(plan, source, estimator, told, cluster)
                     release_into(
                         staging, plan, estimator, run, charging,

@@ -22,8 +22,9 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import ReleaseError, outside_limits
+from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import (
     Flow,
@@ -194,7 +195,7 @@ def take_parts(folder: Path, content: Path) -> None:
         part.rename(place)
 
 
-RUN, FLOW = "run", "flow"
+RUN, FLOW, SUMS = "run", "flow", ("sum0", "sum1")
 LEAVES_A_RUN = 1 << 22
 FEWEST_RUNS, MOST_RUNS = 8, 1024
 GAVE_UP = "the release failed on Spark"
@@ -231,13 +232,15 @@ class Cluster:
         leaves: of the table, kept on the executors.
         top: what the driver knows.
         plan: what is measured.
-        folder: for what the jobs find: shared by driver and executors.
+        key: the file of the release key: shared by driver and executors.
+        folder: for what the jobs find: likewise.
         progress: whom to tell.
     """
 
     leaves: Frame
     top: Top
     plan: Plan
+    key: Path
     folder: Path
     progress: Progress
     _shuffled: dict[str, Frame] = field(default_factory=dict)
@@ -250,11 +253,12 @@ class Cluster:
     def _sent(self, flow: Flow, jobs: Jobs, runs: list[range]) -> Path:
         """Return a folder with the flow and the jobs of each run, which no task carries.
 
-        The flow may know all public facts, and the jobs what is released above them.
+        The flow may know all public facts, but neither table nor key; the jobs, what is released
+        above them.
         """
         folder = self.folder / f"sent-{uuid4().hex}"
         folder.mkdir()
-        (folder / FLOW).write_bytes(pickle.dumps(flow.on(None)))
+        (folder / FLOW).write_bytes(pickle.dumps(flow.on(None, None)))
         for run, numbers in enumerate(runs):
             few = jobs.take(slice(numbers.start, numbers.stop))
             (folder / str(run)).write_bytes(pickle.dumps(few))
@@ -265,18 +269,21 @@ class Cluster:
         runs = runs_of(flow.tree, jobs.weights)
         if not runs:
             return joined((), flow.told)
-        schema = pa.schema([(RUN, pa.int32()), ("told", pa.binary()), FAULT])
-        sent, tree, many = self._sent(flow, jobs, runs), flow.tree, flow.told
+        words = [(name, pa.int64()) for name in SUMS]
+        schema = pa.schema([(RUN, pa.int32()), ("told", pa.binary()), *words, FAULT])
+        sent, key = self._sent(flow, jobs, runs), self.key
+        tree, many, roots = flow.tree, flow.told, flow.roots(jobs)
 
         def work(rows: pa.Table) -> pa.RecordBatch:
-            run, leaves = rows[RUN][0].as_py(), Counts.from_leaves(tree, *leaves_of(rows, tree))
-            here, jobs = received(sent, run, leaves)
-            told = joined(map(here.up, jobs), many)
-            return _row(schema, run, np.concatenate(told).tobytes())
+            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
+            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
+            told = np.concatenate(joined(map(here.up, jobs), many))
+            return _row(schema, run, told.tobytes(), *sums_of(read))
 
-        shuffled = self._by_run(flow.roots(jobs), runs, range(len(runs))).persist()
+        shuffled = self._by_run(roots, runs, range(len(runs))).persist()
         self._shuffled["all"] = shuffled
         rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
+        self._check_records(roots, np.stack([rows[name].to_numpy() for name in SUMS], axis=1))
         told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)
         each = (np.frombuffer(told[run]).reshape(many, -1) for run in range(len(runs)))
@@ -298,12 +305,12 @@ class Cluster:
         total = None if plan.public is None else int(self.top.counts.values.sum())
         errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
 
-        sent = self._sent(flow, jobs, runs)
+        sent, key = self._sent(flow, jobs, runs), self.key
 
         def work(rows: pa.Table) -> pa.RecordBatch:
             run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
-            here, jobs = received(sent, run, Counts.from_leaves(tree, *read))
-            sums = tuple(int(word.sum()) for word in record_words(*read))
+            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
+            sums = tuple(word % 2**64 for word in sums_of(read))
             write_run(folder, tree, errors, run, sums, chain.from_iterable(map(here.down, jobs)))
             return _row(schema, run)
 
@@ -321,8 +328,7 @@ class Cluster:
         if sorted(notes) != list(range(runs)):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
-        if tuple(each.sum(axis=0).tolist()) != self.top.sums_below(roots):
-            raise outside_limits("the table", CHANGED)
+        self._check_records(roots, each.view(np.int64))
         plan = self.plan
         for levels in plan.levels:
             slug = cuboid_slug(levels)
@@ -330,6 +336,11 @@ class Cluster:
                 cells = sum(note.cells.get(slug, 0) for note in notes.values())
                 survivors = sum(note.survivors[slug] for note in notes.values())
                 self.progress.on_cuboid(plan.tree.name_of(levels), cells, survivors, 0.0)
+
+    def _check_records(self, roots: JobRoots, seen: Int64) -> None:
+        """Raise a TableError unless runs saw the records that the top was made of."""
+        if tuple(seen.view(np.uint64).sum(axis=0).tolist()) != self.top.sums_below(roots):
+            raise outside_limits("the table", CHANGED)
 
     def _by_run(self, roots: JobRoots, runs: list[range], wanted: Sequence[int]) -> Frame:
         """Return the leaves below the roots of some runs, those of each run together, by a shuffle.
@@ -365,11 +376,19 @@ class Cluster:
             return placed.union(made).repartition(len(runs), RUN)
 
 
-def received(sent: Path, run: int, leaves: Counts) -> tuple[Flow, Iterator[Jobs]]:
-    """Return the flow on the leaves below a run of jobs, and these, one by one."""
-    flow = _sent_flow(sent).on(leaves)
+def received(sent: Path, key: Path, run: int, leaves: Counts) -> tuple[Flow, Iterator[Jobs]]:
+    """Return the flow on the leaves below a run of jobs, and these, one by one.
+
+    The key is read from its own file alone, which is erased when the release appears.
+    """
+    flow = _sent_flow(sent).on(leaves, ReleaseKey(key.read_bytes()))
     jobs: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - likewise
     return flow, each_job(flow.located(jobs))
+
+
+def sums_of(read: tuple[Codes, Int64]) -> list[int]:
+    """Return the sums of records as numbers of 64 bits; see `hedgerow.tables.ordered`."""
+    return [int(word.sum().view(np.int64)) for word in record_words(*read)]
 
 
 def each_job(jobs: Jobs) -> Iterator[Jobs]:

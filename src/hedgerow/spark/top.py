@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import Codes, Int64, Levels, UInt64
-from hedgerow.release.descent.nodes import NOWHERE, JobRoots, first_leaves, nodes_above
+from hedgerow.release.descent.nodes import NOWHERE, JobRoots, first_leaves, nodes_above, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
@@ -56,9 +56,7 @@ class Top:
         words = [rows[name].to_numpy() for name in ("sum0", "sum1")]
         counts = Counts.from_nodes(tree, codes, values, contributions)
         nodes, sums = _summed(codes, words)
-        # the same nodes; `Counts` has them in tree order
-        place = {node: i for i, node in enumerate(zip(*nodes, strict=True))}
-        order = [place[node] for node in zip(*counts.codes, strict=True)]
+        order = places(counts.codes, nodes)  # the same nodes; `Counts` has them in tree order
         each = np.stack(sums, axis=1).view(np.uint64)[order]
         return cls(counts, each, float(values.sum(dtype=np.float64)))
 

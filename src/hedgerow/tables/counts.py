@@ -170,7 +170,10 @@ class Counts:
         return merge_equal(ordered, self.values[order], np.add.reduceat)
 
     def by_first_axis(self) -> "Counts":
-        """Return the same leaves in the order of the first axis, within it as they were."""
+        """Return the same leaves in the order of the first axis, within it as they were.
+
+        Not in tree order, unless the tree refines the first axis first: subtrees are no slices.
+        """
         code = self.codes[0]
         if bool((code[1:] >= code[:-1]).all()):
             return self

@@ -16,6 +16,7 @@ from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import spine as plan_spine
+from hedgerow.plan import tables as plan_tables
 from hedgerow.release import preflight
 from hedgerow.release.descent.outline import Found, by_cuboid
 from hedgerow.release.descent.source import Drawn
@@ -428,6 +429,7 @@ def in_jobs(monkeypatch):
     """Even a small cube is cut into jobs."""
     for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 900), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
+    monkeypatch.setattr(plan_tables, "PARTS", 0)
 
 
 def random_cube(seed, who, budget):
@@ -483,3 +485,31 @@ def test_a_cube_in_jobs_that_was_killed_is_finished_with_the_same_noise(
     for name in plan.cuboids:
         assert release.level(name).equals(expected.level(name))
     assert all(finding.passed for finding in hr.check(tmp_path / "out"))
+
+
+@pytest.mark.usefixtures("in_jobs")
+def test_named_cuboids_that_are_a_grid_are_held_as_tables():
+    """They are settled at what they have in common alone, which is closer to the truth."""
+    counts, plan = random_cube(3, hr.Replace(), hr.Rho(1))
+    names = [plan.tree.name_of(levels) for levels in [(1, 2), (1, 3), (4, 2), (4, 3)]]
+    named = plain_plan(
+        plan.tree, budget=hr.Rho(1), measure=hr.All(), workload=hr.Cuboids(names),
+        allocation=hr.Uniform(), neighbours=hr.Replace(),
+    )  # fmt: skip
+    assert named.design.along is None
+    assert named.design.cut_at is None
+    source = Drawn(counts, named, seeded_bits(1))
+    assert isinstance(flow_of(named, source, hr.Euclidean()), TablesFlow)
+
+
+def test_a_cube_goes_in_jobs_only_where_they_are_small_beside_it(monkeypatch):
+    monkeypatch.setattr(plan_spine, "UNCUT", 0)
+    monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
+    monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 2000)
+    for first, is_along in ((40, True), (2, False)):
+        tree = hr.Tree([named_axis("o", first, 400 // first), named_axis("d", 4, 5)])
+        design = cube(tree).design
+        assert (design.along is not None) is is_along
+        whole = 32 * sum(map(design.shape.cells, design.shape.cuboids()))
+        assert (design.bytes_held < whole) is is_along
+        assert design.bytes_held + design.bytes_read >= whole - 1000, "they are read back whole"

@@ -18,6 +18,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
+from hedgerow.noise.bits import Bits
 from hedgerow.release.descent.nodes import JobRoots
 from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Source
@@ -144,9 +145,9 @@ class Flow(ABC):
         """Return jobs that were made beside another table, which has the same leaves below them."""
         return jobs
 
-    def on(self, counts: Counts | None) -> "Flow":
-        """Return the same flow on another table, or on none, telling nobody."""
-        source: Any = replace(cast("Any", self.source), counts=counts)
+    def on(self, counts: Counts | None, bits: Bits | None) -> "Flow":
+        """Return the same flow on another table under a key, or on none, telling nobody."""
+        source: Any = replace(cast("Any", self.source), counts=counts, bits=bits)
         flow: Flow = replace(cast("Any", self), source=source, progress=Progress())
         return flow
 

@@ -47,7 +47,8 @@ class Source(Protocol):
             levels: the cuboid.
             layout: which cells.
             job: what tells a subtree job from others; nothing for what is in none.
-            start: how many cells of the cuboid the job measured before these.
+            start: how many cells stand before these in the stream: of those that the job
+                measures of the cuboid, or of the whole cuboid where jobs share its stream.
         """
 
     def variance(self, levels: Levels, layout: Layout) -> Variance:

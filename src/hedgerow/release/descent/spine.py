@@ -133,6 +133,8 @@ class SpineFlow(Flow):
     def jobs_up(self) -> SpineJobs | None:
         """Return all parts below the cut."""
         parts = self.spine.jobs
+        if self.source.counts is not None:
+            self._table  # noqa: B018 - ordered once, before threads ask for it
         return SpineJobs(parts, self._start_of_jobs) if parts else None
 
     def roots(self, jobs: SpineJobs) -> JobRoots:
