@@ -79,7 +79,6 @@ def release(
     check_combines(estimator, plan)
     plan.design.rehearse()
     check_public_total(counts.unwrapped_total, plan)
-    progress = Progress() if progress is None else progress
     if directory is None:
         if charging is not None:
             raise ReleaseError("a release that is charged to a ledger needs a directory")
@@ -90,8 +89,8 @@ def release(
     with open_staging(output, Bound(counts, plan, named, charging), unfinished) as staging:
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
-            cache = DiskCache(staging.jobs, len(plan.tree.axes))
-            run = pass_of(plan, source, estimator, progress, LocalJobs(cache=cache))
+            kept = LocalJobs(cache=DiskCache(staging.jobs, len(plan.tree.axes)))
+            run = pass_of(plan, source, estimator, progress, kept)
             release_into(staging, plan, estimator, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one
         return Release(verified_release(output))
