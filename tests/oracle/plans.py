@@ -26,7 +26,7 @@ SMALL = {
     "hedgerow.plan.spine.UNCUT": 0,
     "hedgerow.plan.spine.MOST_ABOVE_THE_CUT": 300,
     "hedgerow.plan.spine.WORTH_A_JOB": 40,
-    "hedgerow.plan.tables.PARTS": 0,
+    "hedgerow.plan.tables.LEAST_SAVED": 0,
 }
 """Limits under which a small tree is cut into jobs as a large one is."""
 

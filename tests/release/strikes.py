@@ -140,7 +140,7 @@ def cut():
     wanted = {(planned_chain, "UNCUT_LEAVES"): 0, (planned_chain, "UNCUT_LEAVES_OF_ALL"): 0}
     wanted |= {(planned_chain, "MIN_JOBS"): 2, (block, "CHUNK_CELLS"): 1000, (jobs, "RUNS"): 2}
     wanted |= {(planned_spine, "UNCUT"): 0, (planned_spine, "MOST_ABOVE_THE_CUT"): 40}
-    wanted |= {(planned_spine, "WORTH_A_JOB"): 1, (tables, "PARTS"): 0}
+    wanted |= {(planned_spine, "WORTH_A_JOB"): 1, (tables, "LEAST_SAVED"): 0}
     wanted |= {(jobs.LocalEngine, "run"): lambda _engine, found, work: map(work, found)}
     before = {place: getattr(*place) for place in wanted}
     for (where, name), value in wanted.items():

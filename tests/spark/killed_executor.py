@@ -36,7 +36,7 @@ LIMITS = {
     (planned_spine, "UNCUT"): 0,
     (planned_spine, "MOST_ABOVE_THE_CUT"): 60,
     (planned_spine, "WORTH_A_JOB"): 1,
-    (tables, "PARTS"): 0,
+    (tables, "LEAST_SAVED"): 0,
 }
 NAMED = hr.Cuboids(["a.level1 × b.level1", "a.level2", "a.level3 × b.level1"])
 WORKLOADS = {

@@ -284,7 +284,7 @@ def small_spines(monkeypatch):
     """Even a small spine is cut into jobs."""
     for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 200), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
-    monkeypatch.setattr(plan_tables, "PARTS", 0)
+    monkeypatch.setattr(plan_tables, "LEAST_SAVED", 0)
 
 
 @pytest.mark.usefixtures("known_key", "small_spines")

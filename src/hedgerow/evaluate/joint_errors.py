@@ -204,7 +204,7 @@ def _cube_laws(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AloneErrors:
+class EmptyTableErrors:
     """Of a cuboid that is estimated together with others: the estimates of a table without records.
 
     Attributes:
@@ -242,7 +242,7 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     design = plan.design
     if isinstance(design, PlannedTables) and design.is_cube and design.product is not None:
         return _cube_errors(design, design.product, design.shape.given(levels))
-    return AloneErrors(cast("JointAnswers", answers_of(plan)), levels)
+    return EmptyTableErrors(cast("JointAnswers", answers_of(plan)), levels)
 
 
 def _key(seed: int | str) -> ReleaseKey:

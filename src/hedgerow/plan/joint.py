@@ -300,8 +300,11 @@ class Joint(Design):
     @property
     def memory_words(self) -> str:
         """What is held in memory at once and what to do about it, as a clause for users."""
+        held = (
+            "the cuboids that are measured whole" if self.cut_at is None else "a job for each core"
+        )
         return (
-            f"the cuboids that are measured whole, are held in memory at once; measure survivors "
+            f"{held}, are held in memory at once; measure survivors "
             f'(measure = "survivors"), {self.plan.workload.fewer}'
         )
 

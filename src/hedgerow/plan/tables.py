@@ -51,9 +51,9 @@ VAGUE = (
     "released with larger errors than shown; name it in [workload], too."
 )
 
-PARTS = 6
-"""A cube goes along its first axis if what is held at once is at most such a part of its cells."""
-TWO = 2
+LEAST_SAVED = 6
+"""A cube goes along its first axis if it has so many times the cells that are then held at once."""
+AXES_IN_JOBS = 2
 """Axes of a cube that goes along the first one: a spine and one attribute."""
 
 SMALLEST = 1e-12
@@ -402,10 +402,9 @@ class PlannedTables(Joint):
         Named cuboids are settled at what they have in common alone, which a spine does not know.
         """
         product, axes, public = self.product, self.shape.axes, self.public
-        if not self.is_cube or product is None or len(product.boxes) > 1 or len(axes) != TWO:
+        if not self.is_cube or len(axes) != AXES_IN_JOBS or self.sparse or any(public or ()):
             return None
-        is_finest = self.shape.cells(self.shape.finest) == self.tree.cells(self.tree.chain[-1])
-        if self.sparse or any(public or ()) or not is_finest:
+        if product is None or len(product.boxes) > 1:
             return None
         leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
         try:
@@ -430,7 +429,7 @@ class PlannedTables(Joint):
         """How a large cube goes along its first axis, where jobs are small beside the whole."""
         cells = self.shape.cells(self.shape.finest)
         spine = self.spine if is_cut(cells) else None
-        return spine if spine is not None and spine.largest_held * PARTS <= cells else None
+        return spine if spine is not None and spine.largest_held * LEAST_SAVED <= cells else None
 
     @property
     def kept(self) -> str:

@@ -34,7 +34,7 @@ to ``CHANGELOG.md``. Manifests name it: counts of another version are "not verif
 where a number that was not raised would call them forged.
 """
 UP = 0.45
-"""Of the pass is done once all jobs *up* are, and the top."""
+"""The share of the pass that is done once all jobs *up* and the top are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def flow_of(
         case PlannedSums():
             if not isinstance(estimator, Isotonic):
                 raise EstimateError('running sums are estimated by method = "isotonic" alone')
-            return SumsFlow(plan, source, estimator, progress)
+            return SumsFlow(plan, source, progress, estimator)
     outline = Outline.of(plan)
     outline = outline.uncut if source.counts is None else outline
     return ChainFlow(outline, source, estimator, progress)

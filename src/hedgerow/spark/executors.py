@@ -310,8 +310,8 @@ class Cluster:
         def work(rows: pa.Table) -> pa.RecordBatch:
             run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
             here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
-            sums = tuple(word % 2**64 for word in sums_of(read))
-            write_run(folder, tree, errors, run, sums, chain.from_iterable(map(here.down, jobs)))
+            found = chain.from_iterable(map(here.down, jobs))
+            write_run(folder, tree, errors, run, tuple(sums_of(read)), found)
             return _row(schema, run)
 
         missing = sorted(set(range(len(runs))) - set(read_notes(folder)))
@@ -327,8 +327,7 @@ class Cluster:
         notes = read_notes(self.folder)
         if sorted(notes) != list(range(runs)):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
-        each = np.array([note.sums for note in notes.values()], dtype=np.uint64)
-        self._check_records(roots, each.view(np.int64))
+        self._check_records(roots, np.array([note.sums for note in notes.values()]))
         plan = self.plan
         for levels in plan.levels:
             slug = cuboid_slug(levels)
@@ -338,7 +337,12 @@ class Cluster:
                 self.progress.on_cuboid(plan.tree.name_of(levels), cells, survivors, 0.0)
 
     def _check_records(self, roots: JobRoots, seen: Int64) -> None:
-        """Raise a TableError unless runs saw the records that the top was made of."""
+        """Raise a TableError unless runs saw the records that the top was made of.
+
+        Args:
+            roots: of all jobs.
+            seen: int64 (runs, 2): the sums of each run's records.
+        """
         if tuple(seen.view(np.uint64).sum(axis=0).tolist()) != self.top.sums_below(roots):
             raise outside_limits("the table", CHANGED)
 
@@ -387,7 +391,7 @@ def received(sent: Path, key: Path, run: int, leaves: Counts) -> tuple[Flow, Ite
 
 
 def sums_of(read: tuple[Codes, Int64]) -> list[int]:
-    """Return the sums of records as numbers of 64 bits; see `hedgerow.tables.ordered`."""
+    """Return the sums of records, as signed numbers: `hedgerow.tables.ordered.record_words`."""
     return [int(word.sum().view(np.int64)) for word in record_words(*read)]
 
 

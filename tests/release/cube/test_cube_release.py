@@ -429,7 +429,7 @@ def in_jobs(monkeypatch):
     """Even a small cube is cut into jobs."""
     for limit, small in (("UNCUT", 0), ("MOST_ABOVE_THE_CUT", 900), ("WORTH_A_JOB", 1)):
         monkeypatch.setattr(plan_spine, limit, small)
-    monkeypatch.setattr(plan_tables, "PARTS", 0)
+    monkeypatch.setattr(plan_tables, "LEAST_SAVED", 0)
 
 
 def random_cube(seed, who, budget):

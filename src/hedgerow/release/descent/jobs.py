@@ -19,6 +19,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
+from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import JobRoots
 from hedgerow.release.descent.outline import Found, NoisyCuboid
 from hedgerow.release.descent.source import Source
@@ -158,6 +159,26 @@ class Flow(ABC):
     def down(self, job: Any) -> Iterator[Found]:
         """Yield the results of one job *down*."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedFlow(Flow):
+    """What the workload of a plan does with noisy counts.
+
+    Attributes:
+        plan: what to measure.
+        source: the table and the bits, or noisy counts that were written down.
+        progress: callbacks.
+    """
+
+    plan: Plan
+    source: Source
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def tree(self) -> Tree:
+        """The domain."""
+        return self.plan.tree
 
 
 class Runner(Protocol):

@@ -15,7 +15,7 @@ nodes, and the cells of a part those beside its nodes, so jobs' stretches of a s
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from time import perf_counter
 from typing import Any, ClassVar, cast
@@ -26,15 +26,12 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.joint import Joint, joint_of, spine_of
-from hedgerow.plan.plan import Plan
 from hedgerow.plan.spine import Spine
-from hedgerow.release.descent.jobs import Flow, LocalEngine, Progress, Told, Top
+from hedgerow.release.descent.jobs import LocalEngine, PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import JobRoots, Nodes
 from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
 
 Tables = dict[int, Float64]
 
@@ -70,24 +67,10 @@ class SpineJobs:
 
 
 @dataclass(frozen=True, eq=False)
-class SpineFlow(Flow):
-    """What cuboids along a spine do with noisy counts.
-
-    Attributes:
-        plan: what to measure.
-        source: the table and the bits, or noisy counts that were written down.
-        progress: callbacks.
-    """
+class SpineFlow(PlannedFlow):
+    """What cuboids along a spine do with noisy counts."""
 
     told: ClassVar[int] = 1
-    plan: Plan
-    source: Source
-    progress: Progress = field(default_factory=Progress)
-
-    @property
-    def tree(self) -> Tree:
-        """The domain."""
-        return self.plan.tree
 
     @property
     def joint(self) -> Joint:

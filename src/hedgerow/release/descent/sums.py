@@ -16,13 +16,10 @@ from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
-from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
+from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import Source
-from hedgerow.tables.tree import Tree
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)
@@ -30,25 +27,14 @@ BINS: Levels = (1,)
 
 
 @dataclass(frozen=True, eq=False)
-class SumsFlow(Flow):
+class SumsFlow(PlannedFlow):
     """What running sums do with noisy counts.
 
     Attributes:
-        plan: what to measure.
-        source: the table and the bits, or noisy sums that were written down.
         estimator: makes cumulative counts of whole numbers that never fall.
-        progress: callbacks.
     """
 
-    plan: Plan
-    source: Source
-    estimator: Isotonic
-    progress: Progress = field(default_factory=Progress)
-
-    @property
-    def tree(self) -> Tree:
-        """The domain."""
-        return self.plan.tree
+    estimator: Isotonic = field(default_factory=Isotonic)
 
     def top(self, told: Told) -> Top:
         """Yield the total and the bins, with what was measured of them."""

@@ -15,7 +15,7 @@ killed starts again with the same key and draws the same noise.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import cast
 
@@ -24,14 +24,11 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
-from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables, as_tables
-from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
+from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.outline import Found, NoisyCuboid
-from hedgerow.release.descent.source import Source
-from hedgerow.tables.tree import Tree
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
@@ -39,23 +36,8 @@ MEASURED, SETTLED = 0.5, 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class TablesFlow(Flow):
-    """What tables do with noisy counts, at once.
-
-    Attributes:
-        plan: what to measure.
-        source: the table and the bits, or noisy counts that were written down.
-        progress: callbacks.
-    """
-
-    plan: Plan
-    source: Source
-    progress: Progress = field(default_factory=Progress)
-
-    @property
-    def tree(self) -> Tree:
-        """The domain."""
-        return self.plan.tree
+class TablesFlow(PlannedFlow):
+    """What tables do with noisy counts, at once."""
 
     @property
     def _joint(self) -> PlannedTables:
