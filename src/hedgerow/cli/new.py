@@ -291,8 +291,8 @@ def _measure(axes: Sequence[ProposedAxis]) -> str:
     A cube over three axes and more, and an axis beside a spine, measure all cells.
     """
     known = [axis for axis in axes if axis.sizes is not None]
-    is_cube = len(known) == len(axes) > 2 and _fits(axes)
-    if is_cube or any("attribute" in axis.keys for axis in axes):
+    all_whole = len(known) == len(axes) > 2 and _fits(axes)
+    if all_whole or any("attribute" in axis.keys for axis in axes):
         return All.name
     return measure_of(prod(axis.last for axis in known)).name
 

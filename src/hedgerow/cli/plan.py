@@ -44,7 +44,6 @@ from hedgerow.plan.forecast import (
 )
 from hedgerow.plan.picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import weakness
 from hedgerow.release.answers.areas import area_forecast
 from hedgerow.release.area_sums import AreaSums
@@ -115,8 +114,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         raise PlanError(f"--records must be from 0 to 10^18, got {kind_of(records)}")
     spec = ReleaseSpec(file)
     if target_mse is not None:
-        of_counts = spec.file.workload.cuboids == Chain.name
-        spec.allocation.check_target(target_mse, of_estimates=not of_counts)
+        spec.check_target(target_mse)
     estimator = spec.estimator
     with stage("reading the lists of areas"):
         tree = spec.tree()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Summed
+from hedgerow.plan.chain import PlannedSums
+from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Survivors
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
@@ -78,13 +79,13 @@ class ForDistribution:
         tree = problem.tree
         if problem.is_named:
             raise PlanError('the allocation "distribution" goes with cuboids = "chain"')
-        if isinstance(problem.measure, RunningSums):
-            return (*(None for _ in problem.depths[1:]), Fraction(1))
-        if not isinstance(problem.measure, All):
+        if isinstance(problem.measure, Survivors):
             raise PlanError(
                 'the allocation "distribution" combines all levels; it needs measure = "all" or '
                 '"running-sums"'
             )
+        if not isinstance(problem.measure, All):
+            return (*(None for _ in problem.depths[1:]), Fraction(1))
         if len(tree.axes) > 1:
             raise PlanError(
                 'the allocation "distribution" is for one numeric axis, and this tree has '
@@ -164,8 +165,8 @@ def plan_distribution(
     Example:
         >>> ranges = hr.Ranges.equal_width("income", 0, 1000, 100)
         >>> plan = hr.plan_distribution(ranges, budget=hr.EpsilonDelta(1, "1e-6"))
-        >>> plan.measure
-        RunningSums()
+        >>> plan.measure.name
+        'running-sums'
     """
     check_type("the bins", ranges, Ranges, "Ranges.equal_width(…) or Ranges(…)", PlanError)
     check_budget(budget)
@@ -176,8 +177,8 @@ def plan_distribution(
     who = Replace() if neighbours is None else neighbours
 
     def plan_of(measure: Measure) -> Plan:
-        flat = isinstance(measure, RunningSums)
-        factors = (ranges.bins,) if flat else allocation.design(ranges.bins, mechanism).branching
+        is_tree = isinstance(measure, All)
+        factors = allocation.design(ranges.bins, mechanism).branching if is_tree else (ranges.bins,)
         return make_plan(
             Tree([coded_axis(ranges, factors)]),
             budget=budget,
@@ -207,15 +208,13 @@ def mean_cut_variance(plan: Plan) -> float:
 
 def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
     """Return the errors of the estimated cumulative counts of a plan over one numeric axis."""
-    public = plan.public_depth == 0
-    if isinstance(plan.measure, RunningSums):
-        noise = cast("Summed", plan.depths[-1]).mechanism
-        return Decoded(plan.strategy, noise.noise_variance, total_known=public)
+    if isinstance(plan.design, PlannedSums):
+        return plan.design.decoded
     variances = [
         max(depth_plan.mechanism.noise_variance, SMALLEST_VARIANCE)
         if isinstance(depth_plan, Measured)
         else float("inf")
         for depth_plan in plan.depths
     ]
-    root = 0.0 if public else variances[0]
+    root = 0.0 if plan.public_depth == 0 else variances[0]
     return CumulativeError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)

@@ -59,8 +59,8 @@ NOTICE = (
 def metric_tables(errors: pl.DataFrame, metric: str) -> list[Rows]:
     """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
 
-    Cuboids go by their numbers in `legend`, eight a table; a setting that does not answer one has
-    a dash there.
+    They go by their numbers in `legend`, eight cuboids a table; a setting that does not answer
+    one has a dash there.
     """
     cuboids = list(enumerate(errors["cuboid"].unique(maintain_order=True)))
     if metric == "seconds":  # of a run, which is all cuboids
@@ -159,8 +159,8 @@ def picture_of_simulation(
     """Draw some metrics of all settings, a panel a cuboid.
 
     Bars are two Monte Carlo standard errors either way, colours estimators, squares ``measure =
-    "all"``; methods without projection are grey. Cuboids that every projection gets right are left
-    out; of many cuboids six are drawn, and of more than 30 settings the first metric alone. With
+    "all"``; methods without projection are grey. What every projection gets right is left out;
+    of many cuboids six are drawn, and of more than 30 settings the first metric alone. With
     ``force`` a file that is not a picture is replaced.
 
     Args:

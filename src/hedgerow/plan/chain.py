@@ -264,12 +264,17 @@ class PlannedSums(PlannedChain):
     """What a plan decides of weighted running sums of the bins of one numeric axis."""
 
     @cached_property
-    def variances(self) -> tuple[Sequence[float], Sequence[float]]:
-        """The variances of the total and of the bins, decoded from running sums."""
+    def decoded(self) -> Decoded:
+        """The errors of what is decoded from the sums."""
         public = self.public_depth == 0
         strategy = Strategy.of(self.tree.leaves)
-        error = Decoded(strategy, self.noise.noise_variance, total_known=public)
-        total = 0.0 if public else float(error.before[-1])
+        return Decoded(strategy, self.noise.noise_variance, total_known=public)
+
+    @cached_property
+    def variances(self) -> tuple[Sequence[float], Sequence[float]]:
+        """The variances of the total and of the bins, decoded from running sums."""
+        error = self.decoded
+        total = 0.0 if self.public_depth == 0 else float(error.before[-1])
         return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
 
     @property
@@ -301,6 +306,11 @@ class PlannedSums(PlannedChain):
         if sum(levels) <= self.public_depth:
             return PUBLIC
         return CarriedNoise(self.noise, measured=False, sums=True)
+
+    @property
+    def usual(self) -> Estimator:
+        """What settles the counts unless another is given: the nearest that never fall."""
+        return Isotonic()
 
     def check_estimator(self, estimator: Estimator) -> None:
         """Raise an EstimateError but for isotonic regression."""

@@ -14,10 +14,12 @@ from typing import ClassVar, Protocol
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Summed
 from hedgerow.plan.known import Known
+from hedgerow.plan.spine import Spine
 from hedgerow.plan.workload import Workload
 from hedgerow.tables.tree import Tree
 
@@ -216,6 +218,16 @@ class Design(ABC):
         """Return whether a cuboid is public or a sum of cells that are all measured."""
 
     # --- estimation -----------------------------------------------------------------------------
+
+    @property
+    def along(self) -> Spine | None:
+        """How cuboids go along the first axis, in jobs; None where they do not."""
+        return None
+
+    @property
+    def usual(self) -> Estimator:
+        """What settles the counts unless another is given."""
+        return Euclidean()
 
     @abstractmethod
     def check_estimator(self, estimator: Estimator) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Float64, Levels
-from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
@@ -32,7 +31,6 @@ from hedgerow.plan.design import (
     kept_in_jobs,
     refuse_apart,
 )
-from hedgerow.plan.spine import Spine
 from hedgerow.tables.tree import Tree
 
 Tables = dict[Levels, Float64]
@@ -159,16 +157,6 @@ class Joint(Design):
         return np.full(len(codes[0]), self.noise[cuboid])
 
     # --- jobs -----------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def spine(self) -> Spine | None:
-        """How cuboids go along the first axis, in jobs; None where they cannot."""
-
-    @property
-    @abstractmethod
-    def along(self) -> Spine | None:
-        """The same where they do; None where they are held as tables."""
 
     @property
     def cut_at(self) -> Levels | None:
@@ -307,29 +295,6 @@ class Joint(Design):
             f"{held}, are held in memory at once; measure survivors "
             f'(measure = "survivors"), {self.plan.workload.fewer}'
         )
-
-
-def joint_of(design: Design) -> Joint:
-    """Return the design of cuboids that are estimated together.
-
-    Raises:
-        PlanError: it is a chain's, or of running sums.
-    """
-    if not isinstance(design, Joint):
-        raise PlanError("the cuboids of this plan are not estimated together")
-    return design
-
-
-def spine_of(design: Design) -> Spine:
-    """Return how the cuboids of a design go along a spine.
-
-    Raises:
-        PlanError: they do not.
-    """
-    spine = joint_of(design).spine
-    if spine is None:
-        raise PlanError("the cuboids of this plan are held as tables")
-    return spine
 
 
 def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeShape:

@@ -72,13 +72,8 @@ class PlannedSpine(Spine, Joint):
         return 8 * sum(map(self.size, self.noise))
 
     @property
-    def spine(self) -> Spine:
-        """How cuboids go along it: in which jobs."""
-        return self
-
-    @property
     def along(self) -> Spine:
-        """The same: they always do."""
+        """How cuboids go along it: in which jobs."""
         return self
 
     def job_of(self, part: Part) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import LocalEngine, LocalJobs, Progress
@@ -50,7 +49,8 @@ def release(
     Args:
         counts: the confidential table, over the plan's tree.
         plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
-        estimator: from noisy counts to consistent counts; `Euclidean` unless given.
+        estimator: from noisy counts to consistent counts; that of the plan's design unless given,
+            `Euclidean` but for running sums.
         directory: where the release appears, whole or not at all, built in bounded memory; left
             out, the release stays in memory.
         progress: whom to tell how far the pass is.
@@ -75,7 +75,7 @@ def release(
         ['county', 'count', 'estimate', 'standard_error', 'low', 'high', 'contradicted']
     """
     check_match(counts, plan)
-    estimator = Euclidean() if estimator is None else estimator
+    estimator = plan.design.usual if estimator is None else estimator
     check_combines(estimator, plan)
     plan.design.rehearse()
     check_public_total(counts.unwrapped_total, plan)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
-from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.plan.chain import PlannedSums
-from hedgerow.plan.joint import Joint
+from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.jobs import (
@@ -96,20 +95,18 @@ def flow_of(
         progress: whom to tell.
 
     Raises:
-        EstimateError: the estimator is not the one for running sums.
+        EstimateError: the estimator cannot use what is measured.
     """
-    progress = Progress() if progress is None else progress
-    match plan.design:
-        case Joint() as design:
-            flow = SpineFlow if design.along is not None else TablesFlow
-            return flow(plan, source, progress)
-        case PlannedSums():
-            if not isinstance(estimator, Isotonic):
-                raise EstimateError('running sums are estimated by method = "isotonic" alone')
-            return SumsFlow(plan, source, progress, estimator)
-    outline = Outline.of(plan)
-    outline = outline.uncut if source.counts is None else outline
-    return ChainFlow(outline, source, estimator, progress)
+    progress, design = Progress() if progress is None else progress, plan.design
+    if isinstance(design, PlannedSums):
+        design.check_estimator(estimator)
+        return SumsFlow(plan, source, progress, cast("Isotonic", estimator))
+    if isinstance(design, PlannedChain):
+        outline = Outline.of(plan)
+        outline = outline.uncut if source.counts is None else outline
+        return ChainFlow(outline, source, estimator, progress)
+    flow = TablesFlow if design.along is None else SpineFlow
+    return flow(plan, source, progress)
 
 
 def pass_of(

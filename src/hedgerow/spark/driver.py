@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress
 from hedgerow.release.descent.source import Drawn
@@ -65,7 +64,7 @@ def release_on_spark(
             changed while it was read.
         PlanError, ReleaseError, MachineError: as of `release`; the cluster failed.
     """
-    estimator = Euclidean() if estimator is None else estimator
+    estimator = plan.design.usual if estimator is None else estimator
     check_combines(estimator, plan)
     most = table.contributions if table.unit is not None else None
     with persisted(table.leaves(plan.tree)) as leaves:

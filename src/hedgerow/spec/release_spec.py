@@ -22,7 +22,7 @@ from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Workload, workload_for
+from hedgerow.plan.workload import Chain, Workload, workload_for
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection
@@ -239,6 +239,11 @@ class ReleaseSpec:
         description = within("[describe]", described_by, self.file.describe)
         within("[describe]", description.check_names, tree)
         return description
+
+    def check_target(self, target: str) -> None:
+        """Raise a SpecError unless a plan can be made for a target; see `AllocationSpec`."""
+        of_counts = self.file.workload.cuboids == Chain.name
+        self.allocation.check_target(target, of_estimates=not of_counts)
 
     def cheapest(self, tree: Tree, target: str) -> Plan:
         """Return the plan of least budget for a weighted squared error (records²).

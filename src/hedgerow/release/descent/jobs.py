@@ -12,13 +12,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
+from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import JobRoots
 from hedgerow.release.descent.outline import Found, NoisyCuboid
@@ -28,6 +29,8 @@ from hedgerow.tables.tree import Tree
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+Own = TypeVar("Own", bound=Design)
+"""The design that a flow is of."""
 
 
 class Engine(Protocol):
@@ -162,7 +165,7 @@ class Flow(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedFlow(Flow):
+class PlannedFlow(Flow, Generic[Own]):
     """What the workload of a plan does with noisy counts.
 
     Attributes:
@@ -179,6 +182,11 @@ class PlannedFlow(Flow):
     def tree(self) -> Tree:
         """The domain."""
         return self.plan.tree
+
+    @property
+    def design(self) -> Own:
+        """What the plan decides."""
+        return cast("Own", self.plan.design)
 
 
 class Runner(Protocol):

@@ -25,7 +25,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.part import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
-from hedgerow.plan.joint import Joint, joint_of, spine_of
+from hedgerow.plan.joint import Joint
 from hedgerow.plan.spine import Spine
 from hedgerow.release.descent.jobs import LocalEngine, PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
@@ -67,20 +67,15 @@ class SpineJobs:
 
 
 @dataclass(frozen=True, eq=False)
-class SpineFlow(PlannedFlow):
+class SpineFlow(PlannedFlow[Joint]):
     """What cuboids along a spine do with noisy counts."""
 
     told: ClassVar[int] = 1
 
     @property
-    def joint(self) -> Joint:
-        """What the plan decides."""
-        return joint_of(self.plan.design)
-
-    @cached_property
     def spine(self) -> Spine:
         """How cuboids go along the first axis."""
-        return spine_of(self.joint)
+        return cast("Spine", self.design.along)
 
     def estimates_at(self, level: int, told: Told) -> Iterator[tuple[range, Float64]]:
         """Yield the estimates of a level of the spine, some nodes after the other.
@@ -171,7 +166,7 @@ class SpineFlow(PlannedFlow):
 
     def _drawn(self, part: Part) -> dict[Levels, Int64]:
         """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
-        joint, spine = self.joint, self.spine
+        joint, spine = self.design, self.spine
         support, job = spine.model.support, spine.job_of(part)
         ends = support.nodes(part, spine.shape.axes[0].depth)
 
@@ -199,7 +194,7 @@ class SpineFlow(PlannedFlow):
         self, part: Part, noisy: dict[Levels, Int64], estimates: Tables, counts: dict[int, Int64]
     ) -> Iterator[Found]:
         """Yield what is released of each cuboid of a part."""
-        joint, plan = self.joint, self.plan
+        joint, plan = self.design, self.plan
         again: dict[Levels, Nodes] = {}
         for levels in plan.levels:
             cuboid = joint.shape.given(levels)
@@ -215,7 +210,7 @@ class SpineFlow(PlannedFlow):
 
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
-        joint, spine = self.joint, self.spine
+        joint, spine = self.design, self.spine
         nodes, cells = spine.model.support.nodes(part, cuboid[0]), spine.cells(cuboid)
         sums = cells.sums(counts, nodes)
         kept = np.flatnonzero(sums > 0)

@@ -12,10 +12,10 @@ from typing import cast
 import numpy as np
 
 from hedgerow.arrays import Int64, Levels
-from hedgerow.distribution.plan import cumulative_error
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
+from hedgerow.plan.chain import PlannedSums
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Sums
 from hedgerow.release.descent.nodes import Nodes
@@ -27,7 +27,7 @@ BINS: Levels = (1,)
 
 
 @dataclass(frozen=True, eq=False)
-class SumsFlow(PlannedFlow):
+class SumsFlow(PlannedFlow[PlannedSums]):
     """What running sums do with noisy counts.
 
     Attributes:
@@ -48,7 +48,7 @@ class SumsFlow(PlannedFlow):
         layout = Sums(bins, self.plan.strategy)
         noisy = cast("Int64", self.source.noisy(BINS, layout))
         self.progress.on_cells(bins)
-        errors = cast("Decoded", cumulative_error(self.plan))
+        errors = self.design.decoded
         cumulative = errors.estimate(noisy, int(root.counts[0]) if public else None)
         if not public:
             total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)

@@ -3,7 +3,7 @@
 1. Every cuboid that is measured whole is one dense table, in row-major order of its axes' nodes,
    with noise of its own stream.
 2. They are estimated together by least squares, and settled from coarse to fine to whole counts
-   that add up (`hedgerow.plan.joint.Joint` says how).
+   that add up (`hedgerow.plan.tables` says how).
 3. Of the other cuboids, which have too many cells, those cells are measured all of whose settled
    margins are positive (`hedgerow.estimate.workload.sparse`), and settled below these margins.
    Only released counts decide which cells these are, so the composition is adaptive, and sound.
@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
-from hedgerow.plan.tables import PlannedTables, as_tables
+from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Nodes
@@ -36,17 +36,13 @@ MEASURED, SETTLED = 0.5, 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class TablesFlow(PlannedFlow):
+class TablesFlow(PlannedFlow[PlannedTables]):
     """What tables do with noisy counts, at once."""
-
-    @property
-    def _joint(self) -> PlannedTables:
-        return as_tables(self.plan.design)
 
     def top(self, told: Told) -> Top:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         del told
-        joint, tables = self._joint, Tables()
+        joint, tables = self.design, Tables()
         exact: dict[Levels, Int64] = {}
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
@@ -82,11 +78,11 @@ class TablesFlow(PlannedFlow):
         tables: Tables = {}
         for _ in self._measured(tables, {}):
             pass
-        return self._joint.estimates(tables, wanted)
+        return self.design.estimates(tables, wanted)
 
     def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
-        joint = self._joint
+        joint = self.design
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
         whole, done = sum(cells.values()), 0
         for cuboid, size in cells.items():
@@ -105,16 +101,16 @@ class TablesFlow(PlannedFlow):
     def _nodes(self, cuboid: Levels, counts: Int64, estimates: Float64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
         codes = tuple(each.astype(np.int32) for each in np.nonzero(counts > 0))
-        if self.plan.is_public(self._joint.levels(cuboid)):
+        if self.plan.is_public(self.design.levels(cuboid)):
             return Nodes.exact(codes, counts[codes])
-        variance = self._joint.variances_at(cuboid, codes)
+        variance = self.design.variances_at(cuboid, codes)
         return Nodes(codes, counts[codes], estimates[codes], variance)
 
     def _survivors(
         self, cuboid: Levels, counts: Mapping[Levels, Int64], sparse: dict[Levels, Listed]
     ) -> Found:
         """Return the cuboid's noisy counts below positive margins, and its counts."""
-        joint, began = self._joint, perf_counter()
+        joint, began = self.design, perf_counter()
         margins = {
             cover: sparse[cover] if cover in sparse else counts[cover]
             for cover in joint.margins[cuboid]

@@ -24,9 +24,8 @@ from hedgerow.distribution.ranges import Bound, Ranges
 from hedgerow.errors import PlanError, TableError, outside_limits, reads_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.cuboids import Measure, RunningSums
+from hedgerow.plan.cuboids import Measure
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours, Replace
@@ -136,7 +135,8 @@ def column_counts(
 
 def suited(plan: Plan) -> Estimator:
     """Return the estimator for a plan: the nearest CDF, or families from the top down."""
-    return Isotonic() if isinstance(plan.measure, RunningSums) else Euclidean(combine=True)
+    usual = plan.design.usual
+    return replace(usual, combine=True) if isinstance(usual, Euclidean) else usual
 
 
 def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:

@@ -4,8 +4,8 @@ The layout: one table a measured depth, with one row a node: the columns of its 
 `Tree.columns` names them), ``noisy_count`` (a number in ±2^61) and ``variance`` (records², from
 2^-300 to 2^300). A node without a row was not measured. Any noise will do as long as it is
 unbiased, independent and of the stated variance; nothing is promised about privacy here, as nothing
-private is read. Cuboids off one chain, which a release may hold beside it, are refused: put the
-levels that were measured into one order of refinement.
+private is read. What a release may hold beside one chain is refused: put the levels that were
+measured into one order of refinement.
 """
 
 from collections.abc import Mapping
