@@ -33,8 +33,8 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from hedgerow.release.answers.measured_nodes import estimated, least_squares_of
+from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
 from studies.boninsegna.releases import EPSILONS, Setting, gaussian_method, loose_rho
 from studies.boninsegna.tables import Table, synthetic_tables

@@ -25,9 +25,8 @@ from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.measured_nodes import least_squares_of
-from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline, by_cuboid
+from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.nodes import Nodes, by_cuboid
 from hedgerow.release.passes import Pass
 from studies.page import ROOT, keep, markdown, with_data
 from studies.releases import ratio, rmse, seeded

@@ -13,8 +13,8 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.outline import Outline, by_cuboid
+from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import Pass
 from tests.made import fixed_axis, plain_plan, random_axis

@@ -11,8 +11,8 @@ from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent import block
-from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.outline import Outline, by_cuboid
+from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import Pass

@@ -7,8 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent.nodes import Nodes, Roots, Slices
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import Found, Nodes, Roots, Slices
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.counts import Counts
 from tests.made import plain_plan, random_counts, random_tree

@@ -10,8 +10,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block
-from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.chain import ChainFlow, Outline
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_counts
 

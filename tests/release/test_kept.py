@@ -8,7 +8,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block, jobs
 from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.outline import by_cuboid
+from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory import job_cache as kept
 from hedgerow.release.directory.job_cache import DiskCache

@@ -8,9 +8,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
-from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.chain import ChainFlow, Outline
 from hedgerow.release.descent.nodes import NOWHERE, first_leaves, true_nodes
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.manifest import part_files, whole_names

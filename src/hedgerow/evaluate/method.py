@@ -18,8 +18,7 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
-from hedgerow.release.descent.nodes import Nodes, sums_of_cells
-from hedgerow.release.descent.outline import by_cuboid
+from hedgerow.release.descent.nodes import Nodes, by_cuboid, sums_of_cells
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total

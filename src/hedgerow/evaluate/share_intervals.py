@@ -24,7 +24,7 @@ from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.ways import answers_of
-from hedgerow.release.descent.outline import Outline
+from hedgerow.release.descent.chain import Outline
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content

@@ -14,7 +14,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import LocalEngine, LocalJobs, Progress
-from hedgerow.release.descent.outline import Found, NoisyCuboid, by_cuboid
+from hedgerow.release.descent.nodes import Found, NoisyCuboid, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.job_cache import DiskCache
 from hedgerow.release.directory.keys import Charging

@@ -8,7 +8,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.chain import ChainFlow, Outline
 from hedgerow.release.descent.jobs import (
     Flow,
     LocalJobs,
@@ -18,7 +18,7 @@ from hedgerow.release.descent.jobs import (
     Told,
     joined,
 )
-from hedgerow.release.descent.outline import Found, NoisyCuboid, Outline
+from hedgerow.release.descent.nodes import Found, NoisyCuboid
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.descent.sums import SumsFlow

@@ -20,8 +20,8 @@ from hedgerow.release.answers.attribute_sums import attribute_sums
 from hedgerow.release.area_sums import AreaSums
 from hedgerow.release.cells import every_cell, noisy_table
 from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Noisy, Stored
+from hedgerow.release.descent.nodes import Nodes, Noisy
+from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (

@@ -27,8 +27,8 @@ from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
+from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.tree import Tree, cell_numbers
 

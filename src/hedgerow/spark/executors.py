@@ -13,10 +13,10 @@ import pickle
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -35,16 +35,13 @@ from hedgerow.release.descent.jobs import (
     equal_runs,
     joined,
 )
-from hedgerow.release.descent.nodes import NOWHERE, JobRoots
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import NOWHERE, Found, JobRoots
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.keys import sync
 from hedgerow.release.directory.measurements import (
-    NOISY_SCHEMA,
-    GrowingFile,
-    _labelled,
-    _noisy,
-    count_schema,
+    COUNTS,
+    MEASUREMENTS,
+    CuboidFiles,
     cuboid_slug,
 )
 from hedgerow.spark.session import (
@@ -71,7 +68,6 @@ from hedgerow.tables.tree import Tree
 # them is there in the end. A run is finished when its note is there, which comes last.
 
 ATTEMPTS, PARTS, NOTES = "attempts", "parts", "notes"
-KINDS = ("counts", "measurements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,49 +108,21 @@ def write_run(
     attempt = folder / ATTEMPTS / uuid4().hex
     attempt.mkdir(parents=True)
     try:
-        note = Note(run, sums, {}, {})
-        _write(attempt, tree, errors, note, results)
+        with CuboidFiles(attempt, tree, errors) as files:
+            for result in results:
+                files.add(result.levels, result.nodes, result.noisy)
+        rows = (
+            {cuboid_slug(k): v.rows for k, v in each.items()}
+            for each in (files.noisy, files.counts)
+        )
+        note = Note(run, sums, *rows)
         for path in sorted(attempt.glob("*/*")):
-            _appear(path, _part(folder, path.parent.name, path.name, run))
+            _appear(path, _part(folder, path.parent.name, path.stem, run))
         written = attempt / "note.json"
         written.write_text(json.dumps(asdict(note)), encoding="utf-8")
         _appear(written, folder / NOTES / f"run-{run:05d}.json")
     finally:
         shutil.rmtree(attempt, ignore_errors=True)
-
-
-def _write(
-    folder: Path,
-    tree: Tree,
-    errors: Mapping[Levels, CuboidErrors],
-    note: Note,
-    results: Iterable[Found],
-) -> None:
-    """Write the parts as files of a folder, and what they are into the note."""
-    files: dict[tuple[str, str], GrowingFile[Any]] = {}
-    for kind in KINDS:
-        (folder / kind).mkdir()
-    try:
-        for result in results:
-            levels, nodes, slug = result.levels, result.nodes, cuboid_slug(result.levels)
-            if ("counts", slug) not in files:
-                build = partial(_labelled, tree, levels, errors[levels])
-                schema = count_schema(tree, levels)
-                files["counts", slug] = GrowingFile(folder / "counts" / slug, schema, build)
-            files["counts", slug].add(nodes, len(nodes))
-            note.survivors[slug] = note.survivors.get(slug, 0) + len(nodes)
-            if result.noisy is not None:
-                if ("measurements", slug) not in files:
-                    path = folder / "measurements" / slug
-                    files["measurements", slug] = GrowingFile(path, NOISY_SCHEMA, _noisy)
-                files["measurements", slug].add(cast("Int64", result.noisy), len(result.noisy))
-                note.cells[slug] = note.cells.get(slug, 0) + len(result.noisy)
-    except BaseException:
-        for file in files.values():
-            file.abandon()
-        raise
-    for file in files.values():
-        file.close()
 
 
 def _appear(path: Path, place: Path) -> None:
@@ -179,8 +147,8 @@ def read_notes(folder: Path) -> dict[int, Note]:
 
 def _parts(folder: Path, note: Note) -> list[Path]:
     """Return the files that a run has written, but for what was moved since."""
-    kinds = zip(KINDS, (note.survivors, note.cells), strict=True)
-    return [_part(folder, kind, slug, note.run) for kind, slugs in kinds for slug in slugs]
+    kinds = {COUNTS: note.survivors, MEASUREMENTS: note.cells}
+    return [_part(folder, kind, slug, note.run) for kind in kinds for slug in kinds[kind]]
 
 
 def _part(folder: Path, kind: str, slug: str, run: int) -> Path:

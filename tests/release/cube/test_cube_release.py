@@ -18,7 +18,7 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import spine as plan_spine
 from hedgerow.plan import tables as plan_tables
 from hedgerow.release import preflight
-from hedgerow.release.descent.outline import Found, by_cuboid
+from hedgerow.release.descent.nodes import Found, by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.descent.tables import TablesFlow

@@ -3,7 +3,7 @@
 import pytest
 
 import hedgerow as hr
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import Found
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import Pass
 from hedgerow.release.preflight import check_memory, needed_memory

@@ -37,10 +37,10 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
 )
 from hedgerow.release.area_sums import AreaSums
+from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT
 from hedgerow.release.directory.cuboid_errors import CuboidErrors, outside

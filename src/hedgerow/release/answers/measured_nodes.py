@@ -14,10 +14,9 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
-from hedgerow.release.descent.chain import ChainFlow
-from hedgerow.release.descent.nodes import Nodes, family_starts
-from hedgerow.release.descent.outline import Outline, by_cuboid
-from hedgerow.release.descent.source import Noisy, Stored, Variance, uneven
+from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.nodes import Nodes, Noisy, by_cuboid, family_starts
+from hedgerow.release.descent.source import Stored, Variance, uneven
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import check_combines

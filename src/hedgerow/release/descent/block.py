@@ -17,8 +17,8 @@ from hedgerow.arrays import Codes, Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.release.descent.layouts import Families
-from hedgerow.release.descent.nodes import NOWHERE, Nodes, Roots, Slices, places
-from hedgerow.release.descent.source import NO_INFORMATION, Noisy, Source, Variance
+from hedgerow.release.descent.nodes import NOWHERE, Nodes, Noisy, Roots, Slices, places
+from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
 from hedgerow.release.descent.steps import (
     Refinement,
     all_children,

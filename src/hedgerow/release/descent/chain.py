@@ -4,7 +4,7 @@ Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3; with `All`, their pa
 that are combined upward first (`hedgerow.release.descent.block`). Why the pass satisfies the plan's
 guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs.md``.
 
-The tree is cut (`hedgerow.release.descent.outline`) into subtree jobs. Where all nodes are measured
+The tree is cut (`Outline`) into subtree jobs. Where all nodes are measured
 each job runs twice: *up*, which returns what its nodes tell of the root's count, and *down*, which
 draws the same noise again and releases everything below.
 """
@@ -22,6 +22,8 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT
+from hedgerow.plan.chain import chain_of, needs_reals
+from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import (
     Generation,
     chunks_of_block,
@@ -31,8 +33,7 @@ from hedgerow.release.descent.block import (
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import JobRoots, Nodes, Roots, Slices, placed
-from hedgerow.release.descent.outline import Found, Outline
+from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, Roots, Slices, placed
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
 from hedgerow.tables.tree import Tree
@@ -42,6 +43,70 @@ UpwardEstimate = tuple[Float64, Float64]
 
 Results = Generator[Found, None, Roots]
 """Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a pass needs to know of a plan.
+
+    Attributes:
+        tree: the tree.
+        public_depth: the deepest public depth, -1 if none is.
+        measured: the measured depths.
+        everything: whether all nodes of a measured depth are, not survivors' children alone.
+        cut: where the tree is cut into jobs.
+    """
+
+    tree: Tree
+    public_depth: int
+    measured: frozenset[int]
+    everything: bool
+    cut: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Outline":
+        """Return the outline of a plan."""
+        chain = chain_of(plan)
+        return cls(plan.tree, chain.public_depth, chain.measured, chain.everything, chain.cut)
+
+    @property
+    def first(self) -> int:
+        """The depth that the pass starts below."""
+        return max(self.public_depth, 0)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
+        return self.cut not in {self.first, self.tree.depth}
+
+    @property
+    def uncut(self) -> "Outline":
+        """The same without jobs."""
+        return replace(self, cut=self.first)
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Return whether the estimator is given combined, real-valued counts, or makes such."""
+        below = range(self.public_depth + 1, self.tree.depth + 1)
+        return needs_reals(estimator, self.measured, below, everything=self.everything)
+
+    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
+        """Return the steps from a depth down to another, by block."""
+        blocks: list[list[Refinement]] = []
+        waiting: list[Refinement] = []
+        deepest = max(self.measured)
+        # Single children take their parent's count, where it has one: an unmeasured total has none.
+        has_parent_count = above > 0 or self.public_depth >= 0 or 0 in self.measured
+        for t in range(above + 1, last + 1):
+            step = Refinement.of(self.tree, t)
+            waiting.append(step)
+            ends = t in self.measured and not (self.everything and t < min(deepest, last))
+            alone = (
+                step.single and len(waiting) == 1 and t not in self.measured and has_parent_count
+            )
+            if ends or t > deepest or (alone and not self.everything):
+                blocks.append(waiting)
+                waiting, has_parent_count = [], True
+        return [*blocks, waiting] if waiting else blocks
 
 
 @dataclass(frozen=True, eq=False)

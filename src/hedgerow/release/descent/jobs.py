@@ -21,8 +21,7 @@ from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import JobRoots
-from hedgerow.release.descent.outline import Found, NoisyCuboid
+from hedgerow.release.descent.nodes import Found, JobRoots, NoisyCuboid
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree

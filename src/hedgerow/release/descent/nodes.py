@@ -4,8 +4,9 @@ The two are different types. `Nodes` is what a release may hold; `Slices` points
 stays within the pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
 NOWHERE = -1
+Noisy = Int64 | Float64
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,6 +64,67 @@ class Nodes:
         codes = zip(*(part.codes for part in parts), strict=True)
         values = zip(*((p.counts, p.estimate, p.variance) for p in parts), strict=True)
         return Nodes(tuple(map(np.concatenate, codes)), *map(np.concatenate, values))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a pass or a job of it releases of one cuboid, in tree order.
+
+    Attributes:
+        levels: the cuboid.
+        nodes: the survivors with their released counts and unbiased estimates.
+        noisy: int64 (measured cells): the noisy counts, families end to end, of surviving parents
+            or (`All`) of all; None where nothing was measured.
+        seconds: of work; confidential, for the terminal alone. 0 where the result had been kept.
+    """
+
+    levels: Levels
+    nodes: Nodes
+    noisy: Noisy | None
+    seconds: float = 0.0
+
+    @staticmethod
+    def concatenate(parts: Sequence["Found"]) -> "Found":
+        """Return the results of one cuboid from chunks or jobs that follow each other."""
+        noisy = [part.noisy for part in parts if part.noisy is not None]
+        nodes = Nodes.concatenate([part.nodes for part in parts])
+        seconds = sum(part.seconds for part in parts)
+        return Found(parts[0].levels, nodes, _end_to_end(noisy) if noisy else None, seconds)
+
+
+def _end_to_end(parts: list[Noisy]) -> Noisy:
+    return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCuboid:
+    """The noisy counts of a cuboid whose counts are found later, together with others.
+
+    Attributes:
+        levels: the cuboid.
+        noisy: int64 (cells): of all its cells, row by row.
+        seconds: of work; confidential, as of `Found`.
+    """
+
+    levels: Levels
+    noisy: Int64
+    seconds: float = 0.0
+
+
+def by_cuboid(
+    results: Iterable[Found | NoisyCuboid],
+) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
+    """Return all survivors and all noisy counts by cuboid."""
+    parts: dict[Levels, list[Found]] = {}
+    measured: dict[Levels, Noisy] = {}
+    for result in results:
+        if isinstance(result, NoisyCuboid):
+            measured[result.levels] = result.noisy
+        else:
+            parts.setdefault(result.levels, []).append(result)
+    whole = {levels: Found.concatenate(each) for levels, each in parts.items()}
+    noisy = {levels: result.noisy for levels, result in whole.items() if result.noisy is not None}
+    return {levels: result.nodes for levels, result in whole.items()}, measured | noisy
 
 
 @dataclass(frozen=True, slots=True, repr=False)

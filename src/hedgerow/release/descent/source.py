@@ -13,11 +13,10 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.layouts import Dense, Layout
-from hedgerow.release.descent.nodes import Nodes, Roots, Slices, true_nodes, unknown_root
+from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes, unknown_root
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
-Noisy = Int64 | Float64
 Variance = float | Float64
 NO_INFORMATION = float("inf")
 

@@ -29,8 +29,7 @@ from hedgerow.plan.joint import Joint
 from hedgerow.plan.spine import Spine
 from hedgerow.release.descent.jobs import LocalEngine, PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
-from hedgerow.release.descent.nodes import JobRoots, Nodes
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import Found, JobRoots, Nodes
 from hedgerow.tables.counts import Counts
 
 Tables = dict[int, Float64]

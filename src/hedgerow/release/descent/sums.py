@@ -18,8 +18,7 @@ from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Sums
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Found
+from hedgerow.release.descent.nodes import Found, Nodes
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)

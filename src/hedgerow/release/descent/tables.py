@@ -27,8 +27,7 @@ from hedgerow.plan.joint import Tables
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Found, NoisyCuboid
+from hedgerow.release.descent.nodes import Found, Nodes, NoisyCuboid
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import Told
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Found
-from hedgerow.release.descent.source import Noisy
+from hedgerow.release.descent.nodes import Found, Nodes, Noisy
 from hedgerow.release.directory.keys import sync
 
 UNFINISHED = ".unfinished"

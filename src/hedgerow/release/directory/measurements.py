@@ -16,7 +16,7 @@ of kind ``summed`` these are the weighted running sums of its bins; see
 `hedgerow.estimate.running_sums`.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Noisy
+from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
 from hedgerow.release.directory.public_files import write_facts
@@ -45,6 +44,7 @@ from hedgerow.tables.tree import Tree
 
 Part = TypeVar("Part")
 
+COUNTS, MEASUREMENTS = "counts", "measurements"
 ROWS_A_GROUP = 1 << 20
 ROWS_AT_ONCE = 1 << 16
 """Rows of a column that are encoded at once: statistics of a dictionary's take long for each."""
@@ -104,7 +104,11 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 class GrowingFile(Generic[Part]):
-    """A Parquet file that takes parts as they come and writes them in large row groups."""
+    """A Parquet file that takes parts as they come and writes them in large row groups.
+
+    Attributes:
+        rows: how many it has been given.
+    """
 
     def __init__(
         self, path: Path, schema: pa.Schema, build: Callable[[list[Part]], pa.Table]
@@ -113,11 +117,13 @@ class GrowingFile(Generic[Part]):
         self._build = build
         self._waiting: list[Part] = []
         self._rows = 0
+        self.rows = 0
 
     def add(self, part: Part, rows: int) -> None:
         """Append rows."""
         self._waiting.append(part)
         self._rows += rows
+        self.rows += rows
         if self._rows >= ROWS_A_GROUP:
             self._flush()
 
@@ -137,49 +143,51 @@ class GrowingFile(Generic[Part]):
         self._writer.close()
 
 
-class ReleaseFiles:
-    """The growing files of all cuboids of a release below one folder."""
+class CuboidFiles:
+    """The growing files of cuboids below one folder, with their counts and noisy counts.
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
-        for name in ("counts", "measurements", "domain"):
+    Attributes:
+        counts: of the cuboids that have a file of counts.
+        noisy: likewise of noisy counts.
+    """
+
+    def __init__(self, folder: Path, tree: Tree, errors: Mapping[Levels, CuboidErrors]) -> None:
+        for name in (COUNTS, MEASUREMENTS):
             (folder / name).mkdir()
-        for axis in plan.tree.axes:
-            write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
-        write_facts(folder, plan.facts)
-        self._folder, self._plan = folder, plan
-        self._counts: dict[Levels, GrowingFile[Nodes]] = {}
-        self._noisy = {
-            levels: GrowingFile(folder / noisy_file(levels), NOISY_SCHEMA, _noisy)
-            for levels, what in plan.by_levels.items()
-            if isinstance(what, Measured | Summed)
-        }
+        self.counts: dict[Levels, GrowingFile[Nodes]] = {}
+        self.noisy: dict[Levels, GrowingFile[Int64]] = {}
+        self._folder, self._tree, self._errors = folder, tree, errors
+
+    def open_counts(self, levels: Levels) -> None:
+        """Begin a cuboid's file of counts, unless it is there."""
+        if levels not in self.counts:
+            schema = count_schema(self._tree, levels)
+            build = partial(_labelled, self._tree, levels, self._errors[levels])
+            self.counts[levels] = GrowingFile(self._folder / counts_file(levels), schema, build)
+
+    def open_noisy(self, levels: Levels) -> None:
+        """Begin a cuboid's file of noisy counts, unless it is there."""
+        if levels not in self.noisy:
+            path = self._folder / noisy_file(levels)
+            self.noisy[levels] = GrowingFile(path, NOISY_SCHEMA, _noisy)
 
     def add_noisy(self, levels: Levels, noisy: Noisy) -> None:
         """Append noisy counts of a cuboid."""
+        self.open_noisy(levels)
         for first in range(0, len(noisy), ROWS_A_GROUP):
             part = cast("Int64", noisy)[first : first + ROWS_A_GROUP]
             if len(part) < len(noisy):
                 part = part.copy()  # a few rows that wait must not keep all of them in memory
-            self._noisy[levels].add(part, len(part))
+            self.noisy[levels].add(part, len(part))
 
     def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
-        """Append what a job found of a cuboid; the first nodes are the total."""
+        """Append what a job found of a cuboid."""
         if noisy is not None:
             self.add_noisy(levels, noisy)
-        if not self._counts:
-            self._open(int(nodes.counts.sum()))
+        self.open_counts(levels)
         for first in range(0, len(nodes), ROWS_A_GROUP):
             few = nodes.take(slice(first, first + ROWS_A_GROUP))
-            self._counts[levels].add(few, len(few))
-
-    def _open(self, total: int) -> None:
-        plan, tree = self._plan, self._plan.tree
-        for levels in plan.levels:
-            self._counts[levels] = GrowingFile(
-                self._folder / counts_file(levels),
-                count_schema(tree, levels),
-                partial(_labelled, tree, levels, CuboidErrors.of(plan, levels, total)),
-            )
+            self.counts[levels].add(few, len(few))
 
     def __enter__(self) -> Self:
         return self
@@ -190,12 +198,36 @@ class ReleaseFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        files: list[GrowingFile[Any]] = [*self._counts.values(), *self._noisy.values()]
+        files: list[GrowingFile[Any]] = [*self.counts.values(), *self.noisy.values()]
         for file in files:
             if kind is None:
                 file.close()
             else:
                 file.abandon()
+
+
+class ReleaseFiles(CuboidFiles):
+    """The growing files of all cuboids of a release, beside its public lists."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self._plan, self._each = plan, dict[Levels, CuboidErrors]()
+        super().__init__(folder, plan.tree, self._each)
+        (folder / "domain").mkdir()
+        for axis in plan.tree.axes:
+            write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
+        write_facts(folder, plan.facts)
+        for levels, what in plan.by_levels.items():
+            if isinstance(what, Measured | Summed):
+                self.open_noisy(levels)
+
+    def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
+        """Append what a job found of a cuboid; the first nodes are the total."""
+        if not self._each:
+            total = int(nodes.counts.sum())
+            for every in self._plan.levels:
+                self._each[every] = CuboidErrors.of(self._plan, every, total)
+                self.open_counts(every)
+        super().add(levels, nodes, noisy)
 
 
 def count_schema(tree: Tree, levels: Levels) -> pa.Schema:
@@ -304,12 +336,12 @@ def cuboid_slug(levels: Levels) -> str:
 
 def counts_file(levels: Levels) -> str:
     """Return the released counts of a cuboid, in a release directory."""
-    return f"counts/{cuboid_slug(levels)}.parquet"
+    return f"{COUNTS}/{cuboid_slug(levels)}.parquet"
 
 
 def noisy_file(levels: Levels) -> str:
     """Return the noisy counts of a cuboid, in a release directory."""
-    return f"measurements/{cuboid_slug(levels)}.parquet"
+    return f"{MEASUREMENTS}/{cuboid_slug(levels)}.parquet"
 
 
 def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:

@@ -24,8 +24,8 @@ from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
 from hedgerow.release.answers.measured_nodes import estimated
+from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.outline import Outline
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.directory.measurements import NOISY_COUNT
