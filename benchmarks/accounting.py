@@ -6,14 +6,14 @@ by rounding down. Ours comes with bounds of its own.
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import hedgerow as hr
-from benchmarks.clock import Timed, fastest
+from benchmarks.clock import fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, clock
 from benchmarks.picture import OTHER, OURS, panels, save
@@ -45,29 +45,35 @@ of 1e-15 and convolves in double precision, so both of its estimates end near 1e
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One composition.
+    """One composition, beside the peer on one grid.
 
     Attributes:
         name: of it.
         low, high: our bounds of δ.
-        ours: seconds.
-        peers: by interval: seconds, the upper bound, and whether the two bounds bracket ours.
+        grid: the width of the peer's.
+        upper: the peer's bound.
+        brackets: whether the peer's two bounds bracket ours.
+        ours, theirs: seconds.
     """
 
     name: str
     low: float
     high: float
-    ours: Timed
-    peers: dict[float, tuple[Timed, float, bool]]
+    grid: float
+    upper: float
+    brackets: bool
+    ours: float
+    theirs: float
 
     @property
     def width(self) -> float:
         """Of our bounds, relative."""
         return (self.high - self.low) / self.high
 
-    def error(self, interval: float) -> float:
+    @property
+    def error(self) -> float:
         """The peer's, relative."""
-        return self.peers[interval][1] / self.high - 1
+        return self.upper / self.high - 1
 
 
 def cases() -> dict[str, tuple[Folds, float]]:
@@ -87,82 +93,61 @@ def mixture(seed: int) -> Folds:
     return [(Fraction(rng.randint(2_000, 60_000), rng.randint(300, 1_000)), 10) for _ in range(14)]
 
 
-def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Found:
+def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Iterator[Found]:
     """Both on one composition, at ε and slightly above."""
 
     def ours(asked: float) -> tuple[float, float]:
         return hr.compose([(hr.DiscreteGaussian(s), n) for s, n in folds]).delta_bounds(asked)
 
-    def theirs(asked: float, interval: float) -> float:
-        return float(peer(folds, interval).get_delta_for_epsilon(asked))
+    def theirs(interval: float, asked: float, *, pessimistic: bool = True) -> float:
+        composed = peer(folds, interval, pessimistic=pessimistic)
+        return float(composed.get_delta_for_epsilon(asked))
 
     tasks: dict[str, Callable[[float], object]] = {"ours": ours}
-    tasks |= {f"{i:g}": partial(theirs, interval=i) for i in INTERVALS}
+    tasks |= {f"{interval:g}": partial(theirs, interval) for interval in INTERVALS}
     times = fastest(tasks, [epsilon + STEP * k for k in range(QUESTIONS)])
     low, high = ours(epsilon)
-    peers = {}
-    for interval in INTERVALS:
-        upper = theirs(epsilon, interval)
-        below = peer(folds, interval, pessimistic=False)
-        lower = float(below.get_delta_for_epsilon(epsilon))
-        brackets = lower * (1 - 1e-9) <= low and high <= upper * (1 + 1e-9)
-        peers[interval] = times[f"{interval:g}"], upper, brackets
     print(f"{name}: δ({epsilon}) in [{low:.12g}, {high:.12g}], {clock(times['ours'].wall)}")
-    return Found(name, low, high, times["ours"], peers)
+    for interval in INTERVALS:
+        lower, upper = (theirs(interval, epsilon, pessimistic=above) for above in (False, True))
+        brackets = lower * (1 - 1e-9) <= low and high <= upper * (1 + 1e-9)
+        seconds = times["ours"].wall, times[f"{interval:g}"].wall
+        yield Found(name, low, high, interval, upper, brackets, *seconds)
 
 
 def measured() -> Benchmark:
     """All compositions."""
     peer = needed("studies.dp_accounting_peer", "dp-accounting").peer
     logging.getLogger().setLevel(logging.ERROR)
-    found = [compared(peer, name, *case) for name, case in cases().items()]
-    rows = [
-        [
-            one.name,
-            f"{one.high:.4g}",
-            f"{one.width:.0e}",
-            f"{one.error(interval):.1e}",
-            f"{interval:g}",
-            "yes" if one.peers[interval][2] else "**no**",
-        ]
+    found = [one for name, case in cases().items() for one in compared(peer, name, *case)]
+    rows = (
+        (one.name, one.high, one.width, one.error, one.grid, "yes" if one.brackets else "**no**")
         for one in found
-        for interval in INTERVALS
-    ]
-    heads = ["composition", "δ", "our width", "the peer's error", "its grid", "brackets"]
-    ratios = tuple(
-        Ratio(
-            one.name,
-            f"dp-accounting at {interval:g}",
-            one.ours.wall,
-            one.peers[interval][0].wall,
-        )
-        for one in found
-        for interval in INTERVALS
     )
+    heads = ["composition", "δ", "our width", "the peer's error", "its grid", "brackets"]
+    ratios = [
+        Ratio(one.name, f"dp-accounting at {one.grid:g}", one.ours, one.theirs) for one in found
+    ]
     figures = {
         one.name: {
             "delta_bounds": [one.low, one.high],
-            "peer_delta": {f"{i:g}": delta for i, (_, delta, _) in one.peers.items()},
+            "peer_delta": {f"{each.grid:g}": each.upper for each in found if each.name == one.name},
         }
         for one in found
     }
-    text = TEXT.format(figures=markdown(heads, rows))
-    return Benchmark("The price of a composition", text, ratios, (figure(found),), figures)
+    text = TEXT.format(figures=markdown(heads, rows, ("", ".4g", ".0e", ".1e", "g", "")))
+    return Benchmark("The price of a composition", text, ratios, [figure(found)], figures)
 
 
 def figure(found: Sequence[Found]) -> str:
     """Error over seconds."""
-    drawn, (axes,) = panels(1)
-    drawn.set_size_inches(6.5, 3.6)
-    seconds = [one.ours.wall for one in found]
-    widths = [max(one.width, 1e-16) for one in found]
+    drawn, (axes,) = panels(size=(6.5, 3.6))
+    seconds, widths = [one.ours for one in found], [max(one.width, 1e-16) for one in found]
     axes.loglog(seconds, widths, "o", color=OURS, label="Hedgerow: width of its bounds")
     for interval, mark in zip(INTERVALS, "sD", strict=True):
         label = f"dp-accounting at {interval:g}: error of its bound"
-        times = [one.peers[interval][0].wall for one in found]
-        errors = [abs(one.error(interval)) for one in found]
-        axes.loglog(times, errors, mark, color=OTHER, label=label)
-    axes.set_xlabel("seconds", fontsize=8)
-    axes.set_ylabel("relative, of δ", fontsize=8)
-    axes.legend(fontsize=8, frameon=False)
+        points = [(one.theirs, abs(one.error)) for one in found if one.grid == interval]
+        axes.loglog(*zip(*points, strict=True), mark, color=OTHER, label=label)
+    axes.set(xlabel="seconds", ylabel="relative, of δ")
+    axes.legend()
     return save(drawn, "accounting")

@@ -1,6 +1,6 @@
 """Ko's two convex programs: cvxpy, and a general solver where cvxpy has no words, beside ours."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -110,47 +110,50 @@ def slsqp(levels: Sequence[LevelCost], budget: float, scale: float) -> Float64:
     return found
 
 
-def without_prior(cvxpy: Any, count: int) -> list[Found]:
+def solved(
+    what: str,
+    peer: str,
+    both: tuple[Callable[[float], Float64], Callable[[float], Float64]],
+    questions: Sequence[float],
+    judged: Callable[[Float64], float],
+) -> Found:
+    """A program solved by us and by a peer, judged at the first question."""
+    tasks = dict(zip(("ours", "theirs"), both, strict=True))
+    seconds = (time.wall for time in fastest(tasks, questions).values())
+    ours, theirs = (judged(task(questions[0])) for task in both)
+    return Ratio(what, peer, *seconds), theirs / ours - 1
+
+
+def without_prior(cvxpy: Any, count: int) -> Iterator[Found]:
     """Both programs against cvxpy."""
-    levels = large(count)
+    levels, peer = large(count), "cvxpy (Clarabel)"
     best = total_error(levels, least_error(levels, BUDGET).budgets)
     peers = cvxpy_programs(cvxpy, levels)
-    ours: dict[str, Callable[[float], Float64]] = {
-        "6": lambda budget: least_error(levels, budget).budgets,
-        "7": lambda target: least_budgets(levels, target, LARGEST),
-    }
-    asked = {"6": BUDGET, "7": best}
-    judged: dict[str, Callable[[Float64], float]] = {
-        "6": lambda budgets: total_error(levels, budgets * (BUDGET / budgets.sum())),
+    yield solved(
+        f"program 6, {count} levels", peer,
+        (lambda budget: least_error(levels, budget).budgets, peers["6"]),
+        near(BUDGET, QUESTIONS, STEP),
+        lambda budgets: total_error(levels, budgets * (BUDGET / budgets.sum())),
+    )  # fmt: skip
+    yield solved(
+        f"program 7, {count} levels", peer,
+        (lambda target: least_budgets(levels, target, LARGEST), peers["7"]),
+        near(best, QUESTIONS, STEP),
         # scaled to just reach the target; the error goes with the inverse square of the budgets
-        "7": lambda budgets: float(budgets.sum()) * (total_error(levels, budgets) / best) ** 0.5,
-    }
-    found = list[Found]()
-    for program in ("6", "7"):
-        tasks = {"ours": ours[program], "theirs": peers[program]}
-        times = fastest(tasks, near(asked[program], QUESTIONS, STEP))
-        objective = judged[program]
-        found_by = {name: objective(task(asked[program])) for name, task in tasks.items()}
-        worse = found_by["theirs"] / found_by["ours"] - 1
-        what = f"program {program}, {count} levels"
-        found.append(
-            (Ratio(what, "cvxpy (Clarabel)", times["ours"].wall, times["theirs"].wall), worse)
-        )
-    return found
+        lambda budgets: float(budgets.sum()) * (total_error(levels, budgets) / best) ** 0.5,
+    )  # fmt: skip
 
 
 def prior(count: int) -> Found:
     """Program (6) with a prior against SLSQP."""
     levels = with_prior(count)
     best = total_error(levels, least_error(levels, BUDGET).budgets)
-    tasks: dict[str, Callable[[float], object]] = {
-        "ours": lambda budget: least_error(levels, budget),
-        "theirs": lambda budget: slsqp(levels, budget, best),
-    }
-    times = fastest(tasks, near(BUDGET, QUESTIONS_WITH_PRIOR, STEP))
-    worse = total_error(levels, slsqp(levels, BUDGET, best)) / best - 1
-    what = f"program 6 with a prior, {count} levels"
-    return Ratio(what, "SciPy (SLSQP)", times["ours"].wall, times["theirs"].wall), worse
+    return solved(
+        f"program 6 with a prior, {count} levels", "SciPy (SLSQP)",
+        (lambda b: least_error(levels, b).budgets, lambda b: slsqp(levels, b, best)),
+        near(BUDGET, QUESTIONS_WITH_PRIOR, STEP),
+        lambda budgets: total_error(levels, budgets),
+    )  # fmt: skip
 
 
 def measured() -> Benchmark:
@@ -159,11 +162,9 @@ def measured() -> Benchmark:
     found = [one for count in LEVELS for one in without_prior(cvxpy, count)]
     found += [prior(count) for count in LEVELS_WITH_PRIOR]
     rows = [
-        [one.what, one.peer, f"{worse:.0e}", "" if worse < AGREEMENT else "not the optimum"]
+        (one.what, one.peer, f"{worse:.0e}", "" if worse < AGREEMENT else "not the optimum")
         for one, worse in found
     ]
-    figures = markdown(["program", "peer", "worse", ""], rows)
-    ratios = tuple(one for one, _ in found)
-    text = TEXT.format(values=VALUES, figures=figures)
+    text = TEXT.format(values=VALUES, figures=markdown(["program", "peer", "worse", ""], rows))
     kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
-    return Benchmark("Allocation programs", text, ratios, (), kept)
+    return Benchmark("Allocation programs", text, [one for one, _ in found], figures=kept)

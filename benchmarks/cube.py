@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import hedgerow as hr
-from benchmarks.clock import Clock, Timed, fastest
+from benchmarks.clock import Clock, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock
@@ -23,11 +23,10 @@ from studies.cube import (
     Truth,
     errors_by_cuboid,
     figures,
-    leaves_of,
 )
 from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
-from studies.tables import every_count, trips_between
+from studies.tables import every_count, leaves_of, trips_between
 
 RUNS = 10
 PEER = "inf-tda 0.1"
@@ -49,24 +48,21 @@ class Found:
     Attributes:
         case: the table.
         truth: its counts.
-        seconds: by method.
-        errors: by method.
+        errors: by method, with seconds.
     """
 
     case: Case
     truth: Truth
-    seconds: dict[str, Timed]
     errors: dict[str, Errors]
 
 
 def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
     """Releases of a cube at any ε, the plans made before."""
-
-    def plan(epsilon: Fraction) -> hr.Plan:
-        shares = hr.Shares(case.axis_shares())
-        return trips_plan(truth.counts.tree, within(epsilon), measure, shares, hr.Cube())
-
-    plans = {epsilon: plan(epsilon) for epsilon in near(RUNS + 1)}
+    shares, tree = hr.Shares(case.axis_shares()), truth.counts.tree
+    plans = {
+        epsilon: trips_plan(tree, within(epsilon), measure, shares, hr.Cube())
+        for epsilon in near(RUNS + 1)
+    }
     return lambda epsilon: hr.release(truth.counts, plans[epsilon])
 
 
@@ -74,20 +70,18 @@ def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
     truth = Truth(trips_between(DATA / case.folder, case.levels))
     tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
-    seconds: dict[str, Timed] = fastest(tasks, near(RUNS + 1))
+    seconds = fastest(tasks, near(RUNS + 1))
     errors = {name: Errors() for name in (PEER, *tasks)}
     for name, task in tasks.items():
         for epsilon in near(RUNS):
             errors[name].add(truth, leaves_of(task(epsilon)), seconds[name].wall)
-    series, watch, times = series_of(truth.counts), Clock(), []
+    series, watch = series_of(truth.counts), Clock()
     for epsilon in near(PEER_RUNS[case.name]):
         time, released = watch.timed(PEER, partial(release, series), epsilon)
-        times.append(time)
         shown = counts_of(truth.counts.tree, released)
         errors[PEER].add(truth, every_count(shown, shown.tree.chain[-1]), time.wall)
-    seconds[PEER] = min(times, key=lambda time: time.wall)
-    print(f"{case.name}: {clock(seconds[PEER].wall)} and {clock(seconds[CUBE].wall)}", flush=True)
-    return Found(case, truth, seconds, errors)
+    print(case.name, *(f"{name}: {clock(e.seconds)}" for name, e in errors.items()), flush=True)
+    return Found(case, truth, errors)
 
 
 def measured() -> Benchmark:
@@ -95,7 +89,7 @@ def measured() -> Benchmark:
     release = peer_release()
     found = [on_table(case, release) for case in CASES if case.name in PEER_RUNS]
     ratios = [
-        Ratio(f"{one.case.name}: {name}", PEER, one.seconds[name].wall, one.seconds[PEER].wall)
+        Ratio(f"{one.case.name}: {name}", PEER, one.errors[name].seconds, one.errors[PEER].seconds)
         for one in found
         for name in MEASURES
     ]
@@ -104,23 +98,23 @@ def measured() -> Benchmark:
         delta=DELTA,
         peer=PEER,
         runs=RUNS,
-        peer_runs=" or ".join(str(runs) for runs in sorted(PEER_RUNS.values())),
-        tables="\n\n".join(errors_of(one) for one in found),
+        peer_runs=" or ".join(map(str, sorted(PEER_RUNS.values()))),
+        tables="\n\n".join(map(errors_of, found)),
     )
     kept = {
         one.case.name: {name: figures(errors) for name, errors in one.errors.items()}
         for one in found
     }
-    return Benchmark("Origins and destinations: a cube", text, tuple(ratios), figures=kept)
+    return Benchmark("Origins and destinations: a cube", text, ratios, figures=kept)
 
 
 def errors_of(one: Found) -> str:
     """A table's errors: a row a combination of levels."""
     shape, (peer, cube, *_) = one.truth.shape, one.errors.values()
     told = errors_by_cuboid(shape, one.case, one.errors.values())
-    over = [f"{cube.rmse(c) / peer.rmse(c):.2f}" for c in shape.cuboids() if any(c)]
-    rows = [
+    over = [cube.rmse(c) / peer.rmse(c) for c in shape.cuboids() if any(c)]
+    rows = (
         [what, *shown, last]
         for (what, shown), last in zip(told.items(), (*over, "", ""), strict=True)
-    ]
-    return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows)
+    )
+    return markdown([one.case.name, *one.errors, f"{CUBE} / {PEER}"], rows, ".2f")

@@ -40,19 +40,18 @@ Root mean squared error of the cumulative counts over {runs} releases, in record
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found for one number of bins.
+    """What was found for one number of bins; ours and theirs.
 
     Attributes:
         bins: K.
-        plan: seconds; ours and theirs.
-        release: seconds; ours and theirs.
-        error: root mean squared, records; ours and theirs.
+        plan, release: seconds.
+        error: root mean squared, records.
     """
 
     bins: int
-    plan: tuple[Timed, Timed]
-    release: tuple[Timed, Timed]
-    error: tuple[float, float]
+    plan: list[float]
+    release: list[Timed]
+    error: list[float]
 
 
 def with_bins(tree: Any, values: Float64, bins: int) -> Found:
@@ -84,12 +83,9 @@ def with_bins(tree: Any, values: Float64, bins: int) -> Found:
     ]
     print(f"{bins} bins: {clock(found['ours'].wall)}, {clock(found['theirs'].wall)}", flush=True)
     own, new = Clock(), EPSILON - STEP
-    our_plan, their_plan = (
-        own.timed(name, plan, new)[0]
-        for name, plan in (("ours", planned), ("theirs", lambda e: tree(bins, e)))
-    )
-    both = found["ours"], found["theirs"]
-    return Found(bins, (our_plan, their_plan), both, (errors[0], errors[1]))
+    makers = {"ours": planned, "theirs": lambda e: tree(bins, e)}
+    plan = [own.timed(name, make, new)[0].wall for name, make in makers.items()]
+    return Found(bins, plan, [*found.values()], errors)
 
 
 def measured() -> Benchmark:
@@ -99,26 +95,22 @@ def measured() -> Benchmark:
     values = np.minimum(rng.lognormal(10.3, 0.7, RECORDS), LARGEST - 1.0)
     found = [with_bins(tree, values, bins) for bins in BINS]
     rows = [
-        [
-            f"{one.bins:,}",
-            *(f"{error:,.1f}" for error in one.error),
-            f"{one.error[1] / one.error[0]:.1f}",
-            *(clock(plan.wall) for plan in one.plan),
-        ]
+        (one.bins, *one.error, f"{one.error[1] / one.error[0]:.1f}", *map(clock, one.plan))
         for one in found
     ]
     heads = ["K", "Hedgerow", "OpenDP", "OpenDP / ours", "our plan", "OpenDP's plan"]
-    text = TEXT.format(records=RECORDS, epsilon=EPSILON, runs=RUNS, errors=markdown(heads, rows))
-    ratios = tuple(
+    errors = markdown(heads, rows, (",", ",.1f", ",.1f", "", "", ""))
+    text = TEXT.format(records=RECORDS, epsilon=EPSILON, runs=RUNS, errors=errors)
+    ratios = [
         Ratio(f"release of {one.bins:,} bins", "OpenDP", *(time.wall for time in one.release))
         for one in found
-    )
+    ]
     figures = {
         str(one.bins): {
             "rms_error": dict(zip(("hedgerow", "opendp"), one.error, strict=True)),
-            "plan_seconds": [plan.wall for plan in one.plan],
+            "plan_seconds": one.plan,
             "release_processor_seconds": [time.processor for time in one.release],
         }
         for one in found
     }
-    return Benchmark("Distributions", text, ratios, (), figures)
+    return Benchmark("Distributions", text, ratios, figures=figures)

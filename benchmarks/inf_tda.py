@@ -6,7 +6,7 @@ of which 1 % are filled.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from benchmarks.picture import OTHER, OURS, THIRD, panels, save
 from hedgerow.arrays import Float64
 from hedgerow.evaluate.method import error_of_released, of_leaves
 from hedgerow.evaluate.metrics import error_by_cuboid
+from studies.boninsegna.releases import Found as Printed
 from studies.boninsegna.releases import Setting, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
@@ -68,18 +69,18 @@ class Found:
 
     Attributes:
         name: of the table.
-        peer, same, combined, whole: seconds.
-        published: seconds.
+        seconds: of the peer, the same method, the combined one, and our whole way.
         errors: by method, float64 (runs, T): the maximum error of the depths 1 … T.
     """
 
     name: str
-    peer: Timed
-    same: Timed
-    combined: Timed
-    whole: Timed
-    published: float
+    seconds: dict[str, Timed]
     errors: dict[str, Float64]
+
+    @property
+    def printed(self) -> Printed:
+        """What the authors published."""
+        return published()[self.name]["InfTDA"][EPSILON]
 
     def typical(self, method: str) -> float:
         """The geometric mean over the depths of a method's mean maximum error."""
@@ -87,13 +88,10 @@ class Found:
 
     def ratio_to_peer(self, method: str) -> tuple[float, float]:
         """A method's typical error over the peer's, and its relative standard error."""
-        one = self.errors[method] / self.errors[method].mean(axis=0)
-        spread = float(one.mean(axis=1).std(ddof=1))  # of one run; the peer's is about as large
-        runs = len(self.errors[method]), len(self.errors[PEER])
-        return (
-            self.typical(method) / self.typical(PEER),
-            spread * math.sqrt(sum(1 / n for n in runs)),
-        )
+        errors = self.errors[method]
+        spread = (errors / errors.mean(axis=0)).mean(axis=1).std(ddof=1)  # the peer's is as large
+        runs = 1 / len(errors) + 1 / len(self.errors[PEER])
+        return self.typical(method) / self.typical(PEER), float(spread * math.sqrt(runs))
 
 
 def below_root(frame: pl.DataFrame) -> Float64:
@@ -139,18 +137,14 @@ def on_table(item: Table, release: Peer) -> Found:
         "combined": planned(COMBINED, counts),
         "whole": partial(from_frame, areas, frame),
     }
-    ours = fastest(tasks, near(RUNS + 1))
+    times = fastest(tasks, near(RUNS + 1))
     errors = {
         name: np.array([below_root(error_by_cuboid(counts, tasks[name](e))) for e in near(RUNS)])
         for name in ("same", "combined")
     }
     seconds, errors[PEER] = by_peer(item, release, 3 if item.name.endswith("sparse") else 1)
-    printed = published()[item.name]["InfTDA"][EPSILON].seconds
-    found = Found(
-        item.name, seconds, ours["same"], ours["combined"], ours["whole"], printed, errors
-    )
-    print(f"{item.name}: {clock(seconds.wall)} and {clock(found.same.wall)}", flush=True)
-    return found
+    print(f"{item.name}: {clock(seconds.wall)} and {clock(times['same'].wall)}", flush=True)
+    return Found(item.name, {PEER: seconds, **times}, errors)
 
 
 def measured() -> Benchmark:
@@ -158,68 +152,51 @@ def measured() -> Benchmark:
     release = peer_release()
     found = [on_table(item, release) for item in all_tables()]
     ratios = [
-        ratio
+        Ratio(f"{one.name}: {words}", peer, one.seconds[way].wall, one.seconds[PEER].wall)
         for one in found
-        for ratio in (
-            Ratio(f"{one.name}: release", PEER, one.same.wall, one.peer.wall),
-            Ratio(f"{one.name}: whole", WHOLE, one.whole.wall, one.peer.wall),
-        )
+        for words, peer, way in (("release", PEER, "same"), ("whole", WHOLE, "whole"))
     ]
-    return Benchmark(
-        "Origins and destinations: the InfTDA reference",
-        text(found),
-        tuple(ratios),
-        (figure(found),),
-        {one.name: figures(one) for one in found},
-    )
+    kept = {one.name: figures(one) for one in found}
+    title = "Origins and destinations: the InfTDA reference"
+    return Benchmark(title, text(found), ratios, [figure(found)], kept)
 
 
 def text(found: Sequence[Found]) -> str:
     """What the page says."""
     times, errors = [], []
     for one in found:
-        by_processor = one.peer.processor / one.same.processor
-        times.append([
-            one.name, f"{one.published:.0f} s", clock(one.peer.wall), clock(one.same.wall),
-            clock(one.combined.wall), clock(one.whole.wall), number(by_processor),
-        ])  # fmt: skip
+        peer, same, *_ = one.seconds.values()
+        seconds = (clock(each.wall) for each in one.seconds.values())
+        by_processor = number(peer.processor / same.processor)
+        times.append((one.name, f"{one.printed.seconds:.0f} s", *seconds, by_processor))
         typical = [one.typical(method) for method in (PEER, "same", "combined")]
-        printed = published()[one.name]["InfTDA"][EPSILON].max_error.typical
-        errors.append([
-            one.name, f"{printed:.0f}", *(f"{value:.1f}" for value in typical),
-            f"{typical[1] / typical[0]:.2f}", f"{typical[2] / typical[0]:.2f}",
-        ])  # fmt: skip
+        over = (each / typical[0] for each in typical[1:])
+        errors.append((one.name, one.printed.max_error.typical, *typical, *over))
     heads = ["table", "published", PEER, "release", "combined", "whole"]
     kinds = ["published", PEER, "ours", "combined", "ours / peer", "combined / peer"]
-    same, error = over_tables(found, "same")
+    over_peer, error = over_tables(found, "same")
     return TEXT.format(
-        peer=PEER, epsilon=EPSILON, delta=DELTA, runs=RUNS, peer_runs="1 or 3", same=same,
+        peer=PEER, epsilon=EPSILON, delta=DELTA, runs=RUNS, peer_runs="1 or 3", same=over_peer,
         error=error, combined=over_tables(found, "combined")[0],
         times=markdown([*heads, "ratio by processor time"], times),
-        errors=markdown(["table", *kinds], errors),
+        errors=markdown(["table", *kinds], errors, ["", ".0f", *[".1f"] * 3, ".2f", ".2f"]),
     )  # fmt: skip
 
 
 def over_tables(found: Sequence[Found], method: str) -> tuple[float, float]:
     """The geometric mean over tables of a method's error over the peer's, and its error."""
-    ratios = [one.ratio_to_peer(method) for one in found]
-    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
-    return mean, mean * math.sqrt(sum(error**2 for _, error in ratios)) / len(ratios)
+    ratios, errors = np.array([one.ratio_to_peer(method) for one in found]).T
+    mean = math.exp(np.log(ratios).mean())
+    return mean, mean * math.sqrt((errors**2).sum()) / len(errors)
 
 
 def figures(one: Found) -> dict[str, Any]:
     """For the JSON file."""
     return {
         "seconds": {
-            name: {"wall": time.wall, "processor": time.processor}
-            for name, time in (
-                (PEER, one.peer),
-                ("release", one.same),
-                ("combined", one.combined),
-                ("whole", one.whole),
-            )
+            {"same": "release"}.get(name, name): asdict(time) for name, time in one.seconds.items()
         },
-        "published_seconds": one.published,
+        "published_seconds": one.printed.seconds,
         "max_error_by_depth": {
             name: runs.mean(axis=0).tolist() for name, runs in one.errors.items()
         },
@@ -229,17 +206,18 @@ def figures(one: Found) -> dict[str, Any]:
 def figure(found: Sequence[Found]) -> str:
     """Maximum error by depth, a panel a table."""
     drawn, axes = panels(3, 2)
-    lines = {PEER: OTHER, "same": OURS, "combined": THIRD}
+    lines = {
+        PEER: (OTHER, PEER),
+        "same": (OURS, "Hedgerow, same method"),
+        "combined": (THIRD, "Hedgerow, combined"),
+    }
     for panel, one in zip(axes, found, strict=False):
-        for method, colour in lines.items():
+        for method, (colour, label) in lines.items():
             errors = one.errors[method].mean(axis=0)
-            label = {"same": "Hedgerow, same method", "combined": "Hedgerow, combined"}
             depths = np.arange(1, len(errors) + 1)
-            panel.plot(depths, errors, "o-", ms=3, color=colour, label=label.get(method, method))
-        panel.set_ylim(bottom=0)
-        panel.set_title(one.name, fontsize=10)
-        panel.set_xlabel("depth", fontsize=8)
-    axes[0].set_ylabel("maximum error (trips)", fontsize=8)
-    axes[3].set_ylabel("maximum error (trips)", fontsize=8)
+            panel.plot(depths, errors, "o-", ms=3, color=colour, label=label)
+        panel.set(ylim=(0, None), title=one.name, xlabel="depth")
+    for panel in (axes[0], axes[3]):
+        panel.set_ylabel("maximum error (trips)")
     drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return save(drawn, "inf_tda")

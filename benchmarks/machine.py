@@ -91,7 +91,8 @@ def commit() -> str:
 
 def processor() -> str:
     """The model."""
-    lines = _lines(Path("/proc/cpuinfo"))
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
     models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor() or "?"
 
@@ -104,7 +105,3 @@ def memory() -> int:
 def load() -> float:
     """How many processes wanted a core in the last minute."""
     return round(os.getloadavg()[0], 1)
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []

@@ -39,17 +39,13 @@ on, so that whatever a sampler prepares for a law is within its time.
 
 def peer_measurement(dp: Any, mechanism: Mechanism) -> Callable[[list[int]], object]:
     """OpenDP's exact sampler of the same law, on a vector of integers."""
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    make, metric, scale = dp.m.make_laplace, dp.l1_distance(T="i64"), float(mechanism.parameter)
     if isinstance(mechanism, DiscreteGaussian):
-        scale = float(mechanism.sigma2) ** 0.5
-        gaussian: Callable[[list[int]], object] = dp.m.make_gaussian(
-            domain, dp.l2_distance(T="f64"), scale=scale
-        )
-        return gaussian
-    laplace: Callable[[list[int]], object] = dp.m.make_laplace(
-        domain, dp.l1_distance(T="i64"), scale=float(mechanism.parameter)
+        make, metric, scale = dp.m.make_gaussian, dp.l2_distance(T="f64"), scale**0.5
+    made: Callable[[list[int]], object] = make(
+        dp.vector_domain(dp.atom_domain(T="i64")), metric, scale=scale
     )
-    return laplace
+    return made
 
 
 def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
@@ -66,10 +62,7 @@ def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
 
 def near(mechanism: Mechanism, k: int) -> Mechanism:
     """The k-th law of the same kind and about the same parameter."""
-    parameter = mechanism.parameter * (1 + k * STEP)
-    if isinstance(mechanism, DiscreteGaussian):
-        return DiscreteGaussian(parameter)
-    return DiscreteLaplace(parameter)
+    return type(mechanism)(mechanism.parameter * (1 + k * STEP))
 
 
 def told(mechanism: Mechanism) -> str:
@@ -103,15 +96,16 @@ def measured() -> Benchmark:
 
 def figure(ratios: Sequence[Ratio]) -> str:
     """Million draws a second, logarithmic."""
-    drawn, (axes,) = panels(1)
-    drawn.set_size_inches(7.5, 3.4)
+    drawn, (axes,) = panels(size=(7.5, 3.4))
     places = range(len(ratios))
-    for shift, name, colour in ((-0.2, "Hedgerow", OURS), (0.2, "OpenDP", OTHER)):
-        speeds = [1 / (r.ours if name == "Hedgerow" else r.theirs) for r in ratios]
+    for shift, name, colour, seconds in (
+        (-0.2, "Hedgerow", OURS, [r.ours for r in ratios]),
+        (0.2, "OpenDP", OTHER, [r.theirs for r in ratios]),
+    ):
+        speeds = [1 / each for each in seconds]
         axes.barh([place + shift for place in places], speeds, 0.4, color=colour, label=name)
     axes.set_yticks(list(places), [r.what for r in ratios], fontsize=8)
     axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.set_xlabel("million draws a second, one core", fontsize=8)
-    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.14), ncols=2)
+    axes.set(xscale="log", xlabel="million draws a second, one core")
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 1.14), ncols=2)
     return save(drawn, "noise")

@@ -73,8 +73,8 @@ class Benchmark:
 
     title: str
     text: str
-    ratios: tuple[Ratio, ...] = ()
-    pictures: tuple[str, ...] = ()
+    ratios: Sequence[Ratio] = ()
+    pictures: Sequence[str] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -121,7 +121,7 @@ def in_short(kept: Sequence[Mapping[str, Any]]) -> str:
 def section(one: Mapping[str, Any]) -> str:
     """A benchmark with its text, ratios, pictures and conditions, in Markdown."""
     ratios = [Ratio(**ratio) for ratio in one["ratios"]]
-    rows = [[r.what, r.peer, clock(r.ours), clock(r.theirs), number(r.times)] for r in ratios]
+    rows = [(r.what, r.peer, clock(r.ours), clock(r.theirs), number(r.times)) for r in ratios]
     heads = ["task", "peer", "ours", "the peer's", "ratio"]
     parts = [
         f"## {one['title']}",

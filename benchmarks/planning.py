@@ -9,6 +9,7 @@ that has its code loaded; no budget is asked for twice.
 
 import tempfile
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +41,12 @@ return all; }"""
 
 
 def cube(depths: tuple[int, ...]) -> hr.Tree:
-    """A tree of an axis for each depth, every node with two or three nodes below."""
+    """A tree of an axis for each depth, every node with two nodes below."""
     axes = []
     for name, depth in zip("abc", depths, strict=False):
-        codes = [""]
-        frame: dict[str, list[str]] = {}
-        for level in range(depth):
-            codes = [code + str(k) for code in codes for k in range(2 + (level + len(code)) % 2)]
-            frame[f"{name}{level}"] = codes
-        finest = frame[f"{name}{depth - 1}"]
-        columns = {level: [code[: k + 1] for code in finest] for k, level in enumerate(frame)}
-        axes.append(hr.Axis.from_frame(name, pl.DataFrame(columns), list(frame)))
+        codes = ["".join(path) for path in product("01", repeat=depth)]
+        columns = {f"{name}{k}": [code[: k + 1] for code in codes] for k in range(depth)}
+        axes.append(hr.Axis.from_frame(name, pl.DataFrame(columns), list(columns)))
     return hr.Tree(axes)
 
 
@@ -106,8 +102,8 @@ def of_cube(
         "kilobytes": path.stat().st_size / 1e3,
         "seconds_to_make": seconds.wall,
         "opened_ms": loaded,
-        "move_ms": [float(q) for q in np.quantile(given, [0.5, 0.95])],
-        "move_of_an_own_division_ms": [float(q) for q in np.quantile(own, [0.5, 0.95])],
+        "move_ms": np.quantile(given, [0.5, 0.95]).tolist(),
+        "move_of_an_own_division_ms": np.quantile(own, [0.5, 0.95]).tolist(),
         "plan_made_anew_ms": 1e3 * min(again),
     }
 
@@ -141,7 +137,7 @@ def measured() -> Benchmark:
         "with somebody's own division of the budget.\n",
         markdown(head, rows),
     ])  # fmt: skip
-    ratios = tuple(
+    ratios = [
         Ratio(
             f"{one['cuboids']} cuboids at another budget",
             "make_plan and forecast",
@@ -149,5 +145,5 @@ def measured() -> Benchmark:
             one["plan_made_anew_ms"] / 1e3,
         )
         for one in found
-    )
+    ]
     return Benchmark("The planning page", text, ratios, figures={"pages": found})

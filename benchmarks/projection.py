@@ -5,7 +5,7 @@ allows, on one core, every answer checked against ours.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,13 @@ from hedgerow.estimate.families.sparse import Sparse
 from studies.page import markdown
 
 Table = tuple[Int64, Int64, Int64]
+Kinds = dict[str, tuple[Int64 | Float64, float | Float64]]
+"""Noisy counts or estimates, and their variances."""
+Asked = tuple[Int64, Int64, Kinds]
+"""Where families begin, their totals, and their cells by kind."""
+ESTIMATORS: dict[str, Estimator] = {
+    "chebyshev": Chebyshev(), "euclidean": Euclidean(), "sparse": Sparse()
+}  # fmt: skip
 
 CELLS = 1_000_000
 SECONDS = 0.3
@@ -46,23 +53,6 @@ Hedgerow in million cells a second on {cores} cores, dense counts (*real*: combi
 *weighted*: a variance for each cell):
 
 {speeds}"""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Noisy:
-    """A table and what estimators of real values get in its place.
-
-    Attributes:
-        noisy, start, totals: of the table.
-        real: float64 (cells), records.
-        variances: float64 (cells), records².
-    """
-
-    noisy: Int64
-    start: Int64
-    totals: Int64
-    real: Float64
-    variances: Float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,40 +115,32 @@ def cores(count: int) -> Iterator[None]:
 
 def ours(tables: Sequence[Table]) -> dict[str, float]:
     """Cells a second of each estimator: integers, real values, and real unequal variances."""
-    rng, cells = np.random.default_rng(1), len(tables[0][0])
-    asked = [
-        Noisy(*table, table[0] + rng.normal(0, 1, cells), 100 * rng.lognormal(0, 1, cells))
-        for table in tables
-    ]
-    runs: dict[str, Callable[[Noisy], Any]] = {}
-    for name, estimator in (
-        ("chebyshev", Chebyshev()),
-        ("euclidean", Euclidean()),
-        ("sparse", Sparse()),
-    ):
-        runs[name] = partial(_whole, estimator)
-        runs[f"real {name}"] = partial(_real, estimator)
-        runs[f"weighted {name}"] = partial(_weighted, estimator)
-    return {name: cells / time.wall for name, time in fastest(runs, asked).items()}
+    rng, asked = np.random.default_rng(1), list[Asked]()
+    for noisy, start, totals in tables:
+        real = noisy + rng.normal(0, 1, len(noisy))
+        weighted = real, 100 * rng.lognormal(0, 1, len(noisy))
+        kinds: Kinds = {"": (noisy, 100.0), "real ": (real, 100.0), "weighted ": weighted}
+        asked.append((start, totals, kinds))
+    runs = {
+        f"{kind}{name}": partial(projected, estimator, kind)
+        for name, estimator in ESTIMATORS.items()
+        for kind in kinds
+    }
+    return {name: len(noisy) / time.wall for name, time in fastest(runs, asked).items()}
 
 
-def _whole(estimator: Estimator, asked: Noisy) -> Int64:
-    return estimator.project(asked.noisy, asked.start, asked.totals, 100.0)
-
-
-def _real(estimator: Estimator, asked: Noisy) -> Int64:
-    return estimator.project(asked.real, asked.start, asked.totals, 100.0)
-
-
-def _weighted(estimator: Estimator, asked: Noisy) -> Int64:
-    return estimator.project(asked.real, asked.start, asked.totals, asked.variances)
+def projected(estimator: Estimator, kind: str, asked: Asked) -> Int64:
+    """A table's counts of a kind, projected."""
+    start, totals, kinds = asked
+    cells, variance = kinds[kind]
+    return estimator.project(cells, start, totals, variance)
 
 
 def for_size(cvxpy: Any, kind: str, size: int) -> Found:
     """Ours and all peers."""
     tables = [families(size, kind, CELLS, run) for run in range(RUNS + 1)]
     given = tables[0]
-    answers = {"chebyshev": Chebyshev().project(*given), "euclidean": Euclidean().project(*given)}
+    answers = {name: estimator.project(*given) for name, estimator in ESTIMATORS.items()}
     with cores(1):
         one_core = ours(tables)
         speeds = {
@@ -173,17 +155,17 @@ def measured() -> Benchmark:
     """All kinds and sizes."""
     cvxpy = installed("cvxpy", "cvxpy")
     found = [for_size(cvxpy, kind, size) for kind in KINDS for size in SIZES]
-    ratios = tuple(
+    ratios = [
         Ratio(
-            f"{OURS_FOR[name]}, {one.kind}, families of {one.size:,}",
+            f"{estimator}, {one.kind}, families of {one.size:,}",
             name,
-            MILLION / one.one_core[OURS_FOR[name]],
-            MILLION / speed,
+            MILLION / one.one_core[estimator],
+            MILLION / one.peers[name],
         )
-        for name in OURS_FOR
+        for name, estimator in OURS_FOR.items()
         for one in found
-        if (speed := one.peers.get(name)) is not None
-    )
+        if name in one.peers
+    ]
     dense = [one for one in found if one.kind == "dense"]
     rows = [
         [name, *(number(one.all_cores[name] / MILLION) for one in dense)]
@@ -204,7 +186,7 @@ def measured() -> Benchmark:
         }
         for one in found
     }
-    return Benchmark("Projection of families", text, ratios, (figure(found),), figures)
+    return Benchmark("Projection of families", text, ratios, [figure(found)], figures)
 
 
 def figure(found: Sequence[Found]) -> str:
@@ -212,17 +194,14 @@ def figure(found: Sequence[Found]) -> str:
     drawn, axes = panels(2)
     for panel, kind in zip(axes, KINDS, strict=True):
         of_kind = [one for one in found if one.kind == kind]
-        for name, style in (("chebyshev", "o-"), ("euclidean", "s-"), ("sparse", "D-")):
+        sizes = [one.size for one in of_kind]
+        for name, style in zip(ESTIMATORS, ("o-", "s-", "D-"), strict=True):
             speeds = [one.one_core[name] for one in of_kind]
-            label = f"Hedgerow: {name}"
-            panel.loglog([one.size for one in of_kind], speeds, style, ms=4, color=COLOURS[0],
-                         label=label)  # fmt: skip
+            panel.loglog(sizes, speeds, style, ms=4, color=COLOURS[0], label=f"Hedgerow: {name}")
         for name, colour in zip(OURS_FOR, (*COLOURS[1:], "#555555"), strict=True):
-            given = [(one.size, one.peers[name]) for one in of_kind if name in one.peers]
-            panel.loglog(*zip(*given, strict=True), "x--", color=colour, label=name)
-        panel.set_title(f"{kind} counts", fontsize=10)
-        panel.set_xlabel("cells of a family", fontsize=8)
-    axes[0].set_ylabel("cells a second, one core", fontsize=8)
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
-                 fontsize=8)  # fmt: skip
+            peers = [one.peers.get(name, np.nan) for one in of_kind]
+            panel.loglog(sizes, peers, "x--", color=colour, label=name)
+        panel.set(title=f"{kind} counts", xlabel="cells of a family")
+    axes[0].set_ylabel("cells a second, one core")
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return save(drawn, "projection")

@@ -109,4 +109,4 @@ def measured() -> Benchmark:
     text = TEXT.format(
         rows=ROWS, cells=cells.pop(), least=number(slower[0]), most=number(slower[-1])
     )
-    return Benchmark("Reading: the group-by floor", text, tuple(ratios), (), {"rows": ROWS})
+    return Benchmark("Reading: the group-by floor", text, ratios, figures={"rows": ROWS})

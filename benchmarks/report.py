@@ -27,7 +27,7 @@ from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.stored import stated_plan
 from hedgerow.release.page.report import page
 
-FAMILIES = (50, 20, 20, 75)
+FAMILIES, WIDTHS = (50, 20, 20, 75), (2, 3, 6, 4)
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PAINTS = "performance.getEntriesByType('paint').map((one) => one.startTime)"
@@ -36,14 +36,11 @@ PAINTS = "performance.getEntriesByType('paint').map((one) => one.startTime)"
 def population() -> hr.Counts:
     """Synthetic counts of 1,500,000 blocks, most of them inhabited."""
     rng, leaves = np.random.default_rng(1), int(np.prod(FAMILIES))
-    frame, parent = {}, np.zeros(leaves, dtype=np.int64)
-    for k, width in enumerate(("02", "03", "06", "04")):
-        below = int(np.prod(FAMILIES[k + 1 :]))
-        number = np.arange(leaves) // below
-        frame[f"level{k}"] = [f"{at:{width}d}" for at in (number - parent * FAMILIES[k]).tolist()]
-        parent = number
-    levels = list(frame)
-    codes = pl.DataFrame(frame).select(
+    places = np.unravel_index(np.arange(leaves), FAMILIES)
+    parts = [pl.Series(place).cast(pl.String) for place in places]
+    padded = [part.str.zfill(width) for part, width in zip(parts, WIDTHS, strict=True)]
+    levels = [f"level{k}" for k in range(len(FAMILIES))]
+    codes = pl.DataFrame(padded, schema=levels).select(
         pl.concat_str(levels[: k + 1]).alias(name) for k, name in enumerate(levels)
     )
     tree = hr.Tree([hr.Axis.from_frame("geography", codes, levels)])

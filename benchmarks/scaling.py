@@ -22,6 +22,8 @@ CELLS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
 AREAS = (1_000, 10_000, 100_000, 1_000_000)
 MANY_AREAS, SOME_CELLS, MANY_CELLS = 100_000, 300_000, 3_000_000
 
+FORMS = (".0e", ",", "", "", "")
+
 TEXT = """A release of pairs of areas, six depths deep (regions, provinces, areas at both ends), at
 ε = 1, δ = 1e-8 by survivors, from counts in memory to a directory on disk; the time includes the
 plan and the exact accounting. Each runs in a process of its own, which has loaded its code with
@@ -52,28 +54,17 @@ def point(areas: int, cells: int, cores: int) -> Point:
     return found
 
 
-def better_point(areas: int, cells: int, cores: int) -> Point:
-    """The faster of two releases: other work weighs on one core otherwise than on two."""
-    return min((point(areas, cells, cores) for _ in range(2)), key=lambda one: one["seconds"])
-
-
-def megabytes(memory: float) -> str:
-    """In MB."""
-    return f"{memory / 1e6:,.0f} MB"
-
-
-def rows(points: Sequence[Point]) -> list[list[str]]:
+def rows(points: Sequence[Point]) -> list[list[object]]:
     """Possible and non-zero cells, seconds, memory."""
     return [
-        [
-            f"{one['possible']:.0e}",
-            f"{one['cells']:,}",
-            clock(one["seconds"]),
-            clock(one["processor_seconds"]),
-            megabytes(one["memory"]),
-        ]
+        [one["possible"], one["cells"], *taken(one), f"{one['memory'] / 1e6:,.0f} MB"]
         for one in points
     ]
+
+
+def taken(one: Point) -> list[str]:
+    """The seconds of a point, on the clock and of all cores."""
+    return [clock(one["seconds"]), clock(one["processor_seconds"])]
 
 
 def measured() -> Benchmark:
@@ -81,15 +72,13 @@ def measured() -> Benchmark:
     cores = core_count()
     by_cells = [point(MANY_AREAS, cells, cores) for cells in CELLS]
     by_possible = [point(areas, SOME_CELLS, cores) for areas in AREAS]
-    by_cores = [better_point(MANY_AREAS, MANY_CELLS, c) for c in sorted({1, min(2, cores), cores})]
+    by_cores = [  # the faster of two: other work weighs on one core otherwise than on two
+        min((point(MANY_AREAS, MANY_CELLS, c) for _ in range(2)), key=lambda one: one["seconds"])
+        for c in sorted({1, min(2, cores), cores})
+    ]
     heads = ["possible cells", "non-zero cells", "seconds", "of all cores", "peak memory"]
     speeds = [
-        [
-            one["cores"],
-            clock(one["seconds"]),
-            clock(one["processor_seconds"]),
-            number(by_cores[0]["seconds"] / one["seconds"]),
-        ]
+        [one["cores"], *taken(one), number(by_cores[0]["seconds"] / one["seconds"])]
         for one in by_cores
     ]
     text = TEXT.format(
@@ -97,12 +86,12 @@ def measured() -> Benchmark:
         possible=MANY_AREAS**2,
         some=SOME_CELLS,
         many=MANY_CELLS,
-        by_cells=markdown(heads, rows(by_cells)),
-        by_possible=markdown(heads, rows(by_possible)),
+        by_cells=markdown(heads, rows(by_cells), FORMS),
+        by_possible=markdown(heads, rows(by_possible), FORMS),
         by_cores=markdown(["cores", "seconds", "of all cores", "times as fast"], speeds),
     )
     figures = {"by_cells": by_cells, "by_possible": by_possible, "by_cores": by_cores}
-    return Benchmark("Scaling", text, (), (figure(by_cells, by_possible),), figures)
+    return Benchmark("Scaling", text, (), [figure(by_cells, by_possible)], figures)
 
 
 def figure(by_cells: Sequence[Point], by_possible: Sequence[Point]) -> str:
@@ -116,9 +105,7 @@ def figure(by_cells: Sequence[Point], by_possible: Sequence[Point]) -> str:
         for row, measure, unit, colour in ((0, "seconds", 1, OURS), (1, "memory", 1e9, OTHER)):
             panel = axes[2 * row + column]
             panel.plot(given, [one[measure] / unit for one in points], "o-", color=colour)
-            panel.set_xscale("log" if kind == "possible" else "linear")
-            panel.set_ylim(bottom=0)
-            panel.set_xlabel(words, fontsize=8)
-    axes[0].set_ylabel("seconds of a release", fontsize=8)
-    axes[2].set_ylabel("peak memory of the process (GB)", fontsize=8)
+            panel.set(ylim=(0, None), xlabel=words, xscale="linear" if column == 0 else "log")
+    axes[0].set_ylabel("seconds of a release")
+    axes[2].set_ylabel("peak memory of the process (GB)")
     return save(drawn, "scaling")

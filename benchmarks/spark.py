@@ -1,7 +1,6 @@
 """What Spark costs on a table that one machine could do: `local[2]` beside the local engine."""
 
 import shutil
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -35,17 +34,8 @@ session.
 {times}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A table and the plan of its release.
-
-    Attributes:
-        path: of the table.
-        plan: at an ε of its own.
-    """
-
-    path: Path
-    plan: hr.Plan
+Asked = tuple[Path, hr.Plan]
+"""A table, and the plan of its release at an ε of its own."""
 
 
 def questions(folder: Path) -> list[Asked]:
@@ -57,14 +47,15 @@ def questions(folder: Path) -> list[Asked]:
         path = folder / f"trips-{run + 1}.parquet"
         trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
         plan = trips_plan(tree, within(1 + run * STEP), hr.Survivors())
-        found.append(Asked(path, plan))
+        found.append((path, plan))
     return found
 
 
 def local(asked: Asked) -> hr.Counts:
     """By the local engine."""
-    counts = hr.Counts.from_frame(asked.plan.tree, asked.path, count="trips")
-    hr.release(counts, asked.plan, directory=asked.path.with_suffix(".local"))
+    path, plan = asked
+    counts = hr.Counts.from_frame(plan.tree, path, count="trips")
+    hr.release(counts, plan, directory=path.with_suffix(".local"))
     return counts
 
 
@@ -72,8 +63,9 @@ def by_spark(session: Any, asked: Asked) -> None:
     """By Spark."""
     reader = needed("hedgerow.spark.table", "the Spark engine")
     release = needed("hedgerow.spark.driver", "the Spark engine").release_on_spark
-    records = reader.SparkTable(reader.read_files(session, str(asked.path)), count="trips")
-    release(records, asked.plan, directory=asked.path.with_suffix(".spark"))
+    path, plan = asked
+    records = reader.SparkTable(reader.read_files(session, str(path)), count="trips")
+    release(records, plan, directory=path.with_suffix(".spark"))
 
 
 def measured() -> Benchmark:

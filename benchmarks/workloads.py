@@ -149,4 +149,4 @@ def measured() -> Benchmark:
         delta=DELTA,
         apart=markdown(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
     )
-    return Benchmark("Estimates of named workloads", text, tuple(ratios))
+    return Benchmark("Estimates of named workloads", text, ratios)

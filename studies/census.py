@@ -5,7 +5,7 @@ argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The tab
 noise is seeded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from hedgerow.examples.redistricting import PRODUCTION
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
 from studies.page import ROOT, data_folder, keep, markdown, timed
 from studies.redistricting import LEVELS, Table, write_files
-from studies.showing import OPTIMUM, OWN, UNIFORM, panels
+from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
 SEEDS = tuple(range(10))
 BUREAU, OURS, CUBE = "Bureau's shares and way", "Bureau's shares, our way", "cube"
@@ -113,7 +113,7 @@ Seconds of one run, the fastest, noise apart: {seconds}.
 
 def write_page(found: Mapping[str, Errors], cube: Table) -> None:
     """The page, its picture and its JSON file."""
-    draw(found, ROOT / "docs" / "census_errors.png")
+    draw(found)
     sure = markdown(
         ["people", *found],
         (
@@ -121,9 +121,8 @@ def write_page(found: Mapping[str, Errors], cube: Table) -> None:
             for level in STEPS
         ),
     )
-    # a record that is replaced moves two counts of a cuboid by one: two uses of each
-    nation = [(sigma2, 2) for sigma2 in noise_parameters().values()]
-    state = [(s, 2) for (level, _), s in noise_parameters().items() if level in LEVELS]
+    nation = noise_parameters()
+    state = [sigma2 for (level, _), sigma2 in nation.items() if level in LEVELS]
     totals, _ = found[CUBE].within[LEVELS.index("block_group")][0]
     few = int((totals < PUBLISHED).sum())
     blocks, places = cube.support.spine.sizes[-1], len(cube.inhabited(len(LEVELS) - 1))
@@ -133,7 +132,7 @@ def write_page(found: Mapping[str, Errors], cube: Table) -> None:
         bureau=BUREAU, ours=OURS, cube=CUBE,
         tables="\n\n".join(level_table(level, found) for level in range(len(LEVELS))),
         published=PUBLISHED, above=PUBLISHED + 49, few=few, sure=sure,
-        bias=bias_table(found), epsilon=epsilon_of(nation),
+        bias=bias_table(found), epsilon=epsilon_of(nation.values()),
         without=epsilon_of(state),
         cube_epsilon=cube.plan.guarantee.epsilon("1e-10"),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
@@ -141,23 +140,22 @@ def write_page(found: Mapping[str, Errors], cube: Table) -> None:
     keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
 
 
-def epsilon_of(uses: Sequence[tuple[Fraction, int]]) -> float:
-    """The exact ε of a composition at δ = 1e-10."""
-    profile = hr.compose([(hr.DiscreteGaussian(sigma2), times) for sigma2, times in uses])
-    return profile.epsilon(delta="1e-10")
+def epsilon_of(noise: Iterable[Fraction]) -> float:
+    """The exact ε of a composition at δ = 1e-10.
+
+    A record that is replaced moves two counts of a cuboid by one: two uses of each noise.
+    """
+    return hr.compose([(hr.DiscreteGaussian(s), 2) for s in noise]).epsilon(delta="1e-10")
 
 
 def level_table(level: int, found: Mapping[str, Errors]) -> str:
     """A row a query, a column a way."""
-    rows = [
-        (
-            words,
-            *(f"{e.mean(level, query):.2f} ± {e.error(level, query):.2g}" for e in found.values()),
-        )
+    rows = (
+        (words, *(errors.figure(level, query) for errors in found.values()))
         for query, words in QUERIES.items()
-    ]
-    name = LEVELS[level].replace("_", " ")
-    return f"## Mean absolute error: {name}\n\n" + markdown(["people", *found], rows)
+    )
+    name, table = LEVELS[level].replace("_", " "), markdown(["people", *found], rows, ".2f ± .2g")
+    return f"## Mean absolute error: {name}\n\n{table}"
 
 
 def size_words(place: int) -> str:
@@ -176,15 +174,14 @@ def bias_table(found: Mapping[str, Errors]) -> str:
         each = [errors.mean_bias(level) for errors in found.values()]
         for place in range(len(SIZES)):
             if not np.isnan(each[0][place]):
-                shown = (f"{bias[place]:+.3f}" for bias in each)
+                shown = (bias[place] for bias in each)
                 rows.append((name.replace("_", " "), size_words(place), *shown))
-    return markdown(["level", "true count", *found], rows)
+    return markdown(["level", "true count", *found], rows, "+.3f")
 
 
-def draw(found: Mapping[str, Errors], path: Path) -> None:
+def draw(found: Mapping[str, Errors]) -> None:
     """Block groups and blocks whose largest share is within 5 points; bias in block groups."""
     figure, shown = panels(3)
-    group, block, right = shown
     for way, errors in found.items():
         style: dict[str, Any] = {"color": COLOURS[way], "label": way, "linewidth": 1.4}
         for axes, level in zip(shown, STEPS, strict=False):
@@ -192,21 +189,22 @@ def draw(found: Mapping[str, Errors], path: Path) -> None:
             middle = [low + STEPS[level] / 2 for low in steps]
             axes.plot(middle, [share for _, share in steps.values()], **style)
         bias = errors.mean_bias(LEVELS.index("block_group"))
-        right.plot(np.arange(len(SIZES)), bias, marker="o", markersize=3, **style)
-    for axes in (group, block):
+        shown[2].plot(bias, marker="o", markersize=3, **style)
+    for axes, most, name in zip(
+        shown, (1000, 500), ("block group (grey: the Bureau's)", "block"), strict=False
+    ):
         axes.axhline(SURE, color="black", linewidth=0.8, linestyle=":")
-        axes.set_ylabel("areas with the largest share within 5 points", fontsize=8)
-    group.axvspan(PUBLISHED, PUBLISHED + 50, color="0.85")
-    group.set_xlabel("people in the block group (grey: the Bureau's)", fontsize=8)
-    group.set_xlim(0, 1000)
-    block.set_xlabel("people in the block", fontsize=8)
-    block.set_xlim(0, 500)
-    right.axhline(0, color="black", linewidth=0.8)
-    right.set_xticks(np.arange(len(SIZES)), [f"{size:,}" for size in SIZES])
-    right.set_xlabel("true count of a group in a block group, from", fontsize=8)
-    right.set_ylabel("mean error, people", fontsize=8)
-    right.legend(fontsize=7, frameon=False)
-    figure.savefig(path, dpi=120)
+        axes.set(
+            xlabel=f"people in the {name}",
+            ylabel="areas with the largest share within 5 points",
+            xlim=(0, most),
+        )
+    shown[0].axvspan(PUBLISHED, PUBLISHED + 50, color="0.85")
+    shown[2].axhline(0, color="black", linewidth=0.8)
+    shown[2].set_xticks(range(len(SIZES)), [f"{size:,}" for size in SIZES])
+    shown[2].set(xlabel="true count of a group in a block group, from", ylabel="mean error, people")
+    shown[2].legend(fontsize=7)
+    save(figure, "census_errors", 120, ROOT / "docs")
 
 
 def figures(errors: Errors) -> dict[str, object]:
@@ -214,7 +212,7 @@ def figures(errors: Errors) -> dict[str, object]:
     return {
         "mean_absolute_error": {
             LEVELS[level]: {
-                query: [round(errors.mean(level, query), 4), round(errors.error(level, query), 4)]
+                query: [round(figure, 4) for figure in errors.figure(level, query)]
                 for query in QUERIES
             }
             for level in range(len(LEVELS))

@@ -48,24 +48,21 @@ class Errors:
         self.seconds = min(self.seconds, seconds)
         for level, table in counts.items():
             off = table - true.truth[level]
-            distance = float(true.distance(level, off).mean())
+            distance = true.distance(level, off).mean()
             self.means.setdefault((level, "L1"), []).append(distance)
             errors, sums = true.sums(level, off), true.true_sums[level]
             for query, error in errors.items():
-                self.means.setdefault((level, query), []).append(float(np.abs(error).mean()))
+                self.means.setdefault((level, query), []).append(np.abs(error).mean())
             self.bias.setdefault(level, []).append(mean_by_size(sums["group"], errors["group"]))
             if level in STEPS:
                 good = largest_within(sums["group"], errors["group"])
                 self.within.setdefault(level, []).append(good)
 
-    def mean(self, level: int, query: str) -> float:
-        """Mean absolute error, people."""
-        return float(np.mean(self.means[level, query]))
-
-    def error(self, level: int, query: str) -> float:
-        """Monte Carlo standard error of `mean`; 0 of a single run."""
+    def figure(self, level: int, query: str) -> tuple[float, float]:
+        """Mean absolute error, people, and its Monte Carlo standard error, 0 of a single run."""
         runs = self.means[level, query]
-        return float(np.std(runs, ddof=1) / len(runs) ** 0.5) if len(runs) > 1 else 0.0
+        error = np.std(runs, ddof=1) / len(runs) ** 0.5 if len(runs) > 1 else 0.0
+        return float(np.mean(runs)), float(error)
 
     def mean_bias(self, level: int) -> Float64:
         """By size of the true count: the mean error of a group, people; NaN where there is none."""
@@ -77,7 +74,7 @@ class Errors:
         totals, good = (np.concatenate(each) for each in zip(*self.within[level], strict=True))
         step = totals // STEPS[level] * STEPS[level]
         return {
-            int(low): (int((step == low).sum()), float(good[step == low].mean()))
+            int(low): (int((step == low).sum()), good[step == low].mean())
             for low in np.unique(step)
         }
 

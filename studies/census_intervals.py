@@ -7,7 +7,6 @@ not. The table is public and all noise is seeded.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,16 +69,16 @@ class Coverage:
 
     def add(self, truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors) -> None:
         """Count what the intervals of one release hold."""
-        self.cells, self.variance = len(truth), float(variance.mean())
+        self.cells, self.variance = len(truth), variance.mean()
         low, high = errors.interval(estimate, variance, USUAL)
-        self.held.append(float(((low <= truth) & (truth <= high)).mean()))
+        self.held.append(((low <= truth) & (truth <= high)).mean())
         half_width = errors.half_width(variance, USUAL)
         away = 1 << 40  # from 0
         low, high = interval(estimate + away, half_width, None)
         holds = (low <= truth + away) & (truth + away <= high)
-        self.unclipped.append(float(holds.mean()))
+        self.unclipped.append(holds.mean())
         if (wide := variance >= WIDE).any():
-            self.wide.append(float(holds[wide].mean()))
+            self.wide.append(holds[wide].mean())
         low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
         self.alarms += bool(((truth < low) | (truth > high)).any())
 
@@ -127,8 +126,12 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
     for seed in SEEDS:
         run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         for level in range(len(joint.shape.axes[0].sizes)):
+            start = table.support.cell[level]
             every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
-            for nodes, estimates, truth, of_cell, cell in _parts(run, table, level):
+            for nodes, estimates in run.estimates_at(level, Pass(run).told()):
+                rows = table.support.rows(level, nodes)
+                places = np.arange(start[rows.start], start[rows.stop])
+                of_cell, cell = table.located(level, places)
                 for columns, number in numbers.items():
                     many = beside[columns].many
                     flat = (of_cell - nodes.start) * many + number[cell]
@@ -136,7 +139,7 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
                     there = np.flatnonzero(np.bincount(flat, minlength=size))
                     node, sums = there // many + nodes.start, there % many
                     every[columns].append((
-                        np.bincount(flat, truth, size)[there].astype(np.int64),
+                        np.bincount(flat, table.truth[level][places], size)[there].astype(np.int64),
                         np.bincount(flat, estimates, size)[there].astype(np.float64),
                         forms[columns].at(level, node, sums),
                     ))  # fmt: skip
@@ -150,30 +153,20 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
     return found
 
 
-def _parts(
-    run: SpineFlow, table: Table, level: int
-) -> Iterator[tuple[range, Float64, Int64, Int64, Int64]]:
-    """Yield nodes of a level with the estimates and true counts, node and number of their cells."""
-    start, support = table.support.cell[level], table.support
-    for nodes, estimates in run.estimates_at(level, Pass(run).told()):
-        rows = support.rows(level, nodes)
-        places = np.arange(start[rows.start], start[rows.stop])
-        yield nodes, estimates, table.truth[level][places], *table.located(level, places)
-
-
 def page(found: dict[str, dict[Query, Coverage]]) -> str:
     """Return the page."""
     head = ["level", "query", "cells", "mean variance", "held", "before clipping",
             f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
+    forms = ["", "", ",", "", ".4f", ".4f", ".4f", ""]
     parts = [f"# {__doc__.splitlines()[0].removesuffix('.')}\n", INTRODUCTION]
     for name, coverages in found.items():
         rows = [
-            (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", f"{each.cells:,}",
-             each.variance, f"{np.mean(each.held):.4f}", f"{np.mean(each.unclipped):.4f}",
-             f"{np.mean(each.wide):.4f}" if each.wide else "", f"{each.alarms} of {len(SEEDS)}")
+            (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", each.cells,
+             each.variance, np.mean(each.held), np.mean(each.unclipped),
+             np.mean(each.wide) if each.wide else "", f"{each.alarms} of {len(SEEDS)}")
             for (level, columns), each in coverages.items()
         ]  # fmt: skip
-        parts.append(f"## {TITLES[name]}\n\n{markdown(head, rows)}\n")
+        parts.append(f"## {TITLES[name]}\n\n{markdown(head, rows, forms)}\n")
     return "\n".join(parts)
 
 

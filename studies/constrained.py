@@ -48,9 +48,9 @@ class Constrained:
             noisy: of every cuboid its noisy counts, the total exact.
             shape: of the cube.
         """
-        total = float(noisy[shape.total].sum())
+        total = noisy[shape.total].sum()
         pull = sum(self._spread(table, cuboid, shape) for cuboid, table in noisy.items())
-        step = 2 * float(self.values.min())
+        step = 2 * self.values.min()
         inverse = 1 / (self.values + step)
         flat = self._solve(np.ones_like(pull), inverse)
         inside = np.zeros_like(pull)

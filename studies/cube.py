@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,15 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.evaluate.method import Setting, sum_to_cuboid
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.cuboids import Measured
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.method import sum_to_cuboid
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.tables import as_tables
 from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
 from studies.page import keep, markdown, timed, with_data
-from studies.releases import seeded, trips_plan, within
-from studies.tables import dense, every_count, trips_between
+from studies.releases import noise, seeded, trips_plan, within
+from studies.tables import every_count, leaves_of, trips_between
 
 EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
@@ -82,19 +82,15 @@ CASES = (
 )  # fmt: skip
 
 
-def settings(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Setting]:
-    """The methods that are Hedgerow's, or are run by its pass."""
+def plans_of(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, hr.Plan]:
+    """Of the methods that are Hedgerow's, or are run by its pass."""
     budget, tree = within(epsilon), counts.tree
     shares, cube = hr.Shares(case.axis_shares()), hr.Cube()
-    plans = {
+    return {
         INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
         CHAIN: trips_plan(tree, budget, hr.All()),
         CUBE: trips_plan(tree, budget, hr.All(), shares, cube),
         SURVIVORS: trips_plan(tree, budget, hr.Survivors(), shares, cube),
-    }
-    return {
-        name: Setting(name, plan, hr.Chebyshev() if name == INF_TDA else hr.Euclidean())
-        for name, plan in plans.items()
     }
 
 
@@ -149,41 +145,28 @@ class Truth:
         return {c: sum_to_cuboid(self.counts.tree, leaves, c) for c in self.shape.cuboids()}
 
 
-def leaves_of(release: hr.Release) -> Int64:
-    """The released leaves as a table."""
-    finest = release.plan.levels[-1]
-    nodes = release.content.nodes[finest]
-    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
-
-
-def simulated(truth: Truth, setting: Setting, runs: int) -> Errors:
+def simulated(truth: Truth, plan: hr.Plan, estimator: Estimator, runs: int) -> Errors:
     """Releases under the seeds 0, 1, … ."""
     found = Errors()
     for seed in range(runs):
-        seconds, release = timed(
-            partial(seeded, truth.counts, setting.plan, setting.estimator, seed)
-        )
+        seconds, release = timed(partial(seeded, truth.counts, plan, estimator, seed))
         found.add(truth, leaves_of(release), seconds)
     return found
 
 
-def optimal(truth: Truth, setting: Setting, runs: int) -> Errors:
+def optimal(truth: Truth, plan: hr.Plan, runs: int) -> Errors:
     """The nearest non-negative leaves to a cube's noisy counts, which are not whole.
 
     The noise is that of the cube's release under the same seed.
     """
-    plan, cube, found = setting.plan, as_tables(setting.plan.design), Errors()
+    cube, found = as_tables(plan.design), Errors()
     assert cube.product is not None
     problem = Constrained.of(cube.product.squares)
     for seed in range(runs):
-        bits, noisy = seeded_bits(seed), {}
-        for cuboid, true in truth.tables.items():
-            levels = cube.levels(cuboid)
-            drawn = np.zeros(true.size, dtype=np.int64)
-            what = plan.by_levels[levels]
-            if isinstance(what, Measured):
-                what.mechanism.draw(bits.stream(*levels), 0, drawn)
-            noisy[cuboid] = (true + drawn.reshape(true.shape)).astype(np.float64)
+        noisy = {
+            cuboid: true + noise(plan, cube.levels(cuboid), seed, true.size).reshape(true.shape)
+            for cuboid, true in truth.tables.items()
+        }
         seconds, leaves = timed(partial(problem.nearest, noisy, truth.shape))
         found.add(truth, leaves, seconds)
     return found
@@ -191,10 +174,12 @@ def optimal(truth: Truth, setting: Setting, runs: int) -> Errors:
 
 def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
     """All methods."""
-    every = settings(truth.counts, case, epsilon)
-    found = {name: simulated(truth, setting, case.runs) for name, setting in every.items()}
+    found, plans = dict[str, Errors](), plans_of(truth.counts, case, epsilon)
+    for name, plan in plans.items():
+        estimator = hr.Chebyshev() if name == INF_TDA else hr.Euclidean()
+        found[name] = simulated(truth, plan, estimator, case.runs)
     if truth.counts.tree.leaves <= OPTIMUM_CELLS:
-        found[OPTIMUM] = optimal(truth, every[CUBE], min(case.runs, OPTIMUM_RUNS))
+        found[OPTIMUM] = optimal(truth, plans[CUBE], min(case.runs, OPTIMUM_RUNS))
     return found
 
 
@@ -214,21 +199,18 @@ def section(truth: Truth, case: Case, found: Mapping[str, Mapping[str, Errors]])
 
 def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Errors]]]) -> str:
     """For each table the cube's RMSE over others', at ε = 1: leaves, outflow, inflow."""
-    rows = []
+    rows, others = [], (CHAIN, INF_TDA)
     for name, found in cases.items():
         errors = found["1"]
         leaves = max(errors[CUBE].squares)
         asked = leaves, (leaves[0], 0), (0, leaves[1])
         ratios = [
-            f"{errors[CUBE].rmse(cuboid) / errors[other].rmse(cuboid):.2f}"
-            for other in (CHAIN, INF_TDA)
-            for cuboid in asked
+            errors[CUBE].rmse(cuboid) / errors[other].rmse(cuboid)
+            for other, cuboid in product(others, asked)
         ]
         rows.append((name, *ratios))
-    what = ("leaves", "finest outflow", "finest inflow")
-    return markdown(
-        ["ε = 1", *(f"{each}, over {o}" for o in (CHAIN, INF_TDA) for each in what)], rows
-    )
+    what = product(others, ("leaves", "finest outflow", "finest inflow"))
+    return markdown(["ε = 1", *(f"{each}, over {other}" for other, each in what)], rows, ".2f")
 
 
 def errors_by_cuboid(
@@ -273,21 +255,22 @@ first: its destinations. The shares of a cube decide what else gains.
 
 def main(data: Path) -> None:
     """Run every table and write the page."""
-    sections, kept, all_found = [], {}, {}
+    sections, every = [], dict[str, dict[str, dict[str, Errors]]]()
     for case in CASES:
         truth = Truth(trips_between(data / case.folder, case.levels))
-        found = {epsilon: on_table(truth, case, epsilon) for epsilon in EPSILONS}
-        all_found[case.name] = found
-        sections.append(section(truth, case, found))
-        kept[case.name] = {
+        every[case.name] = {epsilon: on_table(truth, case, epsilon) for epsilon in EPSILONS}
+        sections.append(section(truth, case, every[case.name]))
+        print(case.name, flush=True)
+    page = TEXT.format(
+        cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=in_short(every), sections="\n".join(sections)
+    )
+    kept = {
+        name: {
             epsilon: {method: figures(errors) for method, errors in by_method.items()}
             for epsilon, by_method in found.items()
         }
-        print(sections[-1], flush=True)
-    short = in_short(all_found)
-    page = TEXT.format(
-        cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=short, sections="\n".join(sections)
-    )
+        for name, found in every.items()
+    }
     keep("cube_errors", page, kept)
 
 

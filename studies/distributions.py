@@ -5,11 +5,9 @@ a pinned seed on synthetic and public data: these are studies of error, not rele
 replace-one and N is public throughout, so a level under ε_i has noise of scale 2/ε_i.
 """
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import polars as pl
 
@@ -26,16 +24,17 @@ from studies.opendp_tree import opendp_tree
 from studies.page import ROOT, data_folder, keep, markdown
 from studies.rameshwar.isotonic import isotonic_squared
 from studies.rameshwar.trees import TreeRelease, from_below, level_sums, tilted, trimmed_error
+from studies.showing import panels, save
 
-mpl.use("Agg")
 Row = Sequence[object]
 SEED = 20240521
+MOST_BINS = 10_000
+"""From so many on matrices are not made."""
 
 
 def against_opendp(rng: np.random.Generator) -> str:
     """Root mean squared error of the CDF's counts on a log-normal column of 20,000 records."""
-    rows: list[Row] = []
-    total = 20_000
+    rows, total = list[Row](), 20_000
     values = np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0)
     for bins in (100, 1000, 10_000):
         leaves = np.bincount(Ranges.equal_width("x", 0, 200_000, bins).bin(values), minlength=bins)
@@ -43,40 +42,25 @@ def against_opendp(rng: np.random.Generator) -> str:
         design = best_branching(bins, mechanism=DiscreteLaplace)
         for epsilon in (0.1, 1.0, 10.0):
             factor, theirs = opendp_tree(bins, epsilon)
-            tree = TreeRelease(design, epsilon)
-            found = np.zeros(5)
+            tree, squares = TreeRelease(design, epsilon), np.zeros(5)
             for _ in range(runs):
                 histogram = np.cumsum(leaves + rng.laplace(0, 2 / epsilon, bins))
                 levels = tree.measure(leaves, rng)
                 combined = tree.least_squares(levels, total)
-                for i, cdf in enumerate(
-                    (
-                        theirs(leaves),
-                        isotonic_squared(histogram, total),
-                        combined,
-                        isotonic_squared(combined, total),
-                        tree.descended(levels, total),
-                    )
-                ):
-                    found[i] += np.mean((cdf - truth) ** 2) / runs
-            rms = np.sqrt(found)
-            rows.append(
-                (
-                    bins,
-                    str(epsilon),
-                    factor,
-                    design.branching,
-                    *(f"{e:,.2f}" for e in rms),
-                    f"{rms[0] / rms[3]:.1f}",
-                )
-            )
+                found = theirs(leaves), isotonic_squared(histogram, total), combined
+                consistent = isotonic_squared(combined, total), tree.descended(levels, total)
+                squares += [np.mean((cdf - truth) ** 2) / runs for cdf in (*found, *consistent)]
+            rms = np.sqrt(squares)
+            gain = f"{rms[0] / rms[3]:.1f}"
+            rows.append((bins, str(epsilon), factor, str(design.branching), *rms, gain))
     heads = ["K", "ε", "OpenDP's factor", "our factors", "OpenDP tree", "isotonic histogram"]
     heads += ("ours: least squares", "+ isotonic", "descent", "OpenDP / ours")
+    table = markdown(heads, rows, [*[""] * 4, *[",.2f"] * 6])
     return (
         "## Against OpenDP's b-ary tree and an isotonic histogram\n\nRoot mean squared error of a "
         "cumulative count, records; 20,000 log-normal records. OpenDP: `make_b_ary_tree`, "
         "`choose_branching_factor`, `make_consistent_b_ary_tree`, priced by its own map at two "
-        f"changed records (it also measures the root).\n\n{markdown(heads, rows)}\n"
+        f"changed records (it also measures the root).\n\n{table}\n"
     )
 
 
@@ -124,20 +108,17 @@ def strategies(bins: int) -> tuple[Float64, Float64]:
 
 def yardstick(rng: np.random.Generator) -> str:
     """ZCDP: the tree, two factorisations of the prefix sums, an integer version, the bound."""
-    rows: list[Row] = []
-    for bins in (16, 64, 100, 256, 1024):
-        design = best_branching(bins, mechanism=DiscreteGaussian)
-        tree = trimmed_error(design, mechanism=DiscreteGaussian)
-        toeplitz, symmetric = strategies(bins)
-        whole = np.where(toeplitz > 0, Strategy.of(bins).weights[lags(bins)], 0).astype(float)
-        errors = [priced(matrix.T @ matrix) for matrix in (toeplitz, whole, symmetric)]
-        bound = lower_bound(bins)
-        cells = [f"{e:.3f}" for e in (tree, simulated(toeplitz, rng), *errors, bound)]
-        rows.append((bins, *cells, f"{tree / errors[1]:.2f}", f"{tree / bound:.2f}"))
-    for bins in (10_000, 1_000_000):
-        design = best_branching(bins, mechanism=DiscreteGaussian)
-        tree, bound = trimmed_error(design, mechanism=DiscreteGaussian), lower_bound(bins)
-        rows.append((bins, f"{tree:.3f}", *[""] * 4, f"{bound:.3f}", "", f"{tree / bound:.2f}"))
+    rows, mechanism = list[Row](), DiscreteGaussian
+    for bins in (16, 64, 100, 256, 1024, 10_000, 1_000_000):
+        tree = trimmed_error(best_branching(bins, mechanism=mechanism), mechanism=mechanism)
+        bound, dense, gain = lower_bound(bins), [""] * 4, ""
+        if bins < MOST_BINS:
+            toeplitz, symmetric = strategies(bins)
+            whole = np.where(toeplitz > 0, Strategy.of(bins).weights[lags(bins)], 0).astype(float)
+            errors = [priced(matrix.T @ matrix) for matrix in (toeplitz, whole, symmetric)]
+            dense = [f"{e:.3f}" for e in (simulated(toeplitz, rng), *errors)]
+            gain = f"{tree / errors[1]:.2f}"
+        rows.append((bins, tree, *dense, bound, gain, f"{tree / bound:.2f}"))
     heads = ["K", "our tree", "square-root Toeplitz, simulated", "exact", "in integers"]
     heads += ("symmetric root", "lower bound", "tree / integers", "tree / bound")
     return (
@@ -149,7 +130,7 @@ def yardstick(rng: np.random.Generator) -> str:
         "sin(kπ/2K)). The symmetric root is WP's own, its columns scaled to one length; more bins"
         " are too many for dense matrices. *In integers* are the running sums that Hedgerow "
         "measures: the Toeplitz strategy times a power of two from 32 √K up, rounded, so that "
-        "discrete noise can be added.\n\n" + markdown(heads, rows) + "\n"
+        "discrete noise can be added.\n\n" + markdown(heads, rows, ["", *[".3f"] * 8]) + "\n"
     )
 
 
@@ -269,8 +250,8 @@ def consistent_columns(
 def root_mean(cdfs: Float64 | Int64, truth: Int64) -> tuple[float, float]:
     """The root mean squared error of (runs, K) cumulative counts, and its standard error."""
     squares = ((cdfs - truth) ** 2).mean(axis=1)
-    root = float(np.sqrt(squares.mean()))
-    return root, float(squares.std() / np.sqrt(len(squares)) / (2 * root))
+    root = np.sqrt(squares.mean())
+    return root, squares.std() / np.sqrt(len(squares)) / (2 * root)
 
 
 RUNS = 400
@@ -286,7 +267,7 @@ def consistent_errors(
     other_rng = np.random.default_rng(SEED + 2)
     price, decode = whole_toeplitz(bins)
     columns = consistent_columns(bins, data, rng)
-    rows: list[tuple[str, int, float, list[tuple[float, float]]]] = []
+    rows = []
     for rho in RHOS:
         tree = Forest(design, rho, RUNS)
         top = Forest(tilted(design, TILT), rho, RUNS)
@@ -296,20 +277,13 @@ def consistent_errors(
         for name, total, leaves in columns:
             truth = np.cumsum(leaves)
             linear, descended = tree.estimates(leaves, rng)
-            toeplitz = truth + errors
-
-            def monotone(cdfs: Float64, variances: Float64, total: int = total) -> Int64:
-                return np.array([isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs])
-
-            found = (
-                descended,
-                monotone(linear, tree.cut_variances()),
-                monotone(toeplitz, own),
-                tree.descended(toeplitz, decode, total),
-                top.estimates(leaves, other_rng)[1],
-                linear,
-                toeplitz,
-            )
+            toeplitz, monotone = truth + errors, list[Int64]()
+            for cdfs, variances in ((linear, tree.cut_variances()), (toeplitz, own)):
+                each = [isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs]
+                monotone.append(np.array(each))
+            whole = tree.descended(toeplitz, decode, total)
+            heavy = top.estimates(leaves, other_rng)[1]
+            found: list[Float64 | Int64] = [descended, *monotone, whole, heavy, linear, toeplitz]
             rows.append((name, total, rho, [root_mean(cdfs, truth) for cdfs in found]))
     return rows
 
@@ -317,31 +291,24 @@ def consistent_errors(
 def after_consistency(data: Path) -> str:
     """ZCDP: what users get, from the tree and from the Toeplitz strategy in integers."""
     rng = np.random.default_rng(SEED + 1)
-    rows: list[Row] = []
-    short: list[Row] = []
-    medians: dict[int, float] = {}
+    rows, short, medians = list[Row](), list[Row](), dict[int, float]()
     for bins in (64, 100, 256, 997, 2048):
         ratios = []
         for name, total, rho, found in consistent_errors(bins, data, rng):
             wins = [ratio(found[0], found[2]), ratio(found[0], found[3])]
-            ratios.append((*wins[0], wins[1][0], found[-2][0] / found[-1][0]))
-            cells = [f"{root:.1f}" for root, _ in found[-2:]]
-            cells += [f"{root:.2f} ± {error:.2f}" for root, error in found[:-2]]
-            cells += [f"{win:.2f} ± {error:.2f}" for win, error in wins]
+            linear = [root for root, _ in found[-2:]]
+            ratios.append((*wins[0], wins[1][0], linear[0] / linear[1]))
+            cells = (*(f"{root:.1f}" for root in linear), *found[:-2], *wins)
             rows.append((bins, name, f"{total:,}", str(rho), *cells))
         short.append((bins, *in_short(np.array(ratios))))
         medians[bins] = float(np.median([win for win, *_ in ratios]))
     heads = ["K", "column", "N", "ρ", "tree, linear", "Toeplitz, linear", "tree, descent"]
-    heads += (
-        "tree, isotonic",
-        "Toeplitz, isotonic",
-        "Toeplitz, descent",
-        "top-heavy tree, descent",
-    )
-    heads += ("tree descent / Toeplitz isotonic", "tree descent / Toeplitz descent")
+    heads += ["tree, isotonic", "Toeplitz, isotonic", "Toeplitz, descent"]
+    heads += ["top-heavy tree, descent", "tree descent / Toeplitz isotonic"]
     brief = ["K", "linear", "consistent: least … median … greatest", "surely above 1.1", "squared"]
     brief += ("squared surely above 1.1", "tree descent / Toeplitz descent")
-    brief_table, whole = markdown(brief, short), markdown(heads, rows)
+    brief_table = markdown(brief, short)
+    whole = markdown([*heads, "tree descent / Toeplitz descent"], rows, ".2f ± .2f")
     told = f"{MEASURED}\n{brief_table}\n\n{verdict(medians)}\n{whole}\n"
     return f"## The same after consistency\n\n{told}"
 
@@ -415,77 +382,56 @@ def real_columns(
     data: Path, rng: np.random.Generator
 ) -> tuple[str, dict[str, tuple[Float64, ...]]]:
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
-    rows: list[Row] = []
-    curves: dict[str, tuple[Float64, ...]] = {}
+    rows, curves = list[Row](), dict[str, tuple[Float64, ...]]()
+    ranks, design = np.arange(1, 10) / 10, best_branching(1000, mechanism=DiscreteLaplace)
     for name, file, low, high in COLUMNS:
         values = numeric_column(data / file, name)
         ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
         leaves = np.bincount(ranges.bin(values), minlength=1000)
         truth, total = np.cumsum(leaves), int(leaves.sum())
-        ranks = np.arange(1, 10) / 10
-        design = best_branching(1000, mechanism=DiscreteLaplace)
         for epsilon in (0.01, 0.1, 1.0):
-            tree = TreeRelease(design, epsilon)
-            found = []
+            tree, found = TreeRelease(design, epsilon), []
             for _ in range(20):
                 cdf = tree.descended(tree.measure(leaves, rng), total)
-                bins = np.searchsorted(cdf, ranks * total)
-                exact = np.searchsorted(truth, ranks * total)
+                bins, exact = (np.searchsorted(each, ranks * total) for each in (cdf, truth))
                 off = np.abs(ranges.edges[bins + 1] - ranges.edges[exact + 1])
                 found.append((off[4], off.mean(), np.sqrt(np.mean((cdf - truth) ** 2)) / total))
-            median, deciles, rms = np.mean(found, axis=0)
-            rows.append(
-                (
-                    name,
-                    f"{total:,}",
-                    str(epsilon),
-                    f"{median:,.1f}",
-                    f"{deciles:,.1f}",
-                    f"{rms:.2e}",
-                )
-            )
+            rows.append((name, f"{total:,}", str(epsilon), *np.mean(found, axis=0)))
             if epsilon == 0.01:
                 band = 1.96 * np.sqrt(CutError.of_tree(tree.starts, tree.variances).cuts()[1:])
                 curves[name] = (ranges.edges[1:], truth / total, cdf / total, band / total)
     heads = ("column", "N", "ε", "median off by", "deciles off by", "CDF, root mean squared")
     intro = "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit."
-    return f"{intro}\n\n{markdown(heads, rows)}\n", curves
+    table = markdown(heads, rows, ("", "", "", ",.1f", ",.1f", ".2e"))
+    return f"{intro}\n\n{table}\n", curves
 
 
-def picture(curves: dict[str, tuple[Float64, ...]], path: Path) -> None:
+def picture(curves: Mapping[str, tuple[Float64, ...]]) -> None:
     """The CDFs at the smallest ε with bands of 95 % before projection."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - after the backend is chosen
-
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    for axes, (name, (x, truth, cdf, band)) in zip(
-        figure.subplots(1, len(curves)), curves.items(), strict=True
-    ):
+    figure, panes = panels(len(curves), size=(4, 3.6))
+    for axes, (name, (x, truth, cdf, band)) in zip(panes, curves.items(), strict=True):
         axes.fill_between(x, cdf - band, cdf + band, alpha=0.25, lw=0, label="95 % band")
         axes.plot(x, cdf, lw=1.2, label="released, ε = 0.01")
         axes.plot(x, truth, "k--", lw=0.8, label="truth")
         axes.set(title=name, ylim=(0, 1))
         axes.locator_params(axis="x", nbins=5)
-    axes.legend(loc="lower right", frameon=False)
-    figure.savefig(path, dpi=110)
+    axes.legend(loc="lower right")
+    save(figure, "distributions_study", 110, ROOT / "docs")
 
 
 def main() -> None:
     """Run all sections and write the page and the picture."""
-    begun = time.perf_counter()
     data = data_folder()
     rng = np.random.default_rng(SEED)
-    parts = [against_opendp(rng), yardstick(rng)]
-    parts.append(after_consistency(data))
+    parts = [against_opendp(rng), yardstick(rng), after_consistency(data)]
     if data.is_dir():
         text, curves = real_columns(data, rng)
         parts.append(text + "\n![CDFs](distributions_study.png)\n")
-        picture(curves, ROOT / "docs" / "distributions_study.png")
+        picture(curves)
     else:
         print(f"skipped: the real columns are not at {data}")
     page = "# Distributions\n\nMade by `studies/distributions.py`.\n\n" + "\n".join(parts)
     keep("distributions_study", page)
-    print(page)
-    print(f"{time.perf_counter() - begun:.0f} s")
 
 
 if __name__ == "__main__":

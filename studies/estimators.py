@@ -9,9 +9,11 @@ depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
 
 import platform
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,7 @@ ORDER = (
 SHOWN = ("paper", "Chebyshev", "Euclidean, all", "leaf noise", "stability")
 GOAL = 0.6
 STEPS = 4
+METRICS = ["max_error", "rmse", "false_discovery_rate", "false_negative_rate"]
 PENALTIES = (0.25, 0.5, 1.0, 1.5, 1.75, 2.0)
 
 INTRO = """# Estimators
@@ -128,18 +131,15 @@ def released(
     counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
 ) -> tuple[Stored, dict[str, Mapping[Levels, Nodes]]]:
     """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
-    outline, found = Outline.of(plan), {}
-    stored = None
-    for name, estimator in estimators.items():
-        if stored is not None and outline.everything:
-            uncut = replace(outline, cut=outline.first)
-            found[name] = estimated(stored, uncut, estimator)
-            continue
-        content = seeded(counts, plan, estimator, seed).content
-        found[name], stored = content.nodes, content.stored
-    if stored is None:
-        raise ValueError("give an estimator")
-    return stored, found
+    outline, (first, *others) = Outline.of(plan), estimators
+    content = seeded(counts, plan, estimators[first], seed).content
+    found, uncut = {first: content.nodes}, replace(outline, cut=outline.first)
+    for name in others:
+        if outline.everything:
+            found[name] = estimated(content.stored, uncut, estimators[name])
+        else:
+            found[name] = seeded(counts, plan, estimators[name], seed).content.nodes
+    return content.stored, found
 
 
 def errors_in(counts: hr.Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
@@ -153,64 +153,50 @@ def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFram
     for depth, here in enumerate(nodes):
         true = every_count(counts, tree.cuboid(depth))[here.codes]
         error, shown, there = here.estimate - true, here.estimate > 0, true > 0
-        rows.append(
-            {
-                "depth": depth,
-                "cuboid": tree.cuboid_name(depth),
-                "max_error": float(np.abs(error).max()),
-                "rmse": float(np.sqrt(np.square(error).mean())),
-                "false_discovery_rate": float((shown & ~there).sum() / max(shown.sum(), 1)),
-                "false_negative_rate": float((there & ~shown).sum() / max(there.sum(), 1)),
-            }
-        )
-    return pl.DataFrame(rows)
+        found = (shown & ~there).sum() / max(shown.sum(), 1)
+        missed = (there & ~shown).sum() / max(there.sum(), 1)
+        root = np.sqrt(np.square(error).mean())
+        rows.append((depth, tree.cuboid_name(depth), np.abs(error).max(), root, found, missed))
+    return pl.DataFrame(rows, schema=["depth", "cuboid", *METRICS], orient="row")
 
 
 def pooled(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Means over runs by depth, of RMSE the root of the mean square; without the root."""
-    names = ["max_error", "rmse", "false_discovery_rate", "false_negative_rate"]
-    chosen = [frame.select("depth", "cuboid", pl.col(names).cast(pl.Float64)) for frame in frames]
-    by_depth = pl.concat(chosen).group_by("depth", "cuboid", maintain_order=True)
-    means = [pl.col(name).mean() for name in names if name != "rmse"]
-    found = by_depth.agg(pl.col("rmse").pow(2).mean().sqrt(), *means)
+    metrics = pl.col(METRICS).cast(pl.Float64)
+    chosen = pl.concat(frame.select("depth", "cuboid", metrics) for frame in frames)
+    roots = pl.col("rmse").pow(2).mean().sqrt()
+    found = chosen.group_by("depth", "cuboid").agg(pl.col(METRICS).exclude("rmse").mean(), roots)
     return found.filter(pl.col("depth") > 0).sort("depth")
-
-
-def errors_of_run(
-    counts: hr.Counts, plans: Mapping[str, hr.Plan], epsilon: str, seed: int
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The errors of all methods under one seed."""
-    budget, bits = within(epsilon), seeded_bits(seed)
-    for kind, estimators in (("paper", {"paper": hr.Chebyshev()}), ("survivors", ESTIMATORS)):
-        for name, nodes in released(counts, plans[kind], seed, estimators)[1].items():
-            yield name, errors_in(counts, nodes)
-    stored, found = released(counts, plans["all"], seed, ESTIMATORS)
-    for name, nodes in found.items():
-        yield f"{name}, all", errors_in(counts, nodes)
-    outline = replace(Outline.of(plans["all"]), cut=0)
-    every, _ = least_squares_of(stored, outline, found["Chebyshev"])
-    yield "least squares", error_of_estimates(counts, every)
-    others: dict[str, Method] = {
-        "leaf noise": gaussian_method(counts, budget),
-        "stability": StabilityHistogram(budget, hr.Replace()),
-    }
-    for name, method in others.items():
-        yield name, error_of_released(counts, method.released(counts, bits))
 
 
 def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
     """The mean errors of all methods."""
-    settings = {
-        "paper": PAPER,
-        "survivors": Setting(hr.Chebyshev()),
-        "all": Setting(hr.Chebyshev(), everything=True),
+    counts, budget = table.counts, within(epsilon)
+    everything = Setting(hr.Chebyshev(), everything=True).plan(counts, epsilon)
+    passes = (
+        ("", PAPER.plan(counts, epsilon), {"paper": hr.Chebyshev()}),
+        ("", Setting(hr.Chebyshev()).plan(counts, epsilon), ESTIMATORS),
+        (", all", everything, ESTIMATORS),
+    )
+    others: dict[str, Method] = {
+        "leaf noise": gaussian_method(counts, budget),
+        "stability": StabilityHistogram(budget, hr.Replace()),
     }
-    plans = {name: setting.plan(table.counts, epsilon) for name, setting in settings.items()}
-    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in ORDER}
+    outline, frames = (
+        replace(Outline.of(everything), cut=0),
+        defaultdict[str, list[pl.DataFrame]](list),
+    )
     for seed in range(runs_of(table)):
-        for name, frame in errors_of_run(table.counts, plans, epsilon, seed):
-            frames[name].append(frame)
-    return {name: pooled(found) for name, found in frames.items()}
+        for end, plan, estimators in passes:
+            stored, found = released(counts, plan, seed, estimators)
+            for name, nodes in found.items():
+                frames[f"{name}{end}"].append(errors_in(counts, nodes))
+        best, _ = least_squares_of(stored, outline, found["Chebyshev"])
+        frames["least squares"].append(error_of_estimates(counts, best))
+        for name, method in others.items():
+            made = method.released(counts, seeded_bits(seed))
+            frames[name].append(error_of_released(counts, made))
+    return {name: pooled(frames[name]) for name in ORDER}
 
 
 def rmse_of(
@@ -224,34 +210,18 @@ def rmse_of(
     plan = setting.plan(table.counts, epsilon, budget)
     counts, seeds = table.counts, range(first, first + runs)
     releases = (seeded(counts, plan, setting.estimator, seed).content.nodes for seed in seeds)
-    frames = (errors_in(counts, nodes) for nodes in releases)
-    return pooled(frames)["rmse"].to_numpy()
+    return pooled(errors_in(counts, nodes) for nodes in releases)["rmse"].to_numpy()
 
 
 def exact_rho(table: Table, epsilon: str) -> Fraction:
     """The ρ of a plan with uniform shares under exact calibration."""
-    rho = Setting(hr.Chebyshev()).plan(table.counts, epsilon).guarantee.rho
-    if rho is None:
-        raise ValueError("Gaussian noise has a rho")
-    return rho
+    plan = Setting(hr.Chebyshev()).plan(table.counts, epsilon)
+    return plan.guarantee.rho or Fraction(0)
 
 
 def fixed(shares: Float64) -> hr.Shares:
     """An allocation by given shares, in multiples of 1/10,000."""
     return hr.Shares([share or Fraction(0) for share in rounded_shares(shares)])
-
-
-def equalised(table: Table, epsilon: str, paper: Float64, shares: Float64, runs: int) -> Float64:
-    """Shares that make the ratio of RMSE to the paper's about alike at all depths.
-
-    Each step multiplies a share by its depth's ratio; runs under seeds of their own. It looks at
-    the truth, so the result is no allocation for a release of this very table.
-    """
-    for _ in range(STEPS):
-        tried = replace(ALL, allocation=fixed(shares))
-        ratios = rmse_of(table, tried, epsilon, runs, first=10_000, rho=True) / paper
-        shares = shares * ratios / (shares @ ratios)
-    return shares
 
 
 @dataclass(frozen=True)
@@ -321,11 +291,9 @@ class Linear:
         For weights w ≥ 0 with Σw = 1, max_t V_t/P_t ≥ Σ w_t V_t/P_t, which is convex in the shares,
         so at least its value at s less max_k g_k - Σ s_k g_k, g minus its gradient.
         """
-        slopes = self.slopes(shares)
-        count = len(shares)
-        system = np.vstack(
-            [np.column_stack([slopes.T, np.ones(count)]), np.append(np.ones(count), 0.0)]
-        )
+        slopes, count = self.slopes(shares), len(shares)
+        system = np.ones((count + 1, count + 1))
+        system[:-1, :-1], system[-1, -1] = slopes.T, 0
         solved = np.linalg.lstsq(system, np.append(np.zeros(count), 1.0), rcond=None)[0]
         weights = np.maximum(solved[:-1], 0)
         weights /= weights.sum()
@@ -350,24 +318,15 @@ class Linear:
         return float(np.exp(found.x).sum())
 
 
-def numbers(values: Iterable[float], form: str = ".2f") -> list[str]:
-    """Values as text."""
-    return [format(value, form) for value in values]
-
-
 def page_of(table: Table, epsilon: str, errors: Mapping[str, pl.DataFrame]) -> str:
     """All metrics of a table at one ε, a row a depth and a column a method."""
-    head = ["depth", *ORDER]
     rows = []
     for i, cuboid in enumerate(errors["paper"]["cuboid"]):
-        cells = []
-        for name in ORDER:
-            row = errors[name].row(i, named=True)
-            rates = (row["false_discovery_rate"], row["false_negative_rate"])
-            wrong = " ".join(f"{100 * rate:.0f}" for rate in rates)
-            cells.append(f"**{row['rmse']:.3g}** {row['max_error']:.3g} {wrong}")
-        rows.append([f"{i + 1}: {cuboid}" if table.depth < 10 else str(i + 1), *cells])
-    return f"#### ε = {epsilon}\n\n{markdown(head, rows)}\n\n"
+        cells = [f"{i + 1}: {cuboid}" if table.depth < 10 else str(i + 1)]
+        for most, root, found, missed in (errors[n].select(METRICS).row(i) for n in ORDER):
+            cells.append(f"**{root:.3g}** {most:.3g} {100 * found:.0f} {100 * missed:.0f}")
+        rows.append(cells)
+    return f"#### ε = {epsilon}\n\n{markdown(['depth', *ORDER], rows)}\n\n"
 
 
 def tables(data: Path) -> list[Table]:
@@ -379,17 +338,17 @@ def tables(data: Path) -> list[Table]:
 def middle_depths(chosen: Iterable[Table]) -> str:
     """(a) Combining on binary trees at the paper's noise."""
     rows = []
-    for table in chosen:
-        for epsilon in EPSILONS:
-            paper = rmse_of(table, PAPER, epsilon, RUNS)
-            combined = replace(PAPER, everything=True)
-            ratio = rmse_of(table, combined, epsilon, RUNS) / paper
-            middle = ratio[table.depth // 4 : 3 * table.depth // 4]
-            cut = f"{1 - middle.max():.0%} to {1 - middle.min():.0%}, mean {1 - middle.mean():.0%}"
-            rows.append([table.name, epsilon, cut, *numbers(ratio)])
-            print("(a)", *rows[-1])
-    head = ["table", "ε", "cut at depths 5-12", *(str(t + 1) for t in range(len(rows[0]) - 3))]
-    return markdown(head, rows)
+    for table, epsilon in product(chosen, EPSILONS):
+        paper, combined = (
+            rmse_of(table, setting, epsilon, RUNS)
+            for setting in (PAPER, replace(PAPER, everything=True))
+        )
+        ratio = combined / paper
+        cuts = 1 - ratio[table.depth // 4 : 3 * table.depth // 4]
+        cut = f"{cuts.min():.0%} to {cuts.max():.0%}, mean {cuts.mean():.0%}"
+        rows.append([table.name, epsilon, cut, *ratio])
+    head = ["table", "ε", "cut at depths 5-12", *(str(t + 1) for t in range(len(ratio)))]
+    return markdown(head, rows, ".2f")
 
 
 def half_filled() -> Table:
@@ -413,22 +372,17 @@ def leaves_of_wide_trees() -> str:
         **{f"Sparse {p:g}": hr.Sparse(penalty=p) for p in PENALTIES},
     }
     for epsilon in EPSILONS:
-        plan = PAPER.plan(table.counts, epsilon)
-        frames: dict[str, list[pl.DataFrame]] = {name: [] for name in tried}
+        plan, frames = PAPER.plan(table.counts, epsilon), defaultdict[str, list[pl.DataFrame]](list)
         for seed in range(RUNS):
             for name, nodes in released(table.counts, plan, seed, tried)[1].items():
                 frames[name].append(errors_in(table.counts, nodes))
         least = 0.0
         for name, found in frames.items():
-            row = pooled(found).row(-1, named=True)
-            least = least or row["rmse"]
-            rates = [row["false_discovery_rate"], row["false_negative_rate"]]
-            change = f"{row['rmse'] / least - 1:+.1%}"
-            rows.append([epsilon, name, f"{row['rmse']:.3g}", change, *numbers(rates, ".1%")])
-            print("(b)", *rows[-1])
-    return markdown(
-        ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"], rows
-    )
+            _, root, *rates = pooled(found).select(METRICS).row(-1)
+            least = least or root
+            rows.append([epsilon, name, root, f"{root / least - 1:+.1%}", *rates])
+    head = ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"]
+    return markdown(head, rows, ["", "", ".3g", "", ".1%", ".1%"])
 
 
 @dataclass(frozen=True)
@@ -453,14 +407,25 @@ class Target:
         linear = Linear(shapes, rho, paper**2)
         return cls(table, epsilon, runs, paper, linear, Linear(shapes, rho, variances[1:]))
 
-    def ratios(self, setting: Setting) -> Float64:
-        """RMSE over the paper's by depth, under the setting's own calibration."""
-        return rmse_of(self.table, setting, self.epsilon, 2 * self.runs) / self.paper
+    def ratios(self, setting: Setting, *, rho: bool = False) -> Float64:
+        """RMSE over the paper's by depth, under the setting's own calibration or as `rmse_of`."""
+        runs = self.runs if rho else 2 * self.runs
+        return rmse_of(self.table, setting, self.epsilon, runs, rho=rho) / self.paper
 
     def equalised(self) -> Float64:
-        """See `equalised`, from the shares of the tree on."""
-        start = self.nominal.least()[0]
-        return equalised(self.table, self.epsilon, self.paper, start, self.runs)
+        """Shares that make the ratio of RMSE to the paper's about alike at all depths.
+
+        Each step, from the shares of the tree on, multiplies a share by its depth's ratio; runs
+        under seeds of their own. It looks at the truth, so the result is no allocation for a
+        release of this very table.
+        """
+        shares, _ = self.nominal.least()
+        for _ in range(STEPS):
+            tried = replace(ALL, allocation=fixed(shares))
+            found = rmse_of(self.table, tried, self.epsilon, self.runs, first=10_000, rho=True)
+            ratios = found / self.paper
+            shares = shares * ratios / (shares @ ratios)
+        return shares
 
     def from_the_tree(self) -> Allocation:
         """Shares with the least largest nominal ratio, through `hr.Optimal`: public facts alone."""
@@ -485,50 +450,42 @@ def together(targets: Sequence[Target]) -> tuple[str, str]:
             "or shares from the other country": replace(ALL, allocation=fixed(other)),
             "(shares from its own truth)": replace(ALL, allocation=fixed(own[name, epsilon])),
         }
-        rows.append([name, epsilon, "paper's RMSE", "", *numbers(target.paper, ".3g")])
+        rows.append([name, epsilon, "paper's RMSE", "", *(f"{root:.3g}" for root in target.paper)])
         for words, setting in settings.items():
             ratio = target.ratios(setting)
-            rows.append([name, epsilon, words, f"**{ratio.max():.3f}**", *numbers(ratio, ".3f")])
-            print("(c)", *rows[-1])
+            rows.append([name, epsilon, words, f"**{ratio.max():.3f}**", *ratio])
         for words, linear in (("nominal", target.nominal), ("measured", target.linear)):
-            shares, ratio = linear.least()
-            bound = np.sqrt(linear.certified(shares)[0])
+            shares, squares = linear.least()
             what = f"least possible, unprojected, to the paper's {words} error"
-            rows.append([name, epsilon, what, f"{bound:.3f}", *numbers(np.sqrt(ratio), ".3f")])
-            print("(c)", *rows[-1], "shares", *numbers(shares, ".3f"))
-        needs = numbers((target.linear.needed(k) for k in range(1, target.table.depth + 1)), ".0%")
+            bound = np.sqrt(linear.certified(shares)[0])
+            rows.append([name, epsilon, what, bound, *np.sqrt(squares)])
+            print("(c)", name, epsilon, what, "shares", *(f"{share:.3f}" for share in shares))
+        needs = (target.linear.needed(k) for k in range(1, target.table.depth + 1))
         sweeps.append([name, epsilon, *needs])
-        print("(c) share needed", *sweeps[-1])
     depths = [str(t + 1) for t in range(targets[0].table.depth)]
-    needed = markdown(["table", "ε", *(f"1-{t}" for t in depths)], sweeps)
-    return markdown(["table", "ε", "setting", "worst", *depths], rows), needed
+    needed = markdown(["table", "ε", *(f"1-{t}" for t in depths)], sweeps, ".0%")
+    return markdown(["table", "ε", "setting", "worst", *depths], rows, ".3f"), needed
 
 
 def swept(targets: Sequence[Target]) -> str:
     """The worst ratio of estimators and measures; of linear estimates with a depth left out."""
+    tried: dict[str, Estimator] = {"Chebyshev": hr.Chebyshev()}
+    tried |= {f"Sparse {p:g}": hr.Sparse(penalty=p) for p in (0.0, 0.25, 0.5, 1.0, 2.0)}
     rows = []
     for target in targets:
-        given = [hr.Uniform(), target.from_the_tree()]
-        for penalty in (None, 0.0, 0.25, 0.5, 1.0, 2.0):
-            estimator = hr.Chebyshev() if penalty is None else hr.Sparse(penalty=penalty)
+        allocations = hr.Uniform(), target.from_the_tree()
+        for name, estimator in tried.items():
             worst = [
-                (
-                    rmse_of(target.table, setting, target.epsilon, target.runs, rho=True)
-                    / target.paper
-                )
-                for everything in (False, True)
-                for setting in (Setting(estimator, everything, allocation=a) for a in given)
+                (target.ratios(Setting(estimator, everything, allocation=a), rho=True)).max()
+                for everything, a in product((False, True), allocations)
             ]
-            name = "Chebyshev" if penalty is None else f"Sparse {penalty:g}"
-            rows.append([target.table.name, name, *numbers((w.max() for w in worst), ".3f")])
-            print("(c) sweep", *rows[-1])
+            rows.append([target.table.name, name, *worst])
         for t in range(1, target.table.depth):
             bound = np.sqrt(target.nominal.least(out=t)[1].max())
             words = f"unprojected, depth {t} unmeasured"
-            rows.append([target.table.name, words, "", "", "", f"{bound:.3f}"])
-            print("(c) sweep", *rows[-1])
+            rows.append([target.table.name, words, "", "", "", bound])
     head = ["survivors", "survivors, shares from the tree", "all", "all, shares from the tree"]
-    return markdown(["table", "estimator", *head], rows)
+    return markdown(["table", "estimator", *head], rows, ".3f")
 
 
 def answers(found: Sequence[Table]) -> str:
@@ -555,7 +512,6 @@ def main(data: Path) -> None:
     begun = time.perf_counter()
     found = tables(data)
     told = answers(found)
-    print(f"answers after {time.perf_counter() - begun:.0f} s")
     pages, shown = [], {}
     for table in found:
         filled = len(table.counts.values) / table.counts.tree.leaves
@@ -568,7 +524,6 @@ def main(data: Path) -> None:
             pages.append(page_of(table, epsilon, errors))
             if table.name.startswith("UK") and epsilon == "1":
                 shown = {name: errors[name] for name in SHOWN}
-        print(f"{table.name}: {time.perf_counter() - begun:.0f} s")
     taken = (
         f"{platform.machine()}, {core_count()} cores, Python {platform.python_version()}, Hedgerow "
         f"{hr.__version__}: {time.perf_counter() - begun:.0f} s in all.\n\n"

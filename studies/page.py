@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
 
@@ -77,8 +78,18 @@ class Study:
     source: str
     title: str
     text: str
-    rows: tuple[Row, ...]
-    pictures: tuple[str, ...] = ()
+    rows: Sequence[Row]
+    pictures: Sequence[str] = ()
+
+
+def unprinted(what: str, ours: float, reason: str, error: float = 0.0) -> Row:
+    """A figure that the paper does not print, and the reason."""
+    return Row(what, None, ours, error, reason)
+
+
+def drawn(what: str, ours: float, claim: str, error: float = 0.0) -> Row:
+    """A figure of a curve that the paper draws without a number, and what it claims of it."""
+    return unprinted(what, ours, f"curve, no number printed: {claim}", error)
 
 
 def timed(task: Callable[[], Made]) -> tuple[float, Made]:
@@ -118,7 +129,8 @@ def with_data(study: Callable[[Path], None]) -> None:
 
 
 def keep(name: str, page: str, figures: object = None) -> None:
-    """Write the page of a wider study, and its figures where it has any."""
+    """Write the page of a wider study, and its figures where it has any; print the page."""
+    print(page)
     (ROOT / "docs" / f"{name}.md").write_text(page)
     if figures is not None:
         text = json.dumps(figures, indent=1) + "\n"
@@ -135,11 +147,8 @@ def publish(name: str) -> None:
         return
     PAGES.mkdir(parents=True, exist_ok=True)
     shown = "\n\n".join(f"![{study.title}]({name})" for name in study.pictures)
-    page = "\n\n".join(
-        part.strip()
-        for part in (f"# {study.source}: {study.title}", study.text, shown, table(study.rows))
-        if part.strip()
-    )
+    parts = f"# {study.source}: {study.title}", study.text, shown, table(study.rows)
+    page = "\n\n".join(part.strip() for part in parts if part.strip())
     made = f"\n\nMade by `studies/{name}.py` in {seconds:.0f} s.\n"
     (PAGES / f"{slug}.md").write_text(page + made)
     facts = {"source": study.source, "title": study.title, "seconds": round(seconds, 1)}
@@ -148,13 +157,33 @@ def publish(name: str) -> None:
     print(page)
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown; floats with four digits."""
-    shown = (
-        [f"{cell:,.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows
-    )
+def markdown(
+    head: Sequence[str], rows: Iterable[Iterable[object]], forms: Iterable[str] | str = ""
+) -> str:
+    """A table in Markdown.
+
+    Args:
+        head: of the columns.
+        rows: words; figures; a figure with its standard error as a pair.
+        forms: of the figures, of all alike or by column: such as ``.1%``, or ``.2f ± .1g`` of
+            pairs.
+    """
+    by_column = repeat(forms) if isinstance(forms, str) else list(forms)
+    shown = ([*map(told, row, by_column)] for row in rows)
     lines = [head, ["---"] * len(head), *shown]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def told(cell: object, form: str = "") -> str:
+    """A cell in words: of floats four digits unless a form is given, of their errors two."""
+    if isinstance(cell, tuple):
+        own, _, error = form.partition(" ± ")
+        return f"{told(cell[0], own)} ± {told(cell[1], error or ',.2g')}"
+    if isinstance(cell, str):
+        return cell
+    if "±" in form or not form:
+        form = ",.4g" if isinstance(cell, float) else ""
+    return format(cell, form)
 
 
 def table(rows: Sequence[Row]) -> str:

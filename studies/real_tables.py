@@ -6,8 +6,8 @@ differ a little from run to run.
 """
 
 import resource
-import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +22,7 @@ from hedgerow.evaluate.metrics import (
     error_rows,
 )
 from hedgerow.noise.bits import ReleaseKey
-from studies.page import ROOT, keep, markdown, with_data
+from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.releases import trips_plan, within
 from studies.tables import census_of, trips_between
 
@@ -86,42 +86,31 @@ CASES = [
 
 def run(case: Case, data: Path) -> tuple[str, pl.DataFrame]:
     """A section of the page, and the errors of the release."""
-    begun = time.perf_counter()
-    counts, plan = case.load(data)
-    loaded = time.perf_counter()
-    release = hr.release(counts, plan)
-    done = time.perf_counter()
+    loading, (counts, plan) = timed(partial(case.load, data))
+    spent, release = timed(partial(hr.release, counts, plan))
     errors = error_by_cuboid(counts, release)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     head = (
         f"## {case.name}\n\n{counts.total:,} records, {plan.tree.leaves:,} possible leaves. "
-        f"{plan.promise.statement()} Loading {loaded - begun:.2f} s, release "
-        f"{done - loaded:.3f} s, peak memory of the process so far {memory:.2f} GB.\n"
+        f"{plan.promise.statement()} Loading {loading:.2f} s, release "
+        f"{spent:.3f} s, peak memory of the process so far {memory:.2f} GB.\n"
     )
     return f"{head}\n{markdown(HEADINGS, error_rows(errors))}\n", errors
-
-
-def leaf_errors(case: Case, data: Path) -> pl.DataFrame:
-    """The errors of the same budget spent on noise on every leaf, without a hierarchy."""
-    counts, plan = case.load(data)
-    method = LeafNoise(counts.tree, plan.budget, plan.neighbours, hr.DiscreteGaussian)
-    return error_of_released(counts, method.released(counts, ReleaseKey.fresh()))
 
 
 def main(data: Path) -> None:
     """Run every case and write the page and the picture."""
     run(CASES[0], data)  # compiles the kernels
-    pages, errors = [], {}
-    for case in CASES:
-        page, errors[case.name] = run(case, data)
-        print(page)
-        pages.append(page)
+    found = {case.name: run(case, data) for case in CASES}
     intro = (
         "# Real tables\n\nMade by `make studies`: one release each at ε = 1 (δ = 1e-10 for a "
         "census under add-remove, 1e-8 for trips under replace), uniform shares, Chebyshev.\n\n"
     )
-    keep("real_tables", intro + "\n".join(pages))
-    shown = {"Hedgerow": errors[CASES[0].name], "noise on every pair": leaf_errors(CASES[0], data)}
+    keep("real_tables", intro + "\n".join(page for page, _ in found.values()))
+    counts, plan = CASES[0].load(data)
+    method = LeafNoise(counts.tree, plan.budget, plan.neighbours, hr.DiscreteGaussian)
+    noise = error_of_released(counts, method.released(counts, ReleaseKey.fresh()))
+    shown = {"Hedgerow": found[CASES[0].name][1], "noise on every pair": noise}
     about = (
         "Errors of one release, and of its whole budget spent on noise for every pair, at ε = 1."
     )

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import polars as pl
@@ -16,14 +15,13 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Support
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KINDS, RACES
-from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.answers.attribute_sums import along_spine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.spec.release_spec import ReleaseSpec
+from studies.releases import noise
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 CODES = ("hhgq", "votingage", "hispanic", "cenrace")
@@ -127,14 +125,11 @@ class Table:
 
     def noisy(self, seed: int) -> dict[Levels, Float64]:
         """The measurements of a run: exact noise from bits that all can draw."""
-        bits, tables = seeded_bits(seed), dict[Levels, Float64]()
+        tables = dict[Levels, Float64]()
         for cuboid in self.spine.noise:
             levels, nodes = self.spine.levels(cuboid), range(self.support.spine.sizes[cuboid[0]])
             true = self.spine.cells(cuboid).sums(self.truth[cuboid[0]], nodes)
-            noise = np.zeros(len(true), dtype=np.int64)
-            what = cast("Measured", self.plan.by_levels[levels])
-            what.mechanism.draw(bits.stream(*levels), 0, noise)
-            tables[cuboid] = (true + noise).astype(np.float64)
+            tables[cuboid] = true + noise(self.plan, levels, seed, len(true))
         return tables
 
     def inhabited(self, level: int) -> Int64:

@@ -5,18 +5,19 @@ writes ``docs/released.md`` and ``docs/released.png``. All tables are public and
 seeded, so the figures come out the same every time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.picture import COLOURS
@@ -26,10 +27,11 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.measured_nodes import least_squares_of
 from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import Nodes, by_cuboid
+from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.passes import Pass
-from studies.page import ROOT, keep, markdown, with_data
+from studies.page import ROOT, keep, markdown, told, with_data
 from studies.releases import ratio, rmse, seeded
+from studies.showing import panels, save
 from studies.tables import census_of, dense, every_count, trips_between
 
 SIMULATIONS = 20
@@ -104,11 +106,11 @@ class Table:
         smaller than the forecast by two Monte Carlo standard errors.
         """
         plan = self.plan(budget, hr.Uniform())
-        told = hr.forecast(plan)["rmse"].to_numpy()
+        forecast = hr.forecast(plan)["rmse"].to_numpy()
         found = simulated_releases(plan, self.known, PROJECTIONS["Chebyshev"], runs=SIMULATIONS)[0]
-        root, error = found["rmse"].to_numpy(), found["rmse_error"].to_numpy()
-        smaller = (root / np.where(told > 0, told, 1)) ** 2
-        return np.where(root + 2 * error < told, smaller, 1.0)[self.depths]
+        root, error = found.select("rmse", "rmse_error").to_numpy().T
+        smaller = (root / np.where(forecast > 0, forecast, 1)) ** 2
+        return np.where(root + 2 * error < forecast, smaller, 1.0)[self.depths]
 
     def allocations(self, kind: str, budget: Budget) -> dict[str, Allocation]:
         """The allocations that are compared; ``released`` comes first."""
@@ -159,46 +161,33 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]
     found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
     for run in range(runs):
         content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
-        nodes, stored = content.nodes, content.stored
-        best = dict(zip(chain, least_squares_of(stored, outline, nodes)[0], strict=True))
-        flow = ChainFlow(outline, stored, PROJECTIONS["Chebyshev"])
-        other, _ = by_cuboid(Pass(flow).results())
-        found["least squares"].append(_errors(table, best, lambda each: each.estimate))
-        found["Euclidean"].append(_errors(table, nodes, lambda each: each.counts))
-        found["Chebyshev"].append(_errors(table, other, lambda each: each.counts))
+        best, _ = least_squares_of(content.stored, outline, content.nodes)
+        flow = ChainFlow(outline, content.stored, PROJECTIONS["Chebyshev"])
+        projected = content.nodes, by_cuboid(Pass(flow).results())[0]
+        released: list[list[tuple[Codes, NDArray[Any]]]]
+        released = [[(here.codes, here.estimate) for here in best]]
+        released += ([(here.codes, here.counts) for here in nodes.values()] for nodes in projected)
+        for errors, cells in zip(found.values(), released, strict=True):
+            errors.append([
+                np.square(dense(plan.tree, levels, *here) - true).mean()
+                for true, levels, here in zip(table.truth, chain, cells, strict=True)
+            ])  # fmt: skip
     return {name: np.array(errors) for name, errors in found.items()}
-
-
-def _errors(
-    table: Table, nodes: Mapping[Levels, Nodes], values: Callable[[Nodes], NDArray[np.generic]]
-) -> list[float]:
-    """The mean squared error of each depth over all possible cells."""
-    tree = table.counts.tree
-    return [
-        float(np.square(dense(tree, levels, here.codes, values(here)) - true).mean())
-        for true, (levels, here) in zip(table.truth, nodes.items(), strict=True)
-    ]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Weighted errors of one allocation, by estimator.
+    """Weighted errors of one allocation.
 
     Attributes:
         allocation: its name.
         shares: by depth that can be measured.
-        rmse: records.
-        ratio: of the RMSE to that of ``released``, and
-        error: its standard error.
         formula: RMSE of least squares by `forecast`, records.
-        squared: mean squared errors (runs), records².
+        squared: mean squared errors by estimator: float64 (runs), records².
     """
 
     allocation: str
-    shares: tuple[float, ...]
-    rmse: dict[str, float]
-    ratio: dict[str, float]
-    error: dict[str, float]
+    shares: list[float]
     formula: float
     squared: dict[str, Float64]
 
@@ -209,158 +198,114 @@ Comparisons = Mapping[tuple[str, str, str], list[Compared]]
 
 def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     """All allocations of a table, budget and importance, on the same seeds."""
-    costs = np.zeros(table.counts.tree.depth + 1)
-    costs[table.depths] = [
-        w * table.counts.tree.nodes(t)
-        for w, t in zip(table.importance(kind), table.depths, strict=True)
-    ]
+    tree, found = table.counts.tree, list[Compared]()
+    costs = np.zeros(tree.depth + 1)
+    costs[table.depths] = np.array(table.importance(kind)) * [tree.nodes(t) for t in table.depths]
     costs /= costs.sum()
-    found: list[Compared] = []
-    least: dict[str, Float64] = {}
     for name, allocation in table.allocations(kind, budget).items():
         plan = table.plan(budget, allocation)
-        own = {e: mse @ costs for e, mse in squared_errors(table, plan, table.runs).items()}
-        least = least or own
-        told = hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs
-        ratios = {e: ratio(own[e], least[e]) for e in ESTIMATORS}
-        found.append(
-            Compared(
-                name,
-                tuple(float(plan.shares[t] or 0) for t in table.depths),
-                {e: rmse(own[e]) for e in ESTIMATORS},
-                {e: found for e, (found, _) in ratios.items()},
-                {e: error for e, (_, error) in ratios.items()},
-                float(np.sqrt(told)),
-                own,
-            )
-        )
+        shares = [float(plan.shares[t] or 0) for t in table.depths]
+        formula = float(np.sqrt(hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs))
+        squares = squared_errors(table, plan, table.runs)
+        own = {e: mse @ costs for e, mse in squares.items()}
+        found.append(Compared(name, shares, formula, own))
     return found
 
 
 def comparison(found: Comparisons) -> str:
     """The first part of the page."""
-    parts = []
-    for (name, budget, kind), rows in found.items():
-        base = rows[0].formula
-
-        def cells(row: Compared, base: float = base) -> Iterator[str]:
-            yield row.allocation
-            yield " ".join(f"{share:.1%}".removesuffix("%") for share in row.shares)
-            yield f"{row.formula / base:.3f}"
-            for e in ESTIMATORS:
-                yield f"{row.rmse[e]:,.4g} ({row.ratio[e]:.3f} ± {row.error[e]:.3f})"
-
-        head = ("allocation", "shares by depth, %", "formula", *ESTIMATORS)
-        body = markdown(head, (list(cells(row)) for row in rows))
-        parts.append(f"### {name}, {budget}, {kind}\n\n{body}\n")
+    head, parts = ("allocation", "shares by depth, %", "formula", *ESTIMATORS), []
+    for key, rows in found.items():
+        first, lines = rows[0], []
+        for row in rows:
+            shares = " ".join(f"{100 * share:.1f}" for share in row.shares)
+            errors = (
+                f"{rmse(own):,.4g} ({told(ratio(own, first.squared[e]), '.3f ± .3f')})"
+                for e, own in row.squared.items()
+            )
+            lines.append((row.allocation, shares, row.formula / first.formula, *errors))
+        parts.append(f"### {', '.join(key)}\n\n{markdown(head, lines, '.3f')}\n")
     return "\n".join(parts)
 
 
 def verdicts(found: Comparisons) -> str:
     """How often ``released``, plain and discounted, does better and worse than the others."""
-    rows = []
-    for e in ESTIMATORS:
-        for place, name in ((0, "released"), (-1, "released, discounted")):
-            for other in range(1, 4):
-                ratios = [_against(each, place, other, e) for each in found.values()]
-                better = sum(r > 1 + 2 * error for r, error in ratios)
-                worse = sum(r < 1 - 2 * error for r, error in ratios)
-                among = ("uniform", "cells", "cells with a prior")[other - 1]
-                most, least = max(ratios)[0], min(ratios)[0]
-                rows.append((e, name, among, str(better), str(worse), f"{least:.3f} to {most:.3f}"))
+    rows, ours = [], {"released": 0, "released, discounted": -1}
+    others = {"uniform": 1, "cells": 2, "cells with a prior": 3}
+    for e, name, among in product(ESTIMATORS, ours, others):
+        ratios = [
+            ratio(each[others[among]].squared[e], each[ours[name]].squared[e])
+            for each in found.values()
+        ]
+        better = sum(r > 1 + 2 * error for r, error in ratios)
+        worse = sum(r < 1 - 2 * error for r, error in ratios)
+        most, least = max(ratios)[0], min(ratios)[0]
+        rows.append((e, name, among, better, worse, f"{least:.3f} to {most:.3f}"))
     head = ("estimator", "allocation", "against", "better", "worse", "their RMSE over its own")
     return markdown(head, rows) + "\n"
 
 
-def _against(rows: Sequence[Compared], place: int, other: int, e: str) -> tuple[float, float]:
-    """The ratio of the RMSE of another allocation to that at a place, and its standard error."""
-    return ratio(rows[other].squared[e], rows[place].squared[e])
-
-
-@dataclass(frozen=True)
-class Foretold:
-    """For each depth the forecast RMSE and the measured ones over it."""
-
-    forecast: Float64
-    ratio: dict[str, Float64]
-    error: dict[str, Float64]
+Foretold = tuple[Float64, dict[str, tuple[Float64, Float64]]]
+"""For each depth the forecast RMSE; the measured ones over it by estimator, and their errors."""
 
 
 def foretold(table: Table, budget: Budget) -> Foretold:
     """The forecast of a uniform plan against simulated releases of the truth."""
-    plan = table.plan(budget, hr.Uniform())
-    told = hr.forecast(plan)["rmse"].to_numpy()
-    over, error = {}, {}
+    plan, found = table.plan(budget, hr.Uniform()), dict[str, tuple[Float64, Float64]]()
+    forecast = hr.forecast(plan)["rmse"].to_numpy()
     for e, mse in squared_errors(table, plan, table.checks).items():
+        mean = mse.mean(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            over[e] = np.sqrt(mse.mean(axis=0)) / told
-            error[e] = over[e] / 2 * mse.std(axis=0, ddof=1) / mse.mean(axis=0)
-        error[e] /= np.sqrt(table.checks)
-    return Foretold(told, over, error)
+            over = np.sqrt(mean) / forecast
+            error = over / 2 * mse.std(axis=0, ddof=1) / mean / np.sqrt(table.checks)
+        found[e] = over, error
+    return forecast, found
 
 
 def forecasts(table: Table, budgets: Mapping[str, Foretold]) -> str:
     """The forecasts of a table, in words."""
-    tree = table.counts.tree
-
-    def rows() -> Iterator[list[str]]:
-        for name, told in budgets.items():
-            for t in table.depths:
-                cells = [f"{told.ratio[e][t]:.3f} ± {told.error[e][t]:.3f}" for e in ESTIMATORS]
-                off = [abs(told.ratio[e][t] - 1) - 2 * told.error[e][t] for e in ESTIMATORS]
-                flags = [
-                    f"**{cell}**" if far > allowed else cell
-                    for cell, far, allowed in zip(cells, off, (0.05, 0.15, 0.15), strict=True)
-                ]
-                yield [
-                    name, str(t), f"{tree.nodes(t):,}", f"{(table.truth[t] == 0).mean():.1%}",
-                    f"{np.median(table.truth[t]):,.0f}", f"{told.forecast[t]:,.4g}", *flags,
-                ]  # fmt: skip
-
+    rows = []
+    for (name, (forecast, found)), t in product(budgets.items(), table.depths):
+        cells = []
+        for (over, error), allowed in zip(found.values(), (0.05, 0.15, 0.15), strict=True):
+            cell = told((over[t], error[t]), ".3f ± .3f")
+            cells.append(f"**{cell}**" if abs(over[t] - 1) - 2 * error[t] > allowed else cell)
+        truth = table.truth[t]
+        public = table.counts.tree.nodes(t), (truth == 0).mean(), np.median(truth)
+        rows.append((name, t, *public, forecast[t], *cells))
     head = ("budget", "depth", "cells", "empty", "median", "forecast RMSE", *ESTIMATORS)
-    return f"### {table.name}, {table.checks} runs\n\n{markdown(head, rows())}\n"
+    forms = ("", "", ",", ".1%", ",.0f", *[""] * 4)
+    return f"### {table.name}, {table.checks} runs\n\n{markdown(head, rows, forms)}\n"
 
 
 def by_prior(table: Table) -> str:
     """Errors simulated on the prior against those on the truth, and the forecast."""
-    assert table.prior is not None
-
-    def rows(prior: hr.Counts) -> Iterator[list[str]]:
-        for name, budget in {
-            "ρ = 1/50": hr.Rho("1/50"),
-            "ρ = 1/200,000": hr.Rho("1/200000"),
-        }.items():
-            plan = table.plan(budget, hr.Uniform())
-            told = hr.forecast(plan)["rmse"]
-            for e, estimator in PROJECTIONS.items():
-                before, after = (
-                    simulated_releases(
-                        plan, hr.Prior(counts, public=True), estimator, runs=200, seed=seed
-                    )[0]
-                    for counts, seed in ((prior, 0), (table.counts, 10_000))
-                )
-                for t in table.depths:
-                    old, new = before.row(t, named=True), after.row(t, named=True)
-                    yield [
-                        name, e, str(t), f"{told[t]:,.4g}",
-                        *(f"{row['rmse']:,.4g} ± {row['rmse_error']:,.2g}" for row in (old, new)),
-                        f"{old['rmse'] / new['rmse']:.3f}",
-                    ]  # fmt: skip
-
-    head = (
-        "budget", "estimator", "depth", "forecast", "simulated on 2010", "measured on 2020", "ratio"
-    )  # fmt: skip
-    return markdown(head, rows(table.prior)) + "\n"
+    rows = []
+    for name, rho in {"ρ = 1/50": "1/50", "ρ = 1/200,000": "1/200000"}.items():
+        plan = table.plan(hr.Rho(rho), hr.Uniform())
+        forecast = hr.forecast(plan)["rmse"]
+        for e, estimator in PROJECTIONS.items():
+            both = [
+                simulated_releases(plan, known, estimator, runs=200, seed=seed)[0]
+                .select("rmse", "rmse_error")
+                .rows()
+                for known, seed in ((table.known, 0), (hr.Prior(table.counts, public=True), 10_000))
+            ]
+            for t in table.depths:
+                before, after = (each[t] for each in both)
+                rows.append((name, e, t, forecast[t], before, after, before[0] / after[0]))
+    head = ("budget", "estimator", "depth", "forecast", "simulated on 2010", "measured on 2020")
+    return markdown([*head, "ratio"], rows, [*[""] * len(head), ".3f"]) + "\n"
 
 
-def picture(found: Comparisons, told: Mapping[str, Mapping[str, Foretold]]) -> None:
+def picture(found: Comparisons, forecast: Mapping[str, Mapping[str, Foretold]]) -> None:
     """Left: least-squares and Chebyshev errors over ``released``. Right: measured over forecast."""
-    figure = Figure(figsize=(13, 5), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels(2, size=(6.5, 5))
     for at, rows in enumerate(found.values()):
-        for i, row in enumerate(rows[1:]):
+        for row, colour in zip(rows[1:], COLOURS, strict=False):
             for e, marker in (("least squares", "o"), ("Chebyshev", "x")):
-                left.plot(row.ratio[e], at, marker, color=COLOURS[i])
+                over, _ = ratio(row.squared[e], rows[0].squared[e])
+                left.plot(over, at, marker, color=colour)
     left.axvline(1, color="black", linewidth=0.8)
     left.set_xscale("log")
     left.set_xticks([1, 1.5, 2, 3], ["1", "1.5", "2", "3"])
@@ -368,19 +313,19 @@ def picture(found: Comparisons, told: Mapping[str, Mapping[str, Foretold]]) -> N
     left.set_yticks(range(len(found)), [" · ".join(key) for key in found], fontsize=7)
     left.invert_yaxis()
     left.set_title("weighted RMSE over that of released (o least squares, × Chebyshev)", fontsize=9)
-    for i, name in enumerate(("uniform", "cells", "cells with a prior", "released, discounted")):
-        left.plot([], [], "s", color=COLOURS[i], label=name)
-    left.legend(fontsize=7)
-    for i, (name, budgets) in enumerate(told.items()):
-        here = budgets["ρ = 1/50"]
-        depths = range(len(here.forecast))
-        right.plot(depths, here.ratio["least squares"], "o-", color=COLOURS[i], label=name)
-        right.plot(depths, here.ratio["Chebyshev"], "x--", color=COLOURS[i])
+    names = ("uniform", "cells", "cells with a prior", "released, discounted")
+    for name, colour in zip(names, COLOURS, strict=False):
+        left.plot([], [], "s", color=colour, label=name)
+    for (name, budgets), colour in zip(forecast.items(), COLOURS, strict=False):
+        _, over_forecast = budgets["ρ = 1/50"]
+        right.plot(over_forecast["least squares"][0], "o-", color=colour, label=name)
+        right.plot(over_forecast["Chebyshev"][0], "x--", color=colour)
     right.axhspan(0.85, 1.15, color="grey", alpha=0.15)
     right.set_xlabel("depth")
     right.set_title("measured RMSE over forecast at ρ = 1/50 (o, ×; band: ± 15 %)", fontsize=9)
-    right.legend(fontsize=7)
-    figure.savefig(ROOT / "docs" / "released.png", dpi=150)
+    for axes in (left, right):
+        axes.legend(fontsize=7)
+    save(figure, "released", 150, ROOT / "docs")
 
 
 def main(data: Path) -> None:
@@ -392,19 +337,18 @@ def main(data: Path) -> None:
         for name, budget in BUDGETS.items()
         for kind in (CELLS, LEVELS)
     }
-    told = {
+    forecast = {
         table.name: {name: foretold(table, budget) for name, budget in BUDGETS.items()}
         for table in every
     }
     page = PAGE.format(
         verdicts=verdicts(found),
         comparison=comparison(found),
-        forecasts="\n".join(forecasts(table, told[table.name]) for table in every),
+        forecasts="\n".join(forecasts(table, forecast[table.name]) for table in every),
         prior=by_prior(every[0]),
     )
-    print(page)
     keep("released", page)
-    picture(found, told)
+    picture(found, forecast)
 
 
 PAGE = """# Allocations for the released error, and forecasts of it

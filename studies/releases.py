@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
@@ -45,6 +45,14 @@ def seeded(counts: hr.Counts, plan: hr.Plan, estimator: Estimator, seed: int) ->
     return in_memory(counts, plan, estimator=estimator, bits=seeded_bits(seed))
 
 
+def noise(plan: hr.Plan, levels: Levels, seed: int, cells: int) -> Float64:
+    """What such a release adds to the counts of all cells of a cuboid, 0 where none is measured."""
+    drawn, what = np.zeros(cells, dtype=np.int64), plan.by_levels[levels]
+    if isinstance(what, hr.Measured):
+        what.mechanism.draw(seeded_bits(seed).stream(*levels), 0, drawn)
+    return drawn.astype(np.float64)
+
+
 def rmse(squares: Float64) -> float:
     """The root of the mean squared error of releases, records."""
     return float(np.sqrt(squares.mean()))
@@ -54,4 +62,4 @@ def ratio(over: Float64, under: Float64) -> tuple[float, float]:
     """The ratio of two RMSE of the same seeds, and its Monte Carlo standard error."""
     found = rmse(over) / rmse(under)
     parts = over / over.mean() - under / under.mean()
-    return found, float(found / 2 * parts.std(ddof=1) / np.sqrt(len(parts)))
+    return found, found / 2 * parts.std(ddof=1) / np.sqrt(len(parts))

@@ -53,16 +53,15 @@ class Found:
     source: str
     title: str
     seconds: float
-    rows: tuple[Row, ...]
-    pictures: tuple[str, ...]
+    rows: list[Row]
+    pictures: list[str]
 
     @classmethod
     def read(cls, path: Path) -> "Found":
         """The study of a JSON file."""
         facts = json.loads(path.read_text())
-        rows = tuple(Row(**row) for row in facts["rows"])
-        pictures = tuple(facts["pictures"])
-        return cls(path.stem, facts["source"], facts["title"], facts["seconds"], rows, pictures)
+        rows = [Row(**row) for row in facts.pop("rows")]
+        return cls(slug=path.stem, rows=rows, **facts)
 
     @property
     def paper(self) -> str:

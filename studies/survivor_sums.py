@@ -6,6 +6,7 @@ argument), and writes ``docs/survivor_sums.md``. The tables are public and all n
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from hedgerow.plan.cost import off_the_chain
 from hedgerow.release.cuboid import cuboid_errors
 from hedgerow.tables.counts import label_nodes
 from studies.coverage import percent, share
-from studies.page import data_folder, keep, markdown
+from studies.page import keep, markdown, with_data
 from studies.releases import seeded, trips_plan, within
 from studies.tables import every_count, trips_between
 
@@ -61,6 +62,7 @@ class Row:
     """The intervals of the sums of one size.
 
     Attributes:
+        case: the name of the releases.
         cuboid: its name.
         least, most: the true sums, both inclusive.
         sums: how many there are.
@@ -72,6 +74,7 @@ class Row:
         of_counts: the same around the released counts.
     """
 
+    case: str
     cuboid: str
     least: int
     most: int
@@ -88,11 +91,6 @@ class Row:
         return f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
 
     @property
-    def falls_short(self) -> bool:
-        """Whether the coverage is below the required one by more than chance explains."""
-        found, error = self.covered
-        return found < LEAST - STANDARD_ERRORS * error
-
     def cells(self) -> tuple[str, ...]:
         """The row in words."""
         return (
@@ -102,60 +100,50 @@ class Row:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What releases say of all sums of a cuboid: (releases, sums), NaN where they say nothing."""
-
-    count: Float64
-    estimate: Float64
-    low: Float64
-    high: Float64
-
-
-def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[Int64, Found]]:
-    """For each cuboid off the chain its true sums, and what releases say of them."""
-    tree = counts.tree
+def simulated(counts: hr.Counts, case: Case, runs: int) -> Iterator[Row]:
+    """The intervals of the sums of each cuboid off the chain, size by size."""
+    tree, said, labels = counts.tree, dict[Levels, list[Float64]](), dict[Levels, pl.DataFrame]()
     plan = trips_plan(tree, within(case.epsilon), hr.Survivors())
-    wanted = [levels for levels in off_the_chain(tree) if any(levels)]
-    said: dict[Levels, list[Float64]] = {levels: [] for levels in wanted}
-    labels, truth = {}, {}
-    for levels in wanted:
-        true = every_count(counts, levels)
+    truth = {levels: every_count(counts, levels) for levels in off_the_chain(tree) if any(levels)}
+    for levels, true in truth.items():
         cells = np.unravel_index(np.arange(true.size), true.shape)
         labels[levels] = label_nodes(tree, levels, tuple(code.astype(np.int32) for code in cells))
-        truth[levels] = true.ravel()
+        said[levels] = []
     for seed in range(runs):
         release = seeded(counts, plan, case.estimator, seed)
         for levels, rows in said.items():
             named = zip(tree.axes, levels, strict=True)
             by = {axis.name: axis.levels[level - 1] for axis, level in named if level}
-            found = cuboid_errors(release.content, by, hr.Confidence(LEVEL))
-            on = labels[levels].columns
-            each = labels[levels].join(found, on=on, how="left", maintain_order="left")
-            columns = (each[name].cast(pl.Float32) for name in ("count", "estimate", "low", "high"))
-            rows.append(np.stack([column.to_numpy() for column in columns]))
-    return {
-        levels: (truth[levels], Found(*np.stack(rows, axis=1))) for levels, rows in said.items()
-    }
+            found, every = cuboid_errors(release.content, by, hr.Confidence(LEVEL)), labels[levels]
+            each = every.join(found, on=every.columns, how="left", maintain_order="left")
+            columns = each.select(pl.col("count", "estimate", "low", "high").cast(pl.Float32))
+            rows.append(columns.to_numpy())
+    for levels, rows in said.items():
+        figures = np.stack(rows).transpose(2, 0, 1)
+        yield from rows_of(case.name, tree.name_of(levels), truth[levels].ravel(), figures)
 
 
-def rows_of(name: str, truth: Int64, found: Found) -> Iterator[Row]:
-    """The intervals of a cuboid's sums, size by size."""
+def rows_of(case: str, name: str, truth: Int64, said: Float64) -> Iterator[Row]:
+    """The intervals of a cuboid's sums, size by size.
+
+    Args:
+        case: the releases' name.
+        name: the cuboid's.
+        truth: int64 (sums).
+        said: count, estimate, low and high: (4, releases, sums), NaN where a release says nothing.
+    """
     for least, most in zip(SIZES, (*(size - 1 for size in SIZES[1:]), np.inf), strict=True):
         of = (least <= truth) & (truth <= most)
         if not of.any():
             continue
-        exact = np.broadcast_to(truth[of], found.count[:, of].shape)
-        count, estimate, low, high = (
-            each[:, of].astype(np.float64)
-            for each in (found.count, found.estimate, found.low, found.high)
-        )
+        count, estimate, low, high = said[:, :, of].astype(np.float64)
+        exact = np.broadcast_to(truth[of], count.shape)
         listed, known = ~np.isnan(count), ~np.isnan(low)
         holds = (low - 0.5 <= exact) & (exact <= high + 0.5)
         width = (high - low)[known].mean() if known.any() else np.nan
         yield Row(
-            name, int(truth[of].min()), int(truth[of].max()), int(of.sum()),
-            float(1 - listed.mean()), float(1 - known.sum() / max(1, listed.sum())),
+            case, name, int(truth[of].min()), int(truth[of].max()), int(of.sum()),
+            1 - listed.mean(), 1 - known.sum() / max(1, listed.sum()),
             share(holds, known),
             *(width / just_wide_enough(x[known], exact[known]) for x in (estimate, count)),
         )  # fmt: skip
@@ -175,13 +163,13 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
+def verdict(rows: Sequence[Row]) -> str:
     """What falls short of the requirements."""
-    given = [(case, row) for case, row in rows if not np.isnan(row.covered[0])]
-    short = [(c, r) for c, r in given if r.falls_short]
-    wide = [(c, r) for c, r in given if r.of_estimates > WIDEST]
-    wider = [(c, r) for c, r in given if r.of_counts > WIDEST and r.least]
-    least = min(row.covered[0] for _, row in given)
+    given = [row for row in rows if not np.isnan(row.covered[0])]
+    short = [r for r in given if r.covered[0] < LEAST - STANDARD_ERRORS * r.covered[1]]
+    wide = [row for row in given if row.of_estimates > WIDEST]
+    wider = [row for row in given if row.of_counts > WIDEST and row.least]
+    least = min(row.covered[0] for row in given)
     first = (
         f"{len(given) - len(short)} of {len(given)} classes are covered by at least {LEAST:.0%} "
         f"(within {STANDARD_ERRORS} standard errors); the least has {least:.1%}. In {len(wide)} "
@@ -189,38 +177,29 @@ def verdict(rows: Sequence[tuple[Case, Row]]) -> str:
         f"hold 95 % around the estimates, and in {len(wider)} (true sums above 0) as those around "
         f"the counts."
     )
-    kept = sum(row.sums * (1 - row.unlisted) for _, row in rows)
-    lost = sum(row.sums * (1 - row.unlisted) * row.without for _, row in rows)
-    most = max(row.without for _, row in rows if row.least)
+    kept = sum(row.sums * (1 - row.unlisted) for row in rows)
+    lost = sum(row.sums * (1 - row.unlisted) * row.without for row in rows)
+    most = max(row.without for row in rows if row.least)
     second = (
         f"Of the sums that releases list {lost / kept:.1%} have no interval, and at most "
         f"{most:.1%} of a class of true sums above 0."
     )
-    kinds = (("covered less", short), ("wider, estimates", wide), ("wider, counts", wider))
-    more = [f"- {what}: {c.name}, {r.cuboid}, {r.size}" for what, many in kinds for c, r in many]
+    kinds = {"covered less": short, "wider, estimates": wide, "wider, counts": wider}
+    more = [
+        f"- {what}: {r.case}, {r.cuboid}, {r.size}" for what, many in kinds.items() for r in many
+    ]
     return "\n".join([first, "", second, "", *more])
 
 
-def main() -> None:
+def main(folder: Path) -> None:
     """Simulate all cases and write the page."""
-    folder = data_folder()
-    if not folder.exists():
-        print(f"skipped: there is no folder {folder}")
-        return
-    every, parts = list[tuple[Case, Row]](), list[str]()
+    every, parts = list[Row](), list[str]()
     for case in CASES:
-        counts = trips_between(folder / case.folder, case.levels)
-        rows = [
-            row
-            for levels, (truth, found) in simulated(counts, case, RUNS).items()
-            for row in rows_of(counts.tree.name_of(levels), truth, found)
-        ]
-        every += [(case, row) for row in rows]
-        table = markdown(HEADINGS, (row.cells() for row in rows))
-        parts.append(f"## {case.name}\n\n{table}\n")
-        print(parts[-1], flush=True)
+        rows = [*simulated(trips_between(folder / case.folder, case.levels), case, RUNS)]
+        every += rows
+        parts.append(f"## {case.name}\n\n{markdown(HEADINGS, (row.cells for row in rows))}\n")
+        print(case.name, flush=True)
     page = PAGE.format(runs=RUNS, verdict=verdict(every), parts="\n".join(parts))
-    print(verdict(every))
     keep("survivor_sums", page)
 
 
@@ -252,4 +231,4 @@ error 87, realised 101) and 81 % (UK, 8 releases; 211 and 311).
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

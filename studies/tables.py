@@ -29,6 +29,13 @@ def every_count(counts: hr.Counts, levels: Levels) -> Int64:
     return dense(counts.tree, levels, *true_cells(counts, levels))
 
 
+def leaves_of(release: hr.Release) -> Int64:
+    """The released counts of all leaves: one dimension an axis."""
+    finest = release.plan.levels[-1]
+    nodes = release.content.nodes[finest]
+    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
+
+
 def census_of(frame: pl.DataFrame, levels: Sequence[str], count: str) -> hr.Counts:
     """A census whose own rows are the public list of areas."""
     tree = hr.Tree([hr.Axis.from_frame("geography", frame, levels)])

@@ -112,18 +112,18 @@ def trips_rows(tree: Tree, plans: Mapping[str, hr.Plan], squares: Mapping[str, S
     rows, measured = [], plans[MARGINS].workload.named(tree)
     for key in squares[CHAIN]:
         levels = key[1]
-        over, error = ratio(squares[MARGINS][key], squares[CHAIN][key])
         rows.append(
             (
                 named(tree, levels) + (" *" if levels in measured else ""),
-                f"{standard_error(plans[CHAIN], levels):.3g}" if levels in tree.chain else "",
-                f"{standard_error(plans[MARGINS], levels):.3g}",
-                *(f"{rmse(squares[name][key]):.3g}" for name in plans),
-                f"{over:.3f} ± {error:.3f}",
+                standard_error(plans[CHAIN], levels) if levels in tree.chain else "",
+                standard_error(plans[MARGINS], levels),
+                *(rmse(squares[name][key]) for name in plans),
+                ratio(squares[MARGINS][key], squares[CHAIN][key]),
             )
         )
     head = [f"{CHAIN}, forecast", f"{MARGINS}, forecast", *plans, f"{MARGINS} / {CHAIN}"]
-    return markdown(["origin × destination", *head], rows)
+    forms = ["", *[".3g"] * (len(head) - 1), ".3f ± .3f"]
+    return markdown(["origin × destination", *head], rows, forms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,19 +198,12 @@ class TwoTables:
         tree, rows = self.counts.tree, []
         for (table, levels), squares in together.items():
             other = alone[table, levels]
-            over, error = ratio(squares, other)
-            forecasts = self.standard_errors(table, levels)
-            figures = (*forecasts, rmse(other), rmse(squares))
-            rows.append(
-                (
-                    named(tree, table),
-                    named(tree, levels),
-                    *(f"{figure:.3g}" for figure in (figures[1], figures[0], *figures[2:])),
-                    f"{over:.3f} ± {error:.3f}",
-                )
-            )
+            forecasts = reversed(self.standard_errors(table, levels))
+            names, figures = (named(tree, table), named(tree, levels)), (rmse(other), rmse(squares))
+            rows.append((*names, *forecasts, *figures, ratio(squares, other)))
         head = ["alone, forecast", "together, forecast", "alone", "together", "together / alone"]
-        return markdown(["table", "geography × race × age", *head], rows)
+        forms = ["", "", *[".3g"] * 4, ".3f ± .3f"]
+        return markdown(["table", "geography × race × age", *head], rows, forms)
 
 
 TEXT = """# Errors of named workloads
@@ -284,7 +277,6 @@ def main(data: Path) -> None:
         people=two.counts.total, rho=RHO, blocks_runs=BLOCKS_RUNS,
         blocks=two.rows(together, alone),
     )  # fmt: skip
-    print(page)
     kept = {
         "trips": {name: figures(each) for name, each in squares.items()},
         "blocks": {"together": figures(together), "alone": figures(alone)},

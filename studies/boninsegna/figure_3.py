@@ -2,17 +2,19 @@
 
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
     AS_RUN,
     AS_SAID,
+    COLOURS,
     EPSILONS,
+    GAUSS,
+    MARKS,
     SETTINGS,
     SH_AS_RUN,
     TDA_L2,
@@ -27,9 +29,9 @@ from studies.boninsegna.releases import (
     stability_as_run,
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
-from studies.page import DATA, PAGES, Row, Study, markdown, timed
+from studies.page import DATA, Row, Study, markdown, timed, unprinted
 from studies.releases import within
-from studies.showing import plain
+from studies.showing import panels, save
 
 RUNS = 20
 COUNTRY_RUNS = 2
@@ -37,8 +39,10 @@ DEPTHS = 6
 REAL = 4
 OURS = "Hedgerow, Sparse"
 OWN = {"Hedgerow, Chebyshev": Setting(hr.Chebyshev()), OURS: Setting(hr.Sparse(penalty=0.5))}
-COLOURS = {AS_RUN: "#0072b2", TDA_L2: "#d55e00", SH_AS_RUN: "#cc79a7", OURS: "#000000"}
-MARKS = {AS_RUN: "o", TDA_L2: "s", SH_AS_RUN: "^"}
+Errors = dict[tuple[str, str], Found]
+Published = dict[str, dict[str, Found]]
+METRICS = {"max_error": ("maximum error", 1), "false_discovery": ("false discovery rate", 2)}
+"""In words, and the first depth at which they are compared."""
 FEW = "their mean rests on 5 runs (the paper says 10), too few to know its own error"
 REASONS = {
     AS_RUN: FEW,
@@ -84,20 +88,19 @@ def main() -> Study:
     """Release the real and the synthetic table, and write the page and the picture."""
     paper = published()["Italy"]
     provinces, country = italian_provinces(DATA), synthetic_municipalities()
-    real = {
-        (method, epsilon): simulated(
-            provinces.counts, upper_depths(setting, epsilon, country), epsilon, RUNS
-        )
-        for method, setting in {**SETTINGS, **OWN}.items()
-        for epsilon in EPSILONS
-    }
-    wide = errors_of_country(country)
+    real, wide = Errors(), Errors()
+    for (method, setting), epsilon in product({**SETTINGS, **OWN}.items(), EPSILONS):
+        upper = upper_depths(setting, epsilon, country)
+        real[method, epsilon] = simulated(provinces.counts, upper, epsilon, RUNS)
+        wide[method, epsilon] = simulated(country.counts, setting, epsilon, COUNTRY_RUNS)
+    for epsilon in EPSILONS:
+        wide[SH_AS_RUN, epsilon] = stability_as_run(country.counts, epsilon, COUNTRY_RUNS)
     rows = [*depth_rows(real, paper), *leaf_rows(real, wide, paper)]
     noise = gaussian_method(country.counts, within("1"))  # on all pairs of municipalities
     leaves = iter(noise.released(country.counts, seeded_bits(0)))
     noise_seconds, _ = timed(partial(next, leaves))
     what = "noise on all 65,480,464 pairs, called infeasible: seconds"
-    rows.append(Row(what, None, float(f"{noise_seconds:.2g}"), reason="no number: not tried there"))
+    rows.append(unprinted(what, float(f"{noise_seconds:.2g}"), "no number: not tried there"))
     errors = [paper[THEIRS[m]]["1"].max_error.mean[-1] for m in (AS_RUN, SH_AS_RUN)]
     text = TEXT.format(
         runs=RUNS,
@@ -107,40 +110,22 @@ def main() -> Study:
         real=own_table(real, REAL),
         table=own_table(wide, DEPTHS),
     )
-    pictures = (picture(real, wide, paper),)
-    return Study("Boninsegna, Figure 3", "commuting in Italy", text, tuple(rows), pictures)
-
-
-Errors = dict[tuple[str, str], Found]
-Published = dict[str, dict[str, Found]]
-
-
-def errors_of_country(country: Table) -> Errors:
-    """Of the synthetic country: their methods as run, InfTDA as said, and ours."""
-    found = {}
-    for epsilon in EPSILONS:
-        for method, setting in {**SETTINGS, **OWN}.items():
-            found[method, epsilon] = simulated(country.counts, setting, epsilon, COUNTRY_RUNS)
-        found[SH_AS_RUN, epsilon] = stability_as_run(country.counts, epsilon, COUNTRY_RUNS)
-    return found
+    pictures = [picture(real, wide, paper)]
+    return Study("Boninsegna, Figure 3", "commuting in Italy", text, rows, pictures)
 
 
 def depth_rows(real: Errors, paper: Published) -> list[Row]:
     """Maximum error and false discoveries of the real depths."""
     rows = []
-    for method, epsilon in ((m, e) for m, e in real if m in SETTINGS):
+    for method, epsilon, (metric, (words, first)) in product(SETTINGS, EPSILONS, METRICS.items()):
+        said = method == AS_SAID and metric == "false_discovery"
+        if method != AS_RUN and (said or epsilon != "1"):
+            continue
         theirs, ours = paper[THEIRS[method]][epsilon], real[method, epsilon]
-        for metric, first in (("max_error", 1), ("false_discovery", 2)):
-            said = method == AS_SAID
-            if (said and (metric != "max_error" or epsilon != "1")) or (
-                method == TDA_L2 and epsilon != "1"
-            ):
-                continue
-            one, other = getattr(theirs, metric), getattr(ours, metric)
-            for depth in range(first, REAL + 1):
-                words = "maximum error" if metric == "max_error" else "false discovery rate"
-                what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
-                rows.append(compared_at(depth, what, one, other, REASONS[method]))
+        one, other = getattr(theirs, metric), getattr(ours, metric)
+        for depth in range(first, REAL + 1):
+            what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
+            rows.append(compared_at(depth, what, one, other, REASONS[method]))
     return rows
 
 
@@ -148,7 +133,7 @@ def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
     """The figures in words, and what only the synthetic country shows."""
     rows = []
     for epsilon, printed in (("1", 100.0), ("0.1", 1000.0)):
-        deepest = float(real[AS_RUN, epsilon].max_error.mean[REAL])
+        deepest = real[AS_RUN, epsilon].max_error.mean[REAL]
         what = f"ε = {epsilon}: maximum error of the tree passes in words, at depth 4"
         rows.append(compared(what, printed, deepest, 0.0, 'printed as "about"'))
     for epsilon in EPSILONS:
@@ -159,7 +144,7 @@ def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
     gain = wide[AS_RUN, "1"].max_error.mean[-1] / wide[SH_AS_RUN, "1"].max_error.mean[-1]
     reason = "in words; 3.9 in their own runs, and with SH's noise too small; synthetic country"
     what = "ε = 1: error of InfTDA over that of SH at the leaves"
-    rows.append(Row(what, 10.0, float(gain), reason=reason))
+    rows.append(Row(what, 10.0, gain, reason=reason))
     seconds = float(f"{wide[AS_RUN, '1'].seconds:.2g}")
     for epsilon, printed in (("10", 0.999), ("1", 0.23)):
         odds = 0.1 / 0.9 * float(np.exp(float(epsilon)))
@@ -174,50 +159,34 @@ def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
 def own_table(errors: Errors, depths: int) -> str:
     """InfTDA as said beside ours, by depth."""
     rows = []
-    for epsilon in EPSILONS:
-        for method in (AS_SAID, *OWN):
-            found = errors[method, epsilon]
-            cells = [
-                f"{error:,.3g}, {rate:.0%}"
-                for error, rate in zip(
-                    found.max_error.mean[1:], found.false_discovery.mean[1:], strict=True
-                )
-            ]
-            rows.append([epsilon, method, *cells])
+    for epsilon, method in product(EPSILONS, (AS_SAID, *OWN)):
+        found = errors[method, epsilon]
+        curves = zip(found.max_error.below[1], found.false_discovery.below[1], strict=True)
+        rows.append([epsilon, method, *(f"{error:,.3g}, {rate:.0%}" for error, rate in curves)])
     return markdown(["ε", "method", *map(str, range(1, depths + 1))], rows)
 
 
 def picture(real: Errors, wide: Errors, paper: Published) -> str:
     """Error and false discoveries by depth: paper marks, ours on real lines, synthetic dashes."""
-    figure = Figure(figsize=(11, 6), layout="constrained")
-    grid = figure.subplots(2, len(EPSILONS), sharex=True)
-    for column, epsilon in zip(grid.T, EPSILONS, strict=True):
-        for axes, metric in zip(column, ("max_error", "false_discovery"), strict=True):
-            for method, colour in COLOURS.items():
-                if method in MARKS:
-                    theirs = getattr(paper[THEIRS[method]][epsilon], metric).mean
-                    label = f"paper: {THEIRS[method]}"
-                    axes.plot(
-                        range(1, 7),
-                        theirs[1:],
-                        MARKS[method],
-                        color=colour,
-                        mfc="none",
-                        label=label,
-                    )
-                if (method, epsilon) in real:
-                    ours = getattr(real[method, epsilon], metric).mean
-                    axes.plot(range(1, 5), ours[1:], color=colour, label=f"real: {method}")
-                ours = getattr(wide[method, epsilon], metric).mean
-                axes.plot(
-                    range(1, 7), ours[1:], "--", color=colour, lw=1, label=f"synthetic: {method}"
-                )
-            plain(axes)
-        column[0].set_yscale("log")
-        column[0].set_title(f"ε = {epsilon}", fontsize=9)
-        column[1].set_xlabel("depth")
-    grid[0][0].set_ylabel("maximum error (records)")
-    grid[1][0].set_ylabel("false discovery rate")
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    return save(figure, PAGES / "boninsegna-figure_3.png", dpi=90)
+    figure, axes = panels(len(EPSILONS), len(METRICS), (3.7, 3))
+    for panel, (metric, epsilon) in zip(axes, product(METRICS, EPSILONS), strict=True):
+        for method, colour in {**COLOURS, OURS: "#000000"}.items():
+            if method == GAUSS:
+                continue
+            if method in MARKS:
+                theirs = getattr(paper[THEIRS[method]][epsilon], metric)
+                label = f"paper: {THEIRS[method]}"
+                panel.plot(*theirs.below, MARKS[method], color=colour, mfc="none", label=label)
+            if (method, epsilon) in real:
+                ours = getattr(real[method, epsilon], metric)
+                panel.plot(*ours.below, color=colour, label=f"real: {method}")
+            ours = getattr(wide[method, epsilon], metric)
+            panel.plot(*ours.below, "--", color=colour, lw=1, label=f"synthetic: {method}")
+        if metric == "max_error":
+            panel.set(yscale="log", title=f"ε = {epsilon}")
+        else:
+            panel.set_xlabel("depth")
+    axes[0].set_ylabel("maximum error (records)")
+    axes[len(EPSILONS)].set_ylabel("false discovery rate")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return save(figure, "boninsegna-figure_3", dpi=90)

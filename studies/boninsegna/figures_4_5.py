@@ -1,19 +1,20 @@
 """Figures 4 and 5: maximum error and false discoveries by depth on the six synthetic tables."""
 
 from collections.abc import Mapping
+from itertools import islice, product
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 import hedgerow as hr
-from studies.boninsegna.pictures import save
 from studies.boninsegna.releases import (
     AS_RUN,
     AS_SAID,
+    COLOURS,
     EPSILONS,
     GAUSS,
+    MARKS,
     SH_AS_RUN,
     SH_AS_SAID,
     SPENT,
@@ -30,9 +31,9 @@ from studies.boninsegna.releases import (
     simulated,
 )
 from studies.boninsegna.tables import Table, synthetic_tables
-from studies.page import PAGES, Row, Study, markdown
+from studies.page import Row, Study, markdown
 from studies.releases import DELTA
-from studies.showing import plain
+from studies.showing import panels, save
 
 RUNS = 10
 OURS = "Hedgerow"
@@ -46,8 +47,6 @@ REASONS = {
     SH_AS_SAID: "their runs took the sensitivity √2 for 2: too little noise for (ε, δ)",
     OURS: "beside InfTDA as published, at the same (ε, δ)",
 }
-COLOURS = {AS_RUN: "#0072b2", TDA_L2: "#d55e00", GAUSS: "#999999", SH_AS_RUN: "#cc79a7"}
-MARKS = {AS_RUN: "o", TDA_L2: "s", GAUSS: "v", SH_AS_RUN: "^"}
 
 Errors = dict[str, Found]
 All = dict[tuple[str, str], Errors]
@@ -127,13 +126,11 @@ def discovery_rows(found: All, paper: Published) -> list[Row]:
 
 def agreement(found: All, paper: Published) -> tuple[int, int]:
     """How many maximum errors by depth were compared, and how many lie within three errors."""
-    gaps = []
-    for (table, epsilon), methods in found.items():
-        for method in (AS_RUN, TDA_L2, GAUSS, SH_AS_RUN):
-            ours = methods[method].max_error
-            theirs = paper[table][THEIRS[method]][epsilon].max_error
-            parts = zip(ours.mean, ours.error, theirs.mean, theirs.error, strict=True)
-            gaps += [gap(*part) for part in list(parts)[1:]]
+    gaps = list[float]()
+    for ((table, epsilon), methods), method in product(found.items(), COLOURS):
+        ours, theirs = methods[method].max_error, paper[table][THEIRS[method]][epsilon].max_error
+        parts = zip(ours.mean, ours.error, theirs.mean, theirs.error, strict=True)
+        gaps += [gap(*part) for part in islice(parts, 1, None)]
     return len(gaps), int((np.abs(gaps) <= 3).sum())
 
 
@@ -142,58 +139,37 @@ def comparison(found: All) -> str:
     head = ["table", "ε", "InfTDA as said", "Hedgerow", "ratio", "its false discoveries", "ours"]
     rows = []
     for (table, epsilon), methods in found.items():
-        said, ours = methods[AS_SAID], methods[OURS]
-        typicals = said.max_error.typical, ours.max_error.typical
-        rates = [f"{f.false_discovery.mean[-1]:.1%}" for f in (said, ours)]
-        shown = [f"{value:,.3g}" for value in typicals]
-        rows.append([table, epsilon, *shown, f"{typicals[1] / typicals[0]:.2f}", *rates])
-    return markdown(head, rows)
+        both = methods[AS_SAID], methods[OURS]
+        said, ours = (one.max_error.typical for one in both)
+        rates = (one.false_discovery.mean[-1] for one in both)
+        rows.append([table, epsilon, said, ours, ours / said, *rates])
+    return markdown(head, rows, ["", "", ",.3g", ",.3g", ".2f", ".1%", ".1%"])
 
 
-def draw(
-    axes: Axes,
-    methods: Errors,
-    theirs: Mapping[str, Mapping[str, Found]],
-    epsilon: str,
-    metric: str,
-) -> None:
-    """The curves of a table at one ε; the authors' published means as open marks."""
-    for method, colour in COLOURS.items():
-        if metric == "false_discovery" and method == SH_AS_RUN:
-            continue
-        ours: Curve = getattr(methods[method], metric)
-        paper: Curve = getattr(theirs[THEIRS[method]][epsilon], metric)
-        depths = np.arange(1, len(ours.mean))
-        axes.plot(depths, ours.mean[1:], color=colour, lw=1.2, label=f"ours: {method}")
-        mark, label = MARKS[method], f"paper: {THEIRS[method]}"
-        axes.plot(depths, paper.mean[1:], mark, color=colour, ms=4, mfc="none", label=label)
-    best: Curve = getattr(methods[OURS], metric)
-    axes.plot(np.arange(1, len(best.mean)), best.mean[1:], "k--", lw=1.2, label="Hedgerow")
-    plain(axes)
-
-
-def picture(found: All, paper: Published, metric: str, names: list[str], path: str) -> str:
-    """A column a table and a row an ε."""
-    size = (2.6 * len(names) + 1.2, 6.6)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(EPSILONS), len(names), sharex="col", squeeze=False)
-    for row, epsilon in zip(grid, EPSILONS, strict=True):
-        for axes, table in zip(row, names, strict=True):
-            draw(axes, found[table, epsilon], paper[table], epsilon, metric)
-            axes.set_title(f"{table}, ε = {epsilon}", fontsize=8)
-            axes.tick_params(labelsize=7)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            if metric == "max_error":
-                axes.set_yscale("log")
-            else:
-                axes.set_ylim(-0.02, 1)
-        what = "maximum error (records)" if metric == "max_error" else "false discovery rate"
-        row[0].set_ylabel(what, fontsize=8)
-    for axes in grid[-1]:
-        axes.set_xlabel("depth", fontsize=8)
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-    return save(figure, PAGES / path, dpi=90)
+def picture(found: All, paper: Published, metric: str, names: list[str], name: str) -> str:
+    """A column a table and a row an ε: curves, the authors' published means as open marks."""
+    figure, axes = panels(len(names), len(EPSILONS), (2.8, 2.2))
+    for panel, (epsilon, table) in zip(axes, product(EPSILONS, names), strict=True):
+        methods = found[table, epsilon]
+        for method, colour in COLOURS.items():
+            if metric == "max_error" or method != SH_AS_RUN:
+                ours: Curve = getattr(methods[method], metric)
+                theirs: Curve = getattr(paper[table][THEIRS[method]][epsilon], metric)
+                panel.plot(*ours.below, color=colour, lw=1.2, label=f"ours: {method}")
+                look: dict[str, Any] = {"color": colour, "ms": 4, "mfc": "none"}
+                panel.plot(*theirs.below, MARKS[method], label=f"paper: {THEIRS[method]}", **look)
+        best: Curve = getattr(methods[OURS], metric)
+        panel.plot(*best.below, "k--", lw=1.2, label="Hedgerow")
+        panel.set_title(f"{table}, ε = {epsilon}", fontsize=8)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if metric == "max_error":
+            panel.set_yscale("log")
+        else:
+            panel.set_ylim(-0.02, 1)
+    figure.supxlabel("depth")
+    figure.supylabel("maximum error (records)" if metric == "max_error" else "false discovery rate")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return save(figure, name, dpi=90)
 
 
 def main() -> Study:
@@ -212,9 +188,9 @@ def main() -> Study:
     name, every = "boninsegna-figures_4_5", [table.name for table in tables]
     sparse = [name for name in every if "complete" not in name]
     names = (
-        picture(found, paper, "max_error", every, f"{name}.png"),
-        picture(found, paper, "false_discovery", sparse, f"{name}_discoveries.png"),
+        picture(found, paper, "max_error", every, name),
+        picture(found, paper, "false_discovery", sparse, f"{name}_discoveries"),
     )
-    rows = (*max_error_rows(found, paper), *discovery_rows(found, paper))
+    rows = max_error_rows(found, paper) + discovery_rows(found, paper)
     title = "maximum error and false discoveries on synthetic tables"
     return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)

@@ -10,11 +10,12 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import Released, error_of_released, of_leaves, of_nodes
+from hedgerow.evaluate.method import Method, Released, error_of_released, of_leaves, of_nodes
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import Budget, rho_within
@@ -78,6 +79,8 @@ SETTINGS = {
     AS_SAID: Setting(hr.Chebyshev(), exact=False),
     TDA_L2: Setting(hr.Euclidean(), exact=False, spent=SPENT),
 }
+COLOURS = {AS_RUN: "#0072b2", TDA_L2: "#d55e00", GAUSS: "#999999", SH_AS_RUN: "#cc79a7"}
+MARKS = {AS_RUN: "o", TDA_L2: "s", GAUSS: "v", SH_AS_RUN: "^"}
 THEIRS = {
     AS_RUN: "InfTDA",
     AS_SAID: "InfTDA",
@@ -114,6 +117,11 @@ class Curve:
         return cls(mean, runs.std(axis=0, ddof=1) / np.sqrt(many), spread)
 
     @property
+    def below(self) -> tuple[range, Float64]:
+        """The depths below the root, and the means there."""
+        return range(1, len(self.mean)), self.mean[1:]
+
+    @property
     def typical(self) -> float:
         """The geometric mean over the depths below the root."""
         return float(np.exp(np.log(self.mean[1:]).mean()))
@@ -139,19 +147,19 @@ def published() -> dict[str, dict[str, dict[str, Found]]]:
     facts = json.loads(Path(__file__).with_name("published.json").read_text())
     return {
         table: {
-            method: {epsilon: _published(found) for epsilon, found in by_epsilon.items()}
+            method: {epsilon: _published(**found) for epsilon, found in by_epsilon.items()}
             for method, by_epsilon in results["mechanisms"].items()
         }
         for table, results in facts["tables"].items()
     }
 
 
-def _published(found: Mapping[str, dict[str, list[float]]]) -> Found:
-    curves = [
-        Curve(np.array(c["mean"]), np.array(c["error"]), float(np.array(c.get("spread", 0.0))))
+def _published(**found: dict[str, Any]) -> Found:
+    error, rate = (
+        Curve(np.array(c["mean"]), np.array(c["error"]), c.get("spread", 0.0))
         for c in (found["max_error"], found["false_discovery_rate"])
-    ]
-    return Found(curves[0], curves[1], float(np.array(found["seconds"]["mean"])))
+    )
+    return Found(error, rate, found["seconds"]["mean"])
 
 
 def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> Found:
@@ -164,21 +172,22 @@ def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> F
     return _found(counts, release, runs)
 
 
-def gaussian_leaves(counts: hr.Counts, epsilon: str, runs: int) -> Found:
-    """VanillaGauss: noise on every leaf, all of ρ there by the paper's conversion."""
-    method = gaussian_method(counts, loose_rho(epsilon))
+def released_by(counts: hr.Counts, method: Method, runs: int) -> Found:
+    """The errors of another method under the same seeds."""
     return _found(counts, lambda seed: [*method.released(counts, seeded_bits(seed))], runs)
 
 
 def gaussian_method(counts: hr.Counts, budget: Budget) -> LeafNoise:
-    """Discrete Gaussian noise on every leaf, one record replaced."""
+    """Discrete Gaussian noise on every leaf, one record replaced.
+
+    VanillaGauss is this with all of ρ by the paper's conversion.
+    """
     return LeafNoise(counts.tree, budget, hr.Replace(), hr.DiscreteGaussian)
 
 
-def stability(counts: hr.Counts, epsilon: str, runs: int) -> Found:
+def stability(epsilon: str) -> StabilityHistogram:
     """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-    method = StabilityHistogram(within(epsilon), hr.Replace())
-    return _found(counts, lambda seed: method.released(counts, seeded_bits(seed)), runs)
+    return StabilityHistogram(within(epsilon), hr.Replace())
 
 
 def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
@@ -197,24 +206,21 @@ def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
 
 
 def _found(counts: hr.Counts, release: Callable[[int], Released], runs: int) -> Found:
-    seconds, frames = [], []
-    for seed in range(runs):
-        spent, made = timed(partial(release, seed))
-        seconds.append(spent)
-        frames.append(error_of_released(counts, made))
-    metrics = [
-        np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64)
+    done = [timed(partial(release, seed)) for seed in range(runs)]
+    frames = [error_of_released(counts, made) for _, made in done]
+    error, rate = (
+        Curve.of(np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64))
         for name in ("max_error", "false_discovery_rate")
-    ]
-    return Found(Curve.of(metrics[0]), Curve.of(metrics[1]), min(seconds))
+    )
+    return Found(error, rate, min(seconds for seconds, _ in done))
 
 
 def every_method(counts: hr.Counts, epsilon: str, runs: int) -> dict[str, Found]:
     """The errors of the paper's methods, as run and as said."""
     found = {name: simulated(counts, setting, epsilon, runs) for name, setting in SETTINGS.items()}
-    found[GAUSS] = gaussian_leaves(counts, epsilon, runs)
+    found[GAUSS] = released_by(counts, gaussian_method(counts, loose_rho(epsilon)), runs)
     found[SH_AS_RUN] = stability_as_run(counts, epsilon, runs)
-    found[SH_AS_SAID] = stability(counts, epsilon, runs)
+    found[SH_AS_SAID] = released_by(counts, stability(epsilon), runs)
     return found
 
 
@@ -228,7 +234,7 @@ def compared_at(
 ) -> Row:
     """`compared` of two curves at a depth."""
     error = float(np.hypot(ours.error[depth], paper.error[depth]))
-    figures = float(paper.mean[depth]), float(ours.mean[depth])
+    figures = paper.mean[depth], ours.mean[depth]
     return compared(what, *figures, error, reason, always=always)
 
 

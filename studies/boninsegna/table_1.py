@@ -28,4 +28,4 @@ def main() -> Study:
         rows.append(Row(f"{table.name}: users", users, table.counts.total))
         reason = MISPRINT if found != pairs else ""
         rows.append(Row(f"{table.name}: pairs with a flow", pairs, found, reason=reason))
-    return Study("Boninsegna, Table 1", "the synthetic tables", TEXT, tuple(rows))
+    return Study("Boninsegna, Table 1", "the synthetic tables", TEXT, rows)

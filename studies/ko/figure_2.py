@@ -1,16 +1,12 @@
 """Ko, Figure 2: the least budget for a target error, program (7), and how it is spread."""
 
 import numpy as np
+from matplotlib.axes import Axes
 
+from hedgerow.arrays import Float64
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, least_budgets, total_error
-from studies.ko.tables import (
-    LARGEST,
-    WYOMING_BLOCKS,
-    WYOMING_TRACTS,
-    Case,
-    every_case,
-)
-from studies.page import Row, Study, markdown
+from studies.ko.tables import LARGEST, WYOMING_BLOCKS, WYOMING_TRACTS, Case, every_case
+from studies.page import Row, Study, markdown, unprinted
 from studies.showing import LEVEL_COLOURS, PAPER, panels, save
 
 TARGET, PAPERS_EPSILON = 20_000.0, 2.0
@@ -39,34 +35,36 @@ def main() -> Study:
     large: list[LevelCost] = [
         LargeCounts(2.0 * n, 2, 1.0) for n in (1, WYOMING_TRACTS, WYOMING_BLOCKS)
     ]
-    by_count = float(least_budgets(large, TARGET, LARGEST).sum())
-    told = "printed as about 2"
-    rows = (
-        Row("ε at τ = 20,000", PAPERS_EPSILON, float(found.sum()), reason=f"{told}; other blocks"),
+    told, by_count = "printed as about 2", least_budgets(large, TARGET, LARGEST).sum()
+    rows = [
+        Row("ε at τ = 20,000", PAPERS_EPSILON, found.sum(), reason=f"{told}; other blocks"),
         Row("ε at τ = 20,000, counts large", PAPERS_EPSILON, by_count, reason=told),
-        Row("share of the blocks", None, float(found[2] / found.sum()), reason="“the majority”"),
-    )
+        unprinted("share of the blocks", found[2] / found.sum(), "“the majority”"),
+    ]
     text = TEXT + markdown(
         ["table", "τ", "ε", "to the leaves", "error of the truth / τ", "program (6) at that ε / τ"],
-        [_line(case, target) for case in every for target in TARGETS],
+        (_line(case, target) for case in every for target in TARGETS),
+        ("", ",.0f", ".4f", ".0%", ".3f", ".9f"),
     )
-    return Study("Ko, Figure 2", "what an error costs", text, rows, (_picture(shaped),))
-
-
-def _line(case: Case, target: float) -> list[object]:
-    budgets = case.cheapest(target)
-    back = total_error(case.planned(), case.optimum(float(budgets.sum()))) / target
-    seen = float(case.expected(budgets).sum()) / target
-    epsilon = float(budgets.sum())
-    share = f"{budgets[2] / epsilon:.0%}"
-    return [case.name, f"{target:,.0f}", f"{epsilon:.4f}", share, f"{seen:.3f}", f"{back:.9f}"]
-
-
-def _picture(case: Case) -> str:
-    figure, (axes,) = panels(1)
-    budgets = np.array([case.cheapest(float(target)) for target in SWEPT])
-    axes.stackplot(SWEPT, *budgets.T, labels=case.levels, colors=LEVEL_COLOURS, alpha=0.85)
+    figure, (axes,) = panels()
+    draw_cheapest(axes, shaped, SWEPT)
     axes.plot([TARGET], [PAPERS_EPSILON], label="paper: about 2", **PAPER)
-    axes.set(xscale="log", xlabel="τ (records²)", ylabel="ε", ylim=(0, None))
-    axes.legend(fontsize=8, frameon=False)
-    return save(figure, "ko-figure_2")
+    axes.set_ylim(0, None)
+    axes.legend()
+    picture = save(figure, "ko-figure_2")
+    return Study("Ko, Figure 2", "what an error costs", text, rows, [picture])
+
+
+def _line(case: Case, target: float) -> tuple[object, ...]:
+    budgets = case.cheapest(target)
+    epsilon = budgets.sum()
+    back = total_error(case.planned(), case.optimum(epsilon)) / target
+    seen = case.expected(budgets).sum() / target
+    return case.name, target, epsilon, budgets[2] / epsilon, seen, back
+
+
+def draw_cheapest(axes: Axes, case: Case, targets: Float64) -> None:
+    """The budgets of program (7), level by level."""
+    budgets = np.array([case.cheapest(target) for target in targets])
+    axes.stackplot(targets, *budgets.T, labels=case.levels, colors=LEVEL_COLOURS, alpha=0.85)
+    axes.set(xscale="log", xlabel="τ (records²)", ylabel="ε")

@@ -1,18 +1,20 @@
 """Ko, Figure 3: bias² and variance of uniform shares, the optimum, and Hedgerow's own release."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from studies.ko.own import own_moments
-from studies.ko.releasing import Moments, simulated
+from studies.ko.own import Point
 from studies.ko.tables import LAPLACE, Case, uniform, washington, wyoming_shaped
-from studies.page import Row, Study, markdown
+from studies.page import Row, Study, markdown, told, unprinted
 from studies.showing import OPTIMUM, OWN, PAPER, UNIFORM, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0)
 RUNS, OWN_RUNS = 400, 60
 EMPTY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4)
+HEADS = ("uniform: bias²", "variance", "optimum: bias²", "variance", "bias² ×", "variance ×")
 TEXT = """Laplace noise on every count, clipped at 0 (“No Hier.”); then projected from the top down
 onto counts that add up (“w/ Hier.”, program (8)). The paper releases Wyoming; 128 tracts of
 Washington with 21,031 populated blocks replace it, planned with their own counts. Without
@@ -40,101 +42,73 @@ comes from rounding to integers, which the paper's release does not do; the vari
 """
 
 
-@dataclass(frozen=True)
-class Point:
-    """All releases at one ε."""
-
-    epsilon: float
-    uniform: np.ndarray
-    optimum: np.ndarray
-    uniform_hier: Moments
-    optimum_hier: Moments
-    own: Moments
-
-    @classmethod
-    def of(cls, case: Case, epsilon: float, rng: np.random.Generator) -> "Point":
-        """Closed forms and simulations."""
-        shares = uniform(epsilon), case.optimum(epsilon)
-        return cls(
-            epsilon,
-            case.expected(shares[0]),
-            case.expected(shares[1]),
-            simulated(case, shares[0], rng, RUNS),
-            simulated(case, shares[1], rng, RUNS),
-            own_moments(case, epsilon, OWN_RUNS),
-        )
-
-    @property
-    def gain(self) -> float:
-        """How much smaller Hedgerow's error is than that of the paper's optimum, consistent."""
-        return 1 - _error(self.own) / _error(self.optimum_hier)
-
-
 def main() -> Study:
     """Draw the figure and write the page."""
     case, rng = wyoming_shaped(), np.random.default_rng(2026)
-    points = [Point.of(case, epsilon, rng) for epsilon in BUDGETS]
-    text = TEXT.format(runs=RUNS, gain=points[2].gain, small=points[0].gain)
-    heads = ["ε", "", "uniform: bias²", "variance", "optimum: bias²", "variance", "bias² ×"]
-    heads += ["variance ×", "Hedgerow: bias²", "variance"]
-    text += markdown(heads, [line for point in points for line in _lines(point)])
+    points = [Point.of(case, epsilon, rng, RUNS, OWN_RUNS) for epsilon in BUDGETS]
+    text = TEXT.format(runs=RUNS, gain=1 - points[2].gain, small=1 - points[0].gain)
+    lines = list[list[object]]()
+    for point in points:
+        *sides, ratio, more = point.cells
+        own = point.hier[2]
+        lines.append([f"{point.epsilon:g}", "No Hier.", *point.clipped, "", ""])
+        lines.append(["", "w/ Hier.", *sides, told(ratio, ",.3g"), more,
+                      (own.bias2, own.error), own.variance])  # fmt: skip
+    text += markdown(["ε", "", *HEADS, "Hedgerow: bias²", "variance"], lines)
     text += "\n\nThe ratio of bias² where further blocks are empty:\n\n"
     wide = washington()
+    cases = {f"{share:.0%}": _emptied(case, share) for share in EMPTY}
+    cases["Washington, all blocks"] = wide
     text += markdown(
         ["empty blocks", *(f"ε = {epsilon:g}" for epsilon in BUDGETS)],
         [
-            *([f"{share:.0%}", *_ratios(_emptied(case, share))] for share in EMPTY),
-            ["Washington, all blocks", *_ratios(wide)],
+            *([name, *(each.clipped(e)[4] for e in BUDGETS)] for name, each in cases.items()),
             ["its blocks of 1 to 9 people alone", *_of_small(wide)],
         ],
     )
-    return Study("Ko, Figure 3", "bias² and variance", text, _rows(points), (_picture(points),))
+    figure, axes = panels(2)
+    draw_moments(axes, points)
+    axes[1].plot([2], [20_000], label="paper: total, around 20,000", **PAPER)
+    axes[1].legend(fontsize=7)
+    for panel, factor in zip(axes, (10, 4), strict=True):
+        panel.set_title(f"ours; paper: a factor of {factor}")
+    picture = save(figure, "ko-figure_3")
+    return Study("Ko, Figure 3", "bias² and variance", text, _rows(case, points), [picture])
 
 
-def _rows(points: list[Point]) -> tuple[Row, ...]:
-    one, two = points[1], points[2]
-    plain, hier = two.optimum, two.optimum_hier
-    ratio_hier = two.uniform_hier.total[2] / two.optimum_hier.total[2]
-    other = "its blocks and runs differ"
+def _rows(case: Case, points: Sequence[Point]) -> list[Row]:
+    low, one, two = points[:3]
+    equal, best, _ = two.hier
+    other, slightly = "its blocks and runs differ", "“slightly reduced”"
     depends = "no one ratio: 6 for empty blocks, far more for populated ones; see above"
-    at_low = points[0]
-    return (
-        Row("bias² of uniform shares / optimum, ε = 0.5", 10, at_low.uniform[0] / at_low.optimum[0],
-            reason=depends),
+    four = f"printed as about four; {other}"
+    return [
+        Row("bias² of uniform shares / optimum, ε = 0.5", 10, low.clipped[4], reason=depends),
         Row("the same, 5 % of the blocks empty, ε = 1", 10,
-            _ratio(_emptied(wyoming_shaped(), 0.05), one.epsilon), reason=depends),
-        Row("variance of uniform shares / optimum, ε = 0.5", 4,
-            at_low.uniform[1] / at_low.optimum[1], reason=f"printed as about four; {other}"),
-        Row("the same, ε = 2", 4, two.uniform[1] / two.optimum[1],
-            reason=f"printed as about four; {other}"),
-        Row("the same with consistency, ε = 2", 4, ratio_hier,
+            _emptied(case, 0.05).clipped(one.epsilon)[4], reason=depends),
+        Row("variance of uniform shares / optimum, ε = 0.5", 4, low.clipped[5], reason=four),
+        Row("the same, ε = 2", 4, two.clipped[5], reason=four),
+        Row("the same with consistency, ε = 2", 4, equal.variance / best.variance,
             reason=f"“at similar rate”; {other}"),
-        Row("total MSE of the optimum at ε = 2", 20_000, float(plain.sum()),
+        Row("total MSE of the optimum at ε = 2", 20_000, two.clipped[2:4].sum(),
             reason=f"printed as around 20,000; {other}"),
-        Row("variance with consistency / without, optimum, ε = 2", None, hier.total[2] / plain[1],
-            reason="“slightly reduced”"),
-        Row("bias² with consistency / without, uniform, ε = 0.5", None,
-            at_low.uniform_hier.total[0] / at_low.uniform[0],
-            error=at_low.uniform_hier.total[1] / at_low.uniform[0], reason="“slightly reduced”"),
-        Row("ours: total MSE of Hedgerow / the paper's optimum with consistency, ε = 2", None,
-            1 - two.gain, reason="not in the paper"),
-    )  # fmt: skip
+        unprinted("variance with consistency / without, optimum, ε = 2",
+                  best.variance / two.clipped[3], slightly),
+        unprinted("bias² with consistency / without, uniform, ε = 0.5", low.kept[0], slightly,
+                  low.kept[1]),
+        unprinted("ours: total MSE of Hedgerow / the paper's optimum with consistency, ε = 2",
+                  two.gain, "not in the paper"),
+    ]  # fmt: skip
 
 
-def _ratio(case: Case, epsilon: float) -> float:
-    return float(case.expected(uniform(epsilon))[0] / case.expected(case.optimum(epsilon))[0])
-
-
-def _ratios(case: Case) -> list[object]:
-    return [_ratio(case, epsilon) for epsilon in BUDGETS]
-
-
-def _of_small(case: Case) -> list[object]:
+def _of_small(case: Case) -> list[float]:
     """The ratio of the bias² of leaves with 1 to 9 people."""
     small = case.truth[2][(case.truth[2] > 0) & (case.truth[2] < 10)]
-    each = [[(LAPLACE.bias(float(b[2]), small) ** 2).sum() for b in (uniform(e), case.optimum(e))]
-            for e in BUDGETS]  # fmt: skip
-    return [float(of_uniform / of_optimum) for of_uniform, of_optimum in each]
+    uniformly, best = (
+        np.array([(LAPLACE.bias(shares(e)[2], small) ** 2).sum() for e in BUDGETS])
+        for shares in (uniform, case.optimum)
+    )
+    return [*(uniformly / best)]
 
 
 def _emptied(case: Case, share: float) -> Case:
@@ -144,47 +118,26 @@ def _emptied(case: Case, share: float) -> Case:
     return replace(case, prior=(*case.prior[:2], leaves), truth=(*case.truth[:2], leaves))
 
 
-def _error(found: Moments) -> float:
-    return found.total[0] + found.total[2]
+def draw_moments(panels: Sequence[Axes], points: Sequence[Point]) -> None:
+    """Bias² and variance: lines clipped alone, squares with consistency, triangles our own.
 
-
-def _lines(point: Point) -> list[list[object]]:
-    u, b = point.uniform, point.optimum
-    first = [f"{point.epsilon:g}", "No Hier.", *map(float, (*u, *b, *(u / b))), "", ""]
-    (ub, ue, uv), (bb, be, bv) = point.uniform_hier.total, point.optimum_hier.total
-    ratio = f"{ub / bb:,.3g}" if bb > 4 * be else "below Monte Carlo error"
-    own = point.own.total
-    second = ["", "w/ Hier.", _sure(ub, ue), uv, _sure(bb, be), bv, ratio, uv / bv]
-    return [first, [*second, _sure(own[0], own[1]), own[2]]]
-
-
-def _sure(value: float, error: float) -> str:
-    return f"{value:,.4g} ± {error:,.2g}"
-
-
-def _picture(points: list[Point]) -> str:
-    figure, (left, right) = panels(2)
+    Bias² is left out where it is below twice its Monte Carlo error.
+    """
     x = [point.epsilon for point in points]
-    for name, colour, closed, hier in (
-        ("uniform", UNIFORM, [p.uniform for p in points], [p.uniform_hier for p in points]),
-        ("optimum", OPTIMUM, [p.optimum for p in points], [p.optimum_hier for p in points]),
-    ):
-        for k, axes in enumerate((left, right)):
-            label = f"{name}, No Hier." if k else None
-            axes.plot(x, [c[k] for c in closed], "o-", color=colour, label=label)
-        shown = [(p.epsilon, m.total[0]) for p, m in zip(points, hier, strict=True)
-                 if m.total[0] > 2 * m.total[1]]  # fmt: skip
-        left.plot(*zip(*shown, strict=True), "s--", color=colour, markersize=4)
-        right.plot(x, [m.total[2] for m in hier], "s--", color=colour, markersize=4,
-                   label=f"{name}, w/ Hier.")  # fmt: skip
-    right.plot(x, [p.own.total[2] for p in points], "^:", color=OWN, label="Hedgerow's own")
-    own = [(p.epsilon, p.own.total[0]) for p in points if p.own.total[0] > 2 * p.own.total[1]]
-    left.plot(*zip(*own, strict=True), "^:", color=OWN)
-    right.plot([2], [20_000], label="paper: total, around 20,000", **PAPER)
-    left.set(
-        yscale="log", xlabel="ε", ylabel="bias² (records²)", title="ours; paper: a factor of 10"
+    kinds = (
+        ("uniform", UNIFORM, "s--"),
+        ("optimum", OPTIMUM, "s--"),
+        ("Hedgerow's own", OWN, "^:"),
     )
-    right.set(yscale="log", xlabel="ε", ylabel="variance (records²)",
-              title="ours; paper: a factor of 4")  # fmt: skip
-    right.legend(fontsize=7, frameon=False)
-    return save(figure, "ko-figure_3")
+    for i, (name, colour, mark) in enumerate(kinds):
+        hier, label = [point.hier[i] for point in points], name
+        if i < 2:
+            for k, axes in enumerate(panels):
+                closed = [point.clipped[2 * i + k] for point in points]
+                axes.plot(x, closed, "o-", color=colour, label=f"{name}, No Hier.")
+            label += ", w/ Hier."
+        bias2 = [each.bias2 if each.bias2 > 2 * each.error else np.nan for each in hier]
+        for axes, values in zip(panels, (bias2, [h.variance for h in hier]), strict=True):
+            axes.plot(x, values, mark, color=colour, markersize=4, label=label)
+    for axes, what in zip(panels, ("bias²", "variance"), strict=True):
+        axes.set(yscale="log", xlabel="ε", ylabel=f"{what} (records²)")

@@ -1,18 +1,15 @@
 """Ko, Figure 6: an amount shared among the blocks of one tract by log(p + 1), p and p²."""
 
-from collections.abc import Sequence
-
 import numpy as np
+import polars as pl
 
-from studies.ko.downstream import KINDS, RULES, Misallocated, misallocated
+from studies.ko.downstream import KINDS, RULES, misallocated
 from studies.ko.tables import wyoming_shaped
-from studies.page import Row, Study, markdown
+from studies.page import Row, Study, drawn, markdown, unprinted
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
-BUDGETS = (0.5, 1.0, 2.0, 4.0)
 RUNS, OWN_RUNS = 300, 100
 SEED = 2026
-COLOURS = dict(zip(KINDS, (UNIFORM, OPTIMUM, OWN), strict=True))
 TEXT = """A state is released with consistency (program (8)), by uniform shares and by the optimum
 of program (6), and an amount is shared among the blocks of one tract, drawn at random, by the
 weight W of each block's part p of the tract. Misallocation is in percent of the amount, bias² and
@@ -39,88 +36,70 @@ def main() -> Study:
     case, rng = wyoming_shaped(), np.random.default_rng(SEED)
     tract = int(rng.integers(case.nodes[1]))
     leaves = case.truth[2][case.tract_start[tract] : case.tract_start[tract + 1]]
-    found = [
-        row
-        for epsilon in BUDGETS
-        for row in misallocated(case, tract, epsilon, rng, RUNS, OWN_RUNS)
-    ]
+    found = misallocated(case, tract, rng, RUNS, OWN_RUNS)
     text = TEXT.format(
         blocks=len(leaves), people=int(leaves.sum()), runs=RUNS, largest=leaves.max() / leaves.sum()
     )
-    text += table_of(found)
-    return Study("Ko, Figure 6", "an amount shared within a tract", text, rows_of(found, ""),
-                  (picture_of(found, "ko-figure_6"),))  # fmt: skip
+    text, pictures = text + table_of(found), [picture_of(found, "ko-figure_6")]
+    title = "an amount shared within a tract"
+    return Study("Ko, Figure 6", title, text, rows_of(found, ""), pictures)
 
 
-def rows_of(found: Sequence[Misallocated], where: str) -> tuple[Row, ...]:
+def rows_of(found: pl.DataFrame, where: str) -> list[Row]:
     """The paper's claims: which kind is better, by rule, over all ε."""
-    by = {(row.kind, row.epsilon, row.rule): row for row in found}
-    budgets = sorted({row.epsilon for row in found})
     rows = []
     for rule in RULES:
-        pairs = [(by["uniform", e, rule.name], by["optimum", e, rule.name]) for e in budgets]
-        wins = all(u.variance > b.variance for u, b in pairs)
+        tables = [found.filter(kind=kind, rule=rule.name) for kind in KINDS]
+        wins, name = (tables[0]["variance"] > tables[1]["variance"]).all(), f"{where}{rule.name}"
+        rows.append(Row(f"{name}: optimum has less variance at every ε (1: yes)", 1.0, wins))
+        first = [table.row(0, named=True) for table in tables[:2]]
+        for what, column in (("variance", "variance"), ("bias²", "bias2")):
+            a, b = (row[column] for row in first)
+            sure = [row[column] / row[f"{column}_error"] for row in first]
+            if what == "variance" or min(sure) > 4:
+                error = a / b * float(np.hypot(1 / sure[0], 1 / sure[1]))
+                words = f"{name}: {what}, uniform / optimum, ε = 0.5"
+                rows.append(drawn(words, a / b, "the optimum is below", error))
+        best, own = (table.row(by_predicate=pl.col("epsilon") == 2, named=True)
+                     for table in tables[1:])  # fmt: skip
         rows.append(
-            Row(f"{where}{rule.name}: optimum has less variance at every ε (1: yes)", 1.0, wins)
-        )
-        one, other = pairs[0]
-        rows.append(_ratio(f"{where}{rule.name}: variance, uniform / optimum, ε = 0.5",
-                           one.variance, one.variance_error,
-                           other.variance, other.variance_error))  # fmt: skip
-        if min(p.bias2 / p.bias2_error for p in pairs[0]) > 4:
-            rows.append(_ratio(f"{where}{rule.name}: bias², uniform / optimum, ε = 0.5",
-                               one.bias2, one.bias2_error,
-                               other.bias2, other.bias2_error))  # fmt: skip
-        own = by["Hedgerow", 2.0, rule.name]
-        best = by["optimum", 2.0, rule.name]
-        rows.append(
-            Row(f"{where}{rule.name}: ours: MSE of Hedgerow / the optimum, ε = 2", None,
-                (own.bias2 + own.variance) / (best.bias2 + best.variance),
-                error=(own.variance_error + own.bias2_error) / best.variance,
-                reason="not in the paper")
+            unprinted(f"{name}: ours: MSE of Hedgerow / the optimum, ε = 2",
+                      (own["bias2"] + own["variance"]) / (best["bias2"] + best["variance"]),
+                      "not in the paper",
+                      (own["variance_error"] + own["bias2_error"]) / best["variance"])
         )  # fmt: skip
-    return tuple(rows)
+    return rows
 
 
-def _ratio(what: str, a: float, a_error: float, b: float, b_error: float) -> Row:
-    error = a / b * float(np.hypot(a_error / a, b_error / b))
-    return Row(what, None, a / b, error, reason="curve, no number printed: the optimum is below")
-
-
-def table_of(found: Sequence[Misallocated]) -> str:
+def table_of(found: pl.DataFrame) -> str:
     """All figures."""
     heads = ["ε", "W", *(f"{kind}: {what}" for kind in KINDS for what in ("bias²", "variance"))]
-    by = {(row.kind, row.epsilon, row.rule): row for row in found}
     lines = []
-    for epsilon in sorted({row.epsilon for row in found}):
-        for rule in RULES:
-            line: list[object] = [f"{epsilon:g}", rule.name]
-            for kind in KINDS:
-                row = by[kind, epsilon, rule.name]
-                line += [f"{row.bias2:.3g} ± {row.bias2_error:.1g}", row.variance]
-            lines.append(line)
-    return markdown(heads, lines)
+    for (epsilon, rule), kinds in found.group_by("epsilon", "rule", maintain_order=True):
+        figures = kinds.select("bias2", "bias2_error", "variance").rows()
+        each = (cell for bias2, error, variance in figures for cell in ((bias2, error), variance))
+        lines.append((epsilon, rule, *each))
+    return markdown(heads, lines, ["g", "", *[".3g ± .1g", ""] * len(KINDS)])
 
 
-def picture_of(found: Sequence[Misallocated], slug: str) -> str:
+def picture_of(found: pl.DataFrame, slug: str) -> str:
     """Bias² above, variance below, a panel a rule."""
     figure, axes = panels(3, 2)
     for k, rule in enumerate(RULES):
-        for kind in KINDS:
-            rows = [row for row in found if row.kind == kind and row.rule == rule.name]
-            colour = COLOURS[kind]
-            bounds = [max(row.bias2, 2 * row.bias2_error) for row in rows]
-            x = [row.epsilon for row in rows]
+        for kind, colour in zip(KINDS, (UNIFORM, OPTIMUM, OWN), strict=True):
+            rows = found.filter(kind=kind, rule=rule.name)
+            columns = rows.select("epsilon", "bias2", "bias2_error", "variance")
+            x, bias2, error, variance = columns.to_numpy().T
+            seen, bounds = bias2 >= 2 * error, np.maximum(bias2, 2 * error)
             axes[k].plot(x, bounds, ":", color=colour, linewidth=1)
-            for row, bound in zip(rows, bounds, strict=True):
-                mark = "o" if row.bias2 >= bound else "v"
-                axes[k].plot([row.epsilon], [bound], mark, color=colour,
-                             fillstyle="full" if mark == "o" else "none")  # fmt: skip
-            axes[3 + k].plot([r.epsilon for r in rows], [r.variance for r in rows], "o-",
-                             color=colour, label=kind)  # fmt: skip
-        axes[k].set(title=f"ours: {rule.name}", yscale="log", xlim=(0.3, 4.2))
-        axes[3 + k].set(xlabel="ε", yscale="log", xlim=(0.3, 4.2))
+            axes[k].plot(x[seen], bounds[seen], "o", color=colour)
+            axes[k].plot(x[~seen], bounds[~seen], "v", color=colour, fillstyle="none")
+            axes[3 + k].plot(x, variance, "o-", color=colour, label=kind)
+        axes[k].set_title(f"ours: {rule.name}")
+        axes[3 + k].set_xlabel("ε")
+        for panel in (axes[k], axes[3 + k]):
+            panel.set(yscale="log", xlim=(0.3, 4.2))
     axes[0].set_ylabel("bias² (percent²)")
     axes[3].set_ylabel("variance (percent²)")
-    axes[3].legend(fontsize=8, frameon=False)
+    axes[3].legend()
     return save(figure, slug, dpi=85)

@@ -71,9 +71,9 @@ def _class_row(words: str, due: Float64, paid: Float64, amount: float) -> dict[s
     return {
         "records": words,
         "areas": len(due),
-        "due": float(due.sum()),
-        "paid": float(paid.sum(axis=1).mean()),
-        "moved": float(np.abs(error).sum(axis=1).mean()),
+        "due": due.sum(),
+        "paid": paid.sum(axis=1).mean(),
+        "moved": np.abs(error).sum(axis=1).mean(),
         "bias2": bias2[0],
         "bias2_error": bias2[1],
         "variance": variance[0],
@@ -91,7 +91,7 @@ def _moments(errors: Float64) -> tuple[tuple[float, float], tuple[float, float]]
     runs = len(errors)
     own = np.einsum("rc,rc->r", errors, errors)
     along = errors @ errors.sum(axis=0)
-    whole, squares = float(along.sum()), float(own.sum())
+    whole, squares = along.sum(), own.sum()
     less, less_squares, fewer = whole - 2 * along + own, squares - own, runs - 1
     bias2 = (whole - squares) / (runs * (runs - 1))
     variance = (squares - whole / runs) / (runs - 1)

@@ -1,34 +1,74 @@
-"""Hedgerow's own release of Ko's tables: all nodes measured, least squares, whole counts."""
+"""Releases of Ko's tables at one ε: the paper's two, and Hedgerow's own of all nodes."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Int64
-from studies.ko.releasing import Moments, moments
-from studies.ko.tables import Case
+from hedgerow.arrays import Float64, Int64
+from studies.ko.releasing import Moments, moments, released
+from studies.ko.tables import Case, uniform
 from studies.releases import seeded
-from studies.tables import census_of
+from studies.tables import census_of, leaves_of
 
 
-def own_moments(case: Case, epsilon: float, runs: int) -> Moments:
-    """Bias² and variance by level of Hedgerow's release at the same ε.
+@dataclass(frozen=True)
+class Point:
+    """All releases at one ε.
+
+    Attributes:
+        epsilon: theirs.
+        clipped: as `Case.clipped`.
+        hier: with consistency: uniform shares, the optimum, Hedgerow's own.
+    """
+
+    epsilon: float
+    clipped: Float64
+    hier: tuple[Moments, ...]
+
+    @classmethod
+    def of(
+        cls, case: Case, epsilon: float, rng: np.random.Generator, runs: int, own_runs: int
+    ) -> "Point":
+        """Closed forms, and simulations of so many releases."""
+        hier = [
+            moments(case, (released(case, shares, rng) for _ in range(runs)), runs)
+            for shares in (uniform(epsilon), case.optimum(epsilon))
+        ]
+        own = moments(case, own_releases(case, epsilon, own_runs), own_runs)
+        return cls(epsilon, case.clipped(epsilon), (*hier, own))
+
+    @property
+    def cells(self) -> list[object]:
+        """With consistency: both bias² and variances, and their ratios."""
+        u, b, _ = self.hier
+        ratio = u.bias2 / b.bias2 if b.bias2 > 4 * b.error else "below Monte Carlo error"
+        pairs = (u.bias2, u.error), u.variance, (b.bias2, b.error), b.variance
+        return [*pairs, ratio, u.variance / b.variance]
+
+    @property
+    def kept(self) -> tuple[float, float]:
+        """The bias² of uniform shares over that without consistency, and its error."""
+        return self.hier[0].bias2 / self.clipped[0], self.hier[0].error / self.clipped[0]
+
+    @property
+    def gain(self) -> float:
+        """Hedgerow's error over that of the paper's optimum, consistent."""
+        return self.hier[2].mse / self.hier[1].mse
+
+
+def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
+    """The released counts of each level, in tree order, of so many releases.
 
     Discrete Laplace noise on all nodes, shares that make the error after least squares least, and
     the nearest whole counts that are not negative and add up.
     """
-    return moments(case, own_releases(case, epsilon, runs), runs)
-
-
-def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
-    """The released counts of each level, in tree order, of so many releases."""
     tracts = np.repeat(np.arange(case.nodes[1]), np.diff(case.tract_start))
-    leaves = np.arange(case.nodes[2])
     frame = pl.DataFrame({
         "tract": pl.Series(tracts).cast(pl.String).str.zfill(6),
-        "leaf": pl.Series(leaves).cast(pl.String).str.zfill(9),
+        "leaf": pl.Series(range(case.nodes[2])).cast(pl.String).str.zfill(9),
         "count": case.truth[2].astype(np.int64),
     })  # fmt: skip
     counts = census_of(frame, ["tract", "leaf"], "count")
@@ -39,12 +79,8 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
         allocation=hr.Optimal(objective="released"),
         measure=hr.All(),
     )
-    found = []
-    for seed in range(runs):
-        made = seeded(counts, plan, hr.Euclidean(), seed)
-        shown = np.zeros(case.nodes[2], dtype=np.int64)
-        listed = made.level("leaf")
-        shown[listed["leaf"].cast(pl.Int64).to_numpy()] = listed["count"].to_numpy()
-        above = np.add.reduceat(shown, case.tract_start[:-1])
-        found.append([np.array([shown.sum()]), above, shown])
-    return found
+    leaves = (leaves_of(seeded(counts, plan, hr.Euclidean(), seed)) for seed in range(runs))
+    return [
+        [np.array([shown.sum()]), np.add.reduceat(shown, case.tract_start[:-1]), shown]
+        for shown in leaves
+    ]

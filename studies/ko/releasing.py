@@ -12,23 +12,22 @@ from studies.ko.tables import Case
 
 @dataclass(frozen=True)
 class Moments:
-    """Bias² and variance of the released counts of each level, from runs.
+    """Bias² and variance of released counts over all levels, from runs.
 
     Attributes:
-        bias2: float64 (levels), records², what the runs' own variance adds to it taken off.
-        bias2_error: its Monte Carlo standard error, cells taken for independent.
-        variance: float64 (levels), records².
+        bias2: records², what the runs' own variance adds to it taken off.
+        error: its Monte Carlo standard error, cells taken for independent.
+        variance: records².
     """
 
-    bias2: Float64
-    bias2_error: Float64
-    variance: Float64
+    bias2: float
+    error: float
+    variance: float
 
     @property
-    def total(self) -> tuple[float, float, float]:
-        """Bias², its error and variance over all levels."""
-        error = float(np.sqrt((self.bias2_error**2).sum()))
-        return float(self.bias2.sum()), error, float(self.variance.sum())
+    def mse(self) -> float:
+        """Both together."""
+        return self.bias2 + self.variance
 
 
 def released(case: Case, budgets: Float64, rng: np.random.Generator) -> list[Float64]:
@@ -46,13 +45,8 @@ def released(case: Case, budgets: Float64, rng: np.random.Generator) -> list[Flo
     return noisy
 
 
-def simulated(case: Case, budgets: Float64, rng: np.random.Generator, runs: int) -> Moments:
-    """Bias² and variance by level over so many releases."""
-    return moments(case, (released(case, budgets, rng) for _ in range(runs)), runs)
-
-
 def moments(case: Case, releases: Iterable[Sequence[Float64 | Int64]], runs: int) -> Moments:
-    """Bias² and variance by level of releases, so many."""
+    """Bias² and variance of releases, so many."""
     sums = [np.zeros((2, len(truth))) for truth in case.truth]
     for release in releases:
         for total, made, truth in zip(sums, release, case.truth, strict=True):
@@ -63,10 +57,10 @@ def moments(case: Case, releases: Iterable[Sequence[Float64 | Int64]], runs: int
     for mean, square in (total / runs for total in sums):
         variance = (square - mean**2) * (runs / (runs - 1))
         noise = variance / runs
-        doubt = np.sqrt((2 * noise**2 + 4 * mean**2 * noise).sum())
+        doubt = (2 * noise**2 + 4 * mean**2 * noise).sum()
         rows.append(((mean**2 - noise).sum(), doubt, variance.sum()))
-    bias2, error, variances = np.array(rows).T
-    return Moments(bias2, error, variances)
+    bias2, doubts, variances = np.sum(rows, axis=0)
+    return Moments(float(bias2), float(np.sqrt(doubts)), float(variances))
 
 
 def projected(noisy: Float64, family_start: Int64, totals: Float64) -> Float64:

@@ -11,7 +11,6 @@ from hedgerow.noise.cell_error import LaplaceError
 from hedgerow.plan.allocation.programs import LevelCost, PriorCells, least_budgets, least_error
 from studies.page import DATA, read
 
-LEVELS = ("state", "tract", "leaf")
 WYOMING_TRACTS, WYOMING_BLOCKS = 128, 20_975
 LAPLACE = LaplaceError()
 LARGEST = 1e6
@@ -51,7 +50,11 @@ class Case:
 
     def planned(self, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> list[LevelCost]:
         """The error of each level by the prior."""
-        return [_cells(counts, w) for counts, w in zip(self.prior, importance, strict=True)]
+        counted = (np.unique(counts, return_counts=True) for counts in self.prior)
+        return [
+            PriorCells(LAPLACE, values, np.asarray(times * w, dtype=np.float64), 1.0)
+            for (values, times), w in zip(counted, importance, strict=True)
+        ]
 
     def optimum(self, budget: float, importance: Sequence[float] = (1.0, 1.0, 1.0)) -> Float64:
         """Program (6)."""
@@ -66,14 +69,21 @@ class Case:
 
         Closed forms (Ko et al., Propositions 1 and 2), summed over the true counts.
         """
-        each = list(zip(budgets, self.truth, strict=True))
-        bias2 = [float((LAPLACE.bias(float(b), n) ** 2).sum()) for b, n in each]
-        return np.array([bias2, [float(LAPLACE.variance(float(b), n).sum()) for b, n in each]])
+        found = [
+            ((LAPLACE.bias(b, n) ** 2).sum(), LAPLACE.variance(b, n).sum())
+            for b, n in zip(budgets, self.truth, strict=True)
+        ]
+        return np.array(found).T
 
     def expected(self, budgets: Float64) -> Float64:
         """Bias² and variance over all levels."""
         total: Float64 = self.by_level(budgets).sum(axis=1)
         return total
+
+    def clipped(self, epsilon: float) -> Float64:
+        """Bias² and variance of uniform shares and of the optimum, and their ratios: (6)."""
+        both = [self.expected(shares) for shares in (uniform(epsilon), self.optimum(epsilon))]
+        return np.array([*both, both[0] / both[1]]).ravel()
 
 
 def uniform(budget: float) -> Float64:
@@ -146,9 +156,3 @@ def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Float64, ...], Int64]:
     counts = leaves["count"].to_numpy().astype(np.float64)
     tracts = np.add.reduceat(counts, start[:-1])
     return (np.array([counts.sum()]), tracts, counts), start
-
-
-def _cells(counts: Float64, weight: float) -> PriorCells:
-    """A level whose counts are known."""
-    values, times = np.unique(counts, return_counts=True)
-    return PriorCells(LAPLACE, values, np.asarray(times * weight, dtype=np.float64), 1.0)

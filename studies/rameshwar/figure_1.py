@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from hedgerow.arrays import Float64
@@ -20,7 +19,7 @@ from studies.rameshwar.covering import (
     refined_error,
 )
 from studies.rameshwar.trees import TreeRelease, trimmed_error
-from studies.showing import plain, save
+from studies.showing import panels, save
 
 BINS = 256
 TOTAL = 100_000
@@ -97,13 +96,15 @@ def main() -> Study:
     variance = 8.0  # of a count with the whole budget, 2 (2/ε)²
     ours = variance * BINS * trimmed_error(design, mechanism=DiscreteLaplace)
     mean, error = simulated(lambda rng: own.least_squares(own.measure(empty, rng), 0))
-    rows.append(
-        Row("Hedgerow: N² E₂ at ε = 1, its formula beside the simulation", ours, mean, error)
-    )
     reason = "ours: least squares over a designed tree, beside the paper's best of the figure"
-    rows.append(Row("Hedgerow: N² E₂ at ε = 1", best, ours, reason=reason))
-    rows += optima()
-    beta = rows[-2].ours
+    beta = brentq(lambda b: np.log(b) - 3 * (b - 1) / b, 3, 100)
+    whole = min(range(2, 200), key=lambda b: equal_factors_error(BINS, b, 1))
+    rows += [
+        Row("Hedgerow: N² E₂ at ε = 1, its formula beside the simulation", ours, mean, error),
+        Row("Hedgerow: N² E₂ at ε = 1", best, ours, reason=reason),
+        Row("best equal factor β, a real number (Lemma IV.3)", 16.79, beta),
+        Row("best equal factor β, a whole number (Lemma IV.3)", 17, whole),
+    ]
     text = TEXT.format(
         runs=RUNS,
         beta=beta,
@@ -112,24 +113,13 @@ def main() -> Study:
         gain=best / ours,
         refined=refined / ours,
     )
-    pictures = (picture(curves, ours),)
-    return Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, tuple(rows), pictures)
-
-
-def optima() -> list[Row]:
-    """The factor of least error among equal real factors, and among whole ones (Lemma IV.3)."""
-    real = brentq(lambda b: np.log(b) - 3 * (b - 1) / b, 3, 100)
-    whole = min(range(2, 200), key=lambda b: equal_factors_error(BINS, b, 1))
-    return [
-        Row("best equal factor β, a real number (Lemma IV.3)", 16.79, float(real)),
-        Row("best equal factor β, a whole number (Lemma IV.3)", 17, whole),
-    ]
+    pictures = [picture(curves, ours)]
+    return Study("Rameshwar, Figure 1", "error of CDFs of 256 bins", text, rows, pictures)
 
 
 def picture(curves: dict[str, tuple[float, float]], ours: float) -> str:
     """The error over ε on a logarithmic scale: the paper's formulas as lines, ours as marks."""
-    figure = Figure(figsize=(8, 4.4), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = panels(size=(8, 4.4))
     epsilons = np.linspace(0.1, 2, 60)
     marks = np.array([0.25, 0.5, 1.0, 1.5, 2.0])
     colours = ("#999999", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#cc79a7")
@@ -139,6 +129,5 @@ def picture(curves: dict[str, tuple[float, float]], ours: float) -> str:
         axes.plot(marks, mean / marks**2, "o", color=colour, ms=5, mfc="none", label=label)
     axes.plot(epsilons, ours / epsilons**2, "k--", lw=1.5, label="ours: Hedgerow")
     axes.set(yscale="log", xlabel="ε", ylabel="N² E₂ (records²)")
-    plain(axes)
     axes.legend(fontsize=7, loc="upper right")
     return save(figure, "rameshwar-figure_1", dpi=90)

@@ -97,7 +97,7 @@ def main() -> Study:
         checked=len(checked), table="\n".join(beaten(k) for k in (100, 256, 997, 2048))
     )
     title = "whole factors and heights at equal budgets"
-    return Study("Rameshwar, Section V", title, text, tuple(rows))
+    return Study("Rameshwar, Section V", title, text, rows)
 
 
 def beaten(bins: int) -> str:

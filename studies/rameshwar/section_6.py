@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
@@ -11,7 +10,7 @@ from hedgerow.noise.mechanisms import DiscreteLaplace
 from studies.page import Row, Study
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted
-from studies.showing import plain, save
+from studies.showing import panels, save
 
 BINS, TOTAL, EPSILON = 997, 900, 0.1
 RUNS, PAPERS_RUNS = 1000, 100
@@ -45,22 +44,15 @@ slow; it shows the remaining potential ({dense} runs).
 """
 
 
-class Errors:
-    """The ℓ2 and ℓ1 errors of CDFs by name."""
+Cumulative = dict[str, Float64 | Int64]
+Errors = dict[str, list[tuple[float, float]]]
+"""The ℓ2 and ℓ1 errors of the runs' CDFs, by name."""
 
-    def __init__(self) -> None:
-        self.found: dict[str, list[tuple[float, float]]] = {}
 
-    def note(self, name: str, cumulative: Float64 | Int64, truth: Int64) -> None:
-        """Add the errors of one run."""
-        gap = (cumulative - truth) / TOTAL
-        errors = float(np.sqrt(gap @ gap)), float(np.abs(gap).sum())
-        self.found.setdefault(name, []).append(errors)
-
-    def mean(self, name: str) -> tuple[Float64, Float64]:
-        """Means over runs and their standard deviations; ℓ2 and ℓ1."""
-        runs = np.array(self.found[name])
-        return runs.mean(axis=0), runs.std(axis=0, ddof=1)
+def moments(runs: list[tuple[float, float]]) -> tuple[Float64, Float64]:
+    """Means over runs and their standard deviations; ℓ2 and ℓ1."""
+    errors = np.array(runs)
+    return errors.mean(axis=0), errors.std(axis=0, ddof=1)
 
 
 def histogram(leaves: Int64, rng: np.random.Generator) -> Float64:
@@ -88,37 +80,37 @@ def main() -> Study:
         "Hedgerow": TreeRelease(design, EPSILON),
         "top-heavy": TreeRelease(tilted(design, TILT), EPSILON),
     }
-    errors, shown = Errors(), dict[str, Float64 | Int64]()
+    errors, shown = Errors(), Cumulative()
     same, seconds = 0, np.zeros(2)
     for run in range(RUNS):
         leaves = np.bincount(rng.integers(0, BINS, TOTAL), minlength=BINS)
         truth, noisy = np.cumsum(leaves), histogram(leaves, rng)
         began = time.perf_counter()
         squared, absolute = isotonic_squared(noisy, TOTAL), isotonic_absolute(noisy, TOTAL)
+        middle = time.perf_counter()
         if run < TRELLIS_RUNS:
-            middle = time.perf_counter()
             least = trellis(noisy, 2), trellis(noisy, 1)
-            ended = time.perf_counter()
+            spent = time.perf_counter() - middle, middle - began
             reached = np.square(squared - noisy).sum(), np.abs(absolute - noisy).sum()
             same += int(np.allclose(least, reached, rtol=1e-9))
             if run:  # the first run compiles
-                seconds += (ended - middle) / 2, (middle - began) / 2
-        errors.note(HISTOGRAM, noisy, truth)
-        errors.note(SQUARED, squared, truth)
-        errors.note(ABSOLUTE, absolute, truth)
+                seconds += spent
+        found: Cumulative = {HISTOGRAM: noisy, SQUARED: squared, ABSOLUTE: absolute}
         for name, tree in trees.items():
             levels = tree.measure(leaves, rng)
             combined = tree.least_squares(levels, TOTAL)
-            released = tree.descended(levels, TOTAL)
-            errors.note(f"{name}, least squares", combined, truth)
-            errors.note(f"{name}, ℓ2 isotonic", isotonic_squared(combined, TOTAL), truth)
-            errors.note(f"{name}, as released", released, truth)
+            found[f"{name}, least squares"] = combined
+            found[f"{name}, ℓ2 isotonic"] = isotonic_squared(combined, TOTAL)
+            found[f"{name}, as released"] = tree.descended(levels, TOTAL)
             if run < DENSE_RUNS:
                 exact = tree.non_negative(levels, TOTAL)
-                errors.note(f"{name}, non-negative least squares", exact, truth)
-            if run == 0 and name == "Hedgerow":
-                shown = {HISTOGRAM: noisy, SQUARED: squared, DESCENT: released, "truth": truth}
-    milliseconds = 1e3 * seconds / (TRELLIS_RUNS - 1)
+                found[f"{name}, non-negative least squares"] = exact
+        shown = shown or {**found, "truth": truth}
+        for name, cumulative in found.items():
+            gap = (cumulative - truth) / TOTAL
+            own = errors.setdefault(name, [])
+            own.append((float(np.sqrt(gap @ gap)), float(np.abs(gap).sum())))
+    milliseconds = 1e3 * seconds / 2 / (TRELLIS_RUNS - 1)
     text = TEXT.format(
         runs=RUNS,
         same=same,
@@ -131,50 +123,43 @@ def main() -> Study:
         table=every_error(errors),
     )
     title = "consistent CDFs of 997 bins"
-    return Study("Rameshwar, Section VI", title, text, rows_of(errors, same), (picture(shown),))
+    return Study("Rameshwar, Section VI", title, text, rows_of(errors, same), [picture(shown)])
 
 
-def rows_of(errors: Errors, same: int) -> tuple[Row, ...]:
+def rows_of(errors: Errors, same: int) -> list[Row]:
     """The four printed figures, and ours beside the paper's best."""
-    rows = []
-    printed = [
-        (HISTOGRAM, 1, 502.81),
-        (ABSOLUTE, 1, 286.43),
-        (HISTOGRAM, 0, 18.54),
-        (SQUARED, 0, 10.72),
-    ]
     both = np.sqrt(1 / RUNS + 1 / PAPERS_RUNS)
-    for name, which, paper in printed:
-        mean, spread = errors.mean(name)
-        what = f"{('ℓ2', 'ℓ1')[which]} error, {name}"
-        rows.append(Row(what, paper, float(mean[which]), float(spread[which] * both)))
-    mean, spread = errors.mean(DESCENT)
-    reason = "ours: a designed tree, least squares, descent; beside the paper's best"
-    for which, paper in ((0, 10.72), (1, 286.43)):
-        what = f"{('ℓ2', 'ℓ1')[which]} error, {DESCENT}"
-        error = float(spread[which] / np.sqrt(RUNS))
-        rows.append(Row(what, paper, float(mean[which]), error, reason))
-    rows.append(
-        Row("of 20 runs, those where isotonic regression reaches the trellis", TRELLIS_RUNS, same)
-    )
-    return tuple(rows)
+    ours = "ours: a designed tree, least squares, descent; beside the paper's best"
+    rows = []
+    for name, which, paper, factor, reason in (
+        (HISTOGRAM, 1, 502.81, both, ""),
+        (ABSOLUTE, 1, 286.43, both, ""),
+        (HISTOGRAM, 0, 18.54, both, ""),
+        (SQUARED, 0, 10.72, both, ""),
+        (DESCENT, 0, 10.72, 1 / np.sqrt(RUNS), ours),
+        (DESCENT, 1, 286.43, 1 / np.sqrt(RUNS), ours),
+    ):
+        mean, spread = (each[which] for each in moments(errors[name]))
+        rows.append(
+            Row(f"{('ℓ2', 'ℓ1')[which]} error, {name}", paper, mean, spread * factor, reason)
+        )
+    what = "of 20 runs, those where isotonic regression reaches the trellis"
+    return [*rows, Row(what, TRELLIS_RUNS, same)]
 
 
 def every_error(errors: Errors) -> str:
     """All estimates, ℓ2 and ℓ1."""
     lines = ["| estimate | ℓ2 | ℓ1 |", "|---|---|---|"]
-    for name, runs in errors.found.items():
-        mean, spread = errors.mean(name)
-        error = spread / np.sqrt(len(runs))
-        cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error, strict=True)]
+    for name, runs in errors.items():
+        mean, spread = moments(runs)
+        cells = [f"{m:.2f} ± {s / len(runs) ** 0.5:.2f}" for m, s in zip(mean, spread, strict=True)]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def picture(shown: dict[str, Float64 | Int64]) -> str:
+def picture(shown: Cumulative) -> str:
     """The CDFs of the first run."""
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = panels(size=(8, 4))
     styles = {
         HISTOGRAM: ("#bbbbbb", "paper's method: histogram"),
         SQUARED: ("#d55e00", "paper's method: ℓ2 consistency"),
@@ -185,6 +170,5 @@ def picture(shown: dict[str, Float64 | Int64]) -> str:
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
     axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
-    plain(axes)
-    axes.legend(fontsize=8)
+    axes.legend()
     return save(figure, "rameshwar-section_6", dpi=90)

@@ -84,6 +84,11 @@ def whole(factor: Fraction = Fraction(1)) -> hr.Profile:
     return hr.compose([(hr.DiscreteGaussian(sigma2), n) for sigma2, n in uses(factor)])
 
 
+def both(profile: hr.Profile, delta: str) -> tuple[float, float]:
+    """The ε that the Bureau states, and the exact one."""
+    return profile.bureau_epsilon(delta), profile.epsilon(delta)
+
+
 def deltas(profile: hr.Profile, epsilon: Float64) -> Float64:
     """The exact δ(ε) at each ε."""
     return np.array([profile.delta(float(e)) for e in epsilon])
@@ -103,8 +108,7 @@ def bureau_tradeoff(rho: Fraction, alphas: Float64) -> Float64:
     epsilon = float(rho) + np.geomspace(1e-6, 1, 4000) * (2 * math.sqrt(float(rho) * 80))
     delta, steep = bureau_delta(rho, epsilon), np.exp(epsilon)
     best = [
-        max(0.0, float((1 - delta - steep * a).max()), float(((1 - delta - a) / steep).max()))
-        for a in alphas
+        max(0.0, (1 - delta - steep * a).max(), ((1 - delta - a) / steep).max()) for a in alphas
     ]
     return np.array(best)
 
@@ -133,7 +137,7 @@ def crossing(exact_rho: Fraction, profile: hr.Profile, depth: float = 60.0) -> t
     exact = deltas(profile, epsilon)
     bureau = bureau_delta(rho, epsilon)
     first = int(np.flatnonzero(exact > bureau)[0])
-    root = brentq(excess, float(epsilon[first - 1]), float(epsilon[first]))
+    root = brentq(excess, epsilon[first - 1], epsilon[first])
     alphas, steep = np.geomspace(math.exp(-depth), 0.3, 2000), np.exp(epsilon)
     weaker = [(exact + steep * a).min() > (bureau + steep * a).min() for a in alphas]
-    return profile.delta(root), float(alphas[np.flatnonzero(weaker)[-1]])
+    return profile.delta(root), alphas[np.flatnonzero(weaker)[-1]]

@@ -3,13 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, timed
-from studies.showing import save
-from studies.su.census import QUERIES, bureau_delta, deltas
+from studies.page import Study, drawn, markdown, timed
+from studies.showing import panels, save
+from studies.su.census import QUERIES, both, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
@@ -42,8 +41,7 @@ def main() -> Study:
     cases = [(sigma2, n) for sigma2 in NOISE for n in FOLDS]
     cases += [(NOISE[0] * n / FOLDS[-1], n) for n in FOLDS[:-1]]
     for sigma2, n in cases:
-        profile = composed(sigma2, n)
-        stated, exact = profile.bureau_epsilon(DELTA), profile.epsilon(DELTA)
+        stated, exact = both(composed(sigma2, n), DELTA)
         found[sigma2, n] = stated - exact, 100 * (1 - exact / stated)
         rho = n / (2 * float(sigma2))
         lines.append([f"{float(sigma2):,.5g}", n, rho, stated, exact, *found[sigma2, n]])
@@ -51,34 +49,30 @@ def main() -> Study:
     wide.delta(1.0)
     ours, _ = timed(lambda: wide.delta(1.1))
     spent, theirs = timed(lambda: peer([(NOISE[0], FOLDS[-1])]))
-    gap = float(theirs.get_epsilon_for_delta(float(DELTA))) - wide.epsilon(DELTA)
-    figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    for axes, sigma2 in zip(panels, NOISE, strict=True):
+    gap = theirs.get_epsilon_for_delta(float(DELTA)) - wide.epsilon(DELTA)
+    figure, axes = panels(2, size=(5, 3.8))
+    for panel, sigma2 in zip(axes, NOISE, strict=True):
         profile = composed(sigma2, FOLDS[-1])
         epsilon = np.linspace(0, profile.bureau_epsilon("1e-20"), 100)
-        rho = FOLDS[-1] / (2 * float(sigma2))
-        axes.semilogy(epsilon, bureau_delta(rho, epsilon), label="zCDP (Bureau)", **BUREAU)
-        axes.semilogy(epsilon, deltas(profile, epsilon), label="exact", **EXACT)
+        delta = bureau_delta(FOLDS[-1] / (2 * sigma2), epsilon)
+        panel.semilogy(epsilon, delta, label="zCDP (Bureau)", **BUREAU)
+        panel.semilogy(epsilon, deltas(profile, epsilon), label="exact", **EXACT)
         if sigma2 == NOISE[0]:
             shown = np.maximum(theirs.get_delta_for_epsilon(epsilon), 1e-20)
-            axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)
-        axes.set(xlabel="ε", ylabel="δ", ylim=(1e-20, 3))
-        axes.set_title(f"n = 1,890, σ² = {float(sigma2):,g}", fontsize=10)
-    panels[0].legend(fontsize=8, frameon=False)
+            panel.semilogy(epsilon, shown, label="dp-accounting", **PEER)
+        title = f"n = 1,890, σ² = {float(sigma2):,g}"
+        panel.set(xlabel="ε", ylabel="δ", ylim=(1e-20, 3), title=title)
+    axes[0].legend()
+    claims = {
+        "difference of ε": "claimed to grow with n, and does",
+        "percent of ε": "claimed to grow with n; falls, as the advantage falls with ρ",
+    }
     rows = [
-        Row(
-            f"{what}, n = 1,890 over n = 10, σ² = {float(sigma2):,g}",
-            None,
-            found[sigma2, FOLDS[-1]][k] / found[sigma2, QUERIES][k],
-            reason="curve, no number printed: " + claim,
-        )
+        drawn(f"{what}, n = 1,890 over n = 10, σ² = {float(sigma2):,g}",
+              found[sigma2, FOLDS[-1]][k] / found[sigma2, QUERIES][k], claim)
         for sigma2 in NOISE
-        for k, what, claim in (
-            (0, "difference of ε", "claimed to grow with n, and does"),
-            (1, "percent of ε", "claimed to grow with n; falls, as the advantage falls with ρ"),
-        )
-    ]
+        for k, (what, claim) in enumerate(claims.items())
+    ]  # fmt: skip
     head = ["σ²", "n", "ρ", "ε, Bureau", "ε, exact", "difference", "%"]
     text = TEXT.format(table=markdown(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
-    picture = save(figure, "su-figure_11")
-    return Study("Su, Figure 11", "Many folds", text, tuple(rows), (picture,))
+    return Study("Su, Figure 11", "Many folds", text, rows, [save(figure, "su-figure_11")])

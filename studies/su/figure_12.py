@@ -3,12 +3,11 @@
 from fractions import Fraction
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds
 from hedgerow.privacy.calibrate import matching_factor
-from studies.page import Row, Study, markdown
-from studies.showing import save
+from studies.page import Study, drawn, markdown
+from studies.showing import panels, save
 from studies.su.census import RHO, bureau_tradeoff, crossing, exact_tradeoff, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
@@ -32,35 +31,29 @@ def main() -> Study:
         f"exact, {100 * float(1 - factor):.2f} % less (ours)": (1 - factor, REDUCED),
     }
     stated = bureau_tradeoff(RHO, np.array(ALPHAS))
-    rows, lines = [], [["Bureau", *(f"{value:.4g}" for value in stated)]]
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    rows, lines = [], [["Bureau", *stated]]
+    figure, axes = panels(2, size=(5, 4.2))
     alphas = np.concatenate(([0.0], np.geomspace(1e-8, 1e-3, 100), np.linspace(2e-3, 1, 400)))
-    for axes in panels:
-        axes.plot(alphas, bureau_tradeoff(RHO, alphas), label="Bureau", **BUREAU)
+    curves = {"Bureau": (bureau_tradeoff(RHO, alphas), BUREAU)}
     for name, (cut, style) in cuts.items():
         profile = whole(1 - cut)
-        curve = np.interp(alphas, *exact_tradeoff(profile))
-        for axes in panels:
-            axes.plot(alphas, curve, label=name, **style)
+        curves[name] = np.interp(alphas, *exact_tradeoff(profile)), style
         found = [tradeoff_bounds(profile.losses[0], alpha)[0] for alpha in ALPHAS]
-        lines.append([name, *(f"{value:.4g}" for value in found)])
+        lines.append([name, *found])
         rows += [
-            Row(
-                f"T({alpha}), {name}, above the Bureau's",
-                None,
-                value - float(low),
-                reason="curve, no number printed: claimed to be above 0",
-            )
+            drawn(f"T({alpha}), {name}, above the Bureau's", value - low, "claimed to be above 0")
             for alpha, value, low in zip(ALPHAS, found, stated, strict=True)
         ]
-    for axes in panels:
-        axes.set(xlabel="type I error α", ylabel="type II error T(α)", xlim=(0, 1), ylim=(0, 1))
-    panels[1].set(xscale="log", yscale="log", xlim=(1e-7, 1), ylim=(1e-7, 1))
-    panels[0].legend(fontsize=8, frameon=False)
+    for panel in axes:
+        for name, (curve, style) in curves.items():
+            panel.plot(alphas, curve, label=name, **style)
+        panel.set(xlabel="type I error α", ylabel="type II error T(α)", xlim=(0, 1), ylim=(0, 1))
+    axes[1].set(xscale="log", yscale="log", xlim=(1e-7, 1), ylim=(1e-7, 1))
+    axes[0].legend()
     text = TEXT.format(
         both=100 * float(1 - factor),
         near=crossing(RHO, whole(factor))[1],
-        table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines),
+        table=markdown(["curve", *(f"T({alpha})" for alpha in ALPHAS)], lines, ".4g"),
     )
     picture = save(figure, "su-figure_12")
-    return Study("Su, Figure 12", "The trade-off of all levels", text, tuple(rows), (picture,))
+    return Study("Su, Figure 12", "The trade-off of all levels", text, rows, [picture])

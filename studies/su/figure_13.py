@@ -4,12 +4,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from matplotlib import pyplot as plt
 
-import hedgerow as hr
 from hedgerow.arrays import Float64
-from studies.page import Row, Study
-from studies.showing import save
+from studies.page import Study, drawn
+from studies.showing import panels, save
 from studies.su.census import LEVEL, bureau_delta, crossing, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
@@ -26,10 +24,8 @@ figure of all levels together, while the text speaks of Table 1). With that, the
 """
 
 
-def power(profile: hr.Profile, alphas: Float64) -> Float64:
-    """1 - T(α) = min over ε of δ(ε) + e^ε α, exact, small α included."""
-    epsilon = np.linspace(-2, 14, 1500)
-    delta = deltas(profile, epsilon)
+def power(epsilon: Float64, delta: Float64, alphas: Float64) -> Float64:
+    """1 - T(α) = min over ε of δ(ε) + e^ε α, small α included."""
     return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
 
 
@@ -40,42 +36,28 @@ def main() -> Study:
     _, near = crossing(rho, county.profile(factor))
     _, far = crossing(rho, county.profile(1 - small), DEPTH)
     alphas = np.geomspace(1e-16, 1e-1, 150)
-    epsilon = np.linspace(0, 40, 6000)
-    lines, steep = bureau_delta(rho, epsilon), np.exp(epsilon)
-    stated = np.array([(lines + steep * a).min() for a in alphas])
-    figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
+    epsilon, exactly = np.linspace(0, 40, 6000), np.linspace(-2, 14, 1500)
+    stated = power(epsilon, bureau_delta(rho, epsilon), alphas)
+    figure, (axes,) = panels(size=(6, 4.2))
     axes.semilogx(alphas, np.ones_like(alphas), label="Bureau", **BUREAU)
-    shown = (
-        ("exact, same noise", Fraction(0), EXACT),
-        ("exact, 8.59 % less (caption)", small, PEER),
-        ("exact, 17.58 % less (Table 1)", 1 - factor, REDUCED),
-    )
-    for name, cut, style in shown:
-        found = power(county.profile(1 - cut), alphas)
-        axes.semilogx(alphas, found / stated, label=name, **style)
+    shown = {
+        "same noise": (Fraction(0), EXACT),
+        "8.59 % less (caption)": (small, PEER),
+        "17.58 % less (Table 1)": (1 - factor, REDUCED),
+    }
+    for name, (cut, style) in shown.items():
+        found = power(exactly, deltas(county.profile(1 - cut), exactly), alphas)
+        axes.semilogx(alphas, found / stated, label=f"exact, {name}", **style)
     axes.axvline(near, color="grey", linewidth=0.6)
     axes.set(xlabel="type I error α", ylabel="1 - T(α), over the Bureau's")
-    axes.legend(fontsize=8, frameon=False)
-    reason = "curve, no number printed: "
-    rows = (
-        Row(
-            "County: reduced noise of Table 1 is worse than the Bureau's below α",
-            None,
-            near,
-            reason=reason + "claimed to be a very small region near the ends",
-        ),
-        Row(
-            "County: noise reduced by 8.59 % is worse than the Bureau's below α",
-            None,
-            far,
-            reason=reason + "the caption's reduction, too small a region to draw",
-        ),
-    )
-    text = TEXT.format(
-        percent=100 * float(1 - factor),
-        near=near,
-        finds=math.exp(float(np.interp(math.log(near), np.log(alphas), np.log(stated)))),
-        far=far,
-    )
+    axes.legend()
+    rows = [
+        drawn("County: reduced noise of Table 1 is worse than the Bureau's below α", near,
+              "claimed to be a very small region near the ends"),
+        drawn("County: noise reduced by 8.59 % is worse than the Bureau's below α", far,
+              "the caption's reduction, too small a region to draw"),
+    ]  # fmt: skip
+    finds = math.exp(np.interp(math.log(near), np.log(alphas), np.log(stated)))
+    text = TEXT.format(percent=100 * float(1 - factor), near=near, finds=finds, far=far)
     picture = save(figure, "su-figure_13")
-    return Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, (picture,))
+    return Study("Su, Figure 13", "Trade-off of the county level, ends", text, rows, [picture])

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from hedgerow.arrays import Float64
 from studies.dp_accounting_peer import peer
-from studies.page import Row, Study, markdown, timed
+from studies.page import Study, drawn, markdown, timed
 from studies.showing import save
 from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
 from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
@@ -39,35 +39,17 @@ def main() -> Study:
     theirs, peers = timed(
         lambda: {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
     )
-    rows, lines, gaps = [], [], []
-    for level in LEVELS:
-        epsilon, delta = curves[level]
-        ratio = delta / bureau_delta(level.rho, epsilon)
-        assert (ratio < 1).all(), level
-        rows.append(
-            Row(
-                f"{level.name}: δ at ε = 0",
-                None,
-                float(delta[0]),
-                reason="curve, no number printed: the paper claims that it is below 1",
-            )
-        )
-        exact = level.profile().epsilon("1e-11")
-        above = peers[level].get_epsilon_for_delta(1e-11)
-        gaps.append(above - exact)
-        lines.append([level.name, level.profile().bureau_epsilon("1e-11"), above, exact])
-    rows += [
-        Row(
-            "largest ratio of the exact δ to the Bureau's, all levels and ε",
-            None,
-            max(
-                float((delta / bureau_delta(level.rho, epsilon)).max())
-                for level in LEVELS
-                for epsilon, delta in [curves[level]]
-            ),
-            reason="curve, no number printed: the paper claims that it is below 1",
-        )
-    ]
+    claim = "the paper claims that it is below 1"
+    rows, lines, ratios = [], [], []
+    for level, (epsilon, delta) in curves.items():
+        ratios.append((delta / bureau_delta(level.rho, epsilon)).max())
+        rows.append(drawn(f"{level.name}: δ at ε = 0", delta[0], claim))
+        profile, above = level.profile(), peers[level].get_epsilon_for_delta(1e-11)
+        lines.append((level.name, profile.bureau_epsilon("1e-11"), above, profile.epsilon("1e-11")))
+    assert max(ratios) < 1
+    what = "largest ratio of the exact δ to the Bureau's, all levels and ε"
+    rows.append(drawn(what, max(ratios), claim))
+    gaps = [above - exact for *_, above, exact in lines]
 
     def draw(axes: Axes, level: Level) -> None:
         epsilon, delta = curves[level]
@@ -87,4 +69,4 @@ def main() -> Study:
         worst=max(gaps),
         table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
-    return Study("Su, Figure 2", "(ε, δ) of each level", text, tuple(rows), (picture,))
+    return Study("Su, Figure 2", "(ε, δ) of each level", text, rows, [picture])

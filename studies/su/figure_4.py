@@ -1,11 +1,9 @@
 """Su et al., Figure 4: the trade-off functions of the eight levels."""
 
-import time
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.page import Row, Study, markdown
+from studies.page import Study, drawn, markdown, timed
 from studies.showing import save
 from studies.su.census import LEVELS, Level, bureau_tradeoff, crossing, exact_tradeoff
 from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels
@@ -30,56 +28,37 @@ bound.
 
 def main() -> Study:
     """The curves, T(0.05), and where reduced noise goes below the Bureau's curve."""
-    reduced = {level: level.profile(level.factor) for level in LEVELS}
-    drawn = time.perf_counter()
-    same = {level: exact_tradeoff(level.profile()) for level in LEVELS}
-    less = {level: exact_tradeoff(profile) for level, profile in reduced.items()}
-    drawn = time.perf_counter() - drawn
+    profiles = {level: (level.profile(), level.profile(level.factor)) for level in LEVELS}
+    seconds, curves = timed(
+        lambda: {level: [*map(exact_tradeoff, both)] for level, both in profiles.items()}
+    )
     alphas = np.linspace(0, 1, 301)
     stated = {level: bureau_tradeoff(level.rho, alphas) for level in LEVELS}
     rows, lines = [], []
-    for level in LEVELS:
-        name = level.name
-        bureau = float(bureau_tradeoff(level.rho, np.array([ALPHA]))[0])
-        exact, lower = level.profile().tradeoff(ALPHA), reduced[level].tradeoff(ALPHA)
-        gap = (np.interp(alphas, *same[level]) - stated[level])[1:-1].min()
-        near = crossing(level.rho, reduced[level])[1]
+    for level, both in profiles.items():
+        bureau = bureau_tradeoff(level.rho, np.array([ALPHA]))[0]
+        exact, lower = (profile.tradeoff(ALPHA) for profile in both)
+        same, less = (np.interp(alphas, *curve) - stated[level] for curve in curves[level])
+        near = crossing(level.rho, both[1])[1]
         inside = (alphas > near) & (stated[level] > near)
-        kept = (np.interp(alphas, *less[level]) - stated[level])[inside].min()
         rows += [
-            Row(
-                f"{name}: T(0.05), same noise, above the Bureau's",
-                None,
-                exact - bureau,
-                reason="curve, no number printed: claimed to be above 0",
-            ),
-            Row(
-                f"{name}: T(0.05), reduced noise, above the Bureau's",
-                None,
-                lower - bureau,
-                reason="curve, no number printed: claimed to be above 0",
-            ),
-        ]
-        lines.append([name, bureau, lower, exact, f"{gap:.1e}", f"{kept:.1e}", f"{near:.1e}"])
+            drawn(f"{level.name}: T(0.05), {noise} noise, above the Bureau's", found - bureau,
+                  "claimed to be above 0")
+            for noise, found in (("same", exact), ("reduced", lower))
+        ]  # fmt: skip
+        gaps = same[1:-1].min(), less[inside].min(), near
+        lines.append([level.name, bureau, lower, exact, *gaps])
 
     def draw(axes: Axes, level: Level) -> None:
+        same, less = curves[level]
         axes.plot(alphas, stated[level], label="Bureau", **BUREAU)
-        axes.plot(*same[level], label="exact, same noise", **EXACT)
-        axes.plot(*less[level], label="exact, reduced noise (Table 1)", **REDUCED)
+        axes.plot(*same, label="exact, same noise", **EXACT)
+        axes.plot(*less, label="exact, reduced noise (Table 1)", **REDUCED)
         axes.set(xlim=(0, 1), ylim=(0, 1))
 
-    table = markdown(
-        [
-            "level",
-            "T(0.05), Bureau",
-            "exact, reduced noise",
-            "exact, same noise",
-            "least gap, same noise",
-            "least gap, reduced, but for the ends",
-            "ends: α below",
-        ],
-        lines,
-    )
+    heads = ["level", "T(0.05), Bureau", "exact, reduced noise", "exact, same noise"]
+    heads += ["least gap, same noise", "least gap, reduced, but for the ends", "ends: α below"]
     picture = save(eight_panels(draw, "type I error α", "type II error T(α)"), "su-figure_4")
-    text = TEXT.format(table=table, seconds=drawn)
-    return Study("Su, Figure 4", "Trade-off functions of each level", text, tuple(rows), (picture,))
+    table = markdown(heads, lines, ["", "", "", "", ".1e", ".1e", ".1e"])
+    text = TEXT.format(table=table, seconds=seconds)
+    return Study("Su, Figure 4", "Trade-off functions of each level", text, rows, [picture])

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Row, Study, markdown
-from studies.showing import save
+from studies.showing import bars, panels, save
 from studies.su.census import whole
 from studies.su.showing import BUREAU, EXACT
 from studies.su.washington import (
@@ -31,6 +31,7 @@ PRINTED = {
     "tract": (15.45, 8.47, 15.21, 8.40),
     "block": (24.78, 13.26, 24.65, 13.14),
 }
+PALE_BUREAU, PALE_EXACT = {"color": "#f0b48a"}, {"color": "#8cbfe0"}
 WHAT = ("MSE", "MAE", "MSE clipped at 0", "MAE clipped at 0")
 SEED, RUNS = 6, 10
 TEXT = """Discrete Gaussian noise of the Bureau's σ² and of the reduced σ² (Table 1) on counts of
@@ -93,19 +94,10 @@ def simulated(name: str) -> Errors:
     """The errors of one run."""
     counts, found = queries(name), []
     for k, noise in enumerate(NOISE[name].noises):
-        plain, clipped = drawn(noise, counts, SEED + k)
-        found.append(tuple(f(e) for e in (plain, clipped) for f in (mean_square, mean_size)))
+        errors = drawn(noise, counts, SEED + k)
+        figures = np.square(errors).mean(axis=1), np.abs(errors).mean(axis=1)
+        found.append(tuple(np.ravel(figures, order="F")))
     return Errors(*found)
-
-
-def mean_square(errors: np.ndarray) -> float:
-    """MSE."""
-    return float(np.square(errors).mean())
-
-
-def mean_size(errors: np.ndarray) -> float:
-    """MAE."""
-    return float(np.abs(errors).mean())
 
 
 def release_table() -> str:
@@ -116,77 +108,54 @@ def release_table() -> str:
         "all, Bureau's noise": (Fraction(1), hr.All(), hr.Euclidean(combine=True)),
         "all, 12.28 % less": (factor, hr.All(), hr.Euclidean(combine=True)),
     }
-    found = {
-        name: released("pop", *setting, runs=RUNS)["rmse"].to_list()
-        for name, setting in settings.items()
-    }
+    columns = (released("pop", *setting, runs=RUNS)["rmse"] for setting in settings.values())
     lines = []
-    for depth, name in enumerate(LEVELS):
+    for name, *errors in zip(LEVELS, *columns, strict=True):
         noise, _ = NOISE[name].noises
-        totals = queries(name)[:, :1]
-        clipped = expected(noise, totals)[0] ** 0.5
-        lines.append(
-            [name, noise.noise_variance**0.5, clipped, *(v[depth] for v in found.values())]
-        )
-    return markdown(["level", "noise", "clipped at 0", *found], lines)
+        clipped = expected(noise, queries(name)[:, :1])[0] ** 0.5
+        lines.append([name, noise.noise_variance**0.5, clipped, *errors])
+    return markdown(["level", "noise", "clipped at 0", *settings], lines)
 
 
 def picture_of(found: Mapping[str, Errors]) -> str:
     """Bars of the paper's reductions and ours."""
-    figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    places = np.arange(len(PRINTED))
-    for axes, pair in zip(panels, ((0, 2), (1, 3)), strict=True):
-        for j, k in enumerate(pair):
-            theirs = [printed[k] for printed in PRINTED.values()]
-            mine = [errors.lower[k] for errors in found.values()]
-            hatch = "//" if j else ""
-            for shift, heights, style, who in (
-                (-0.3, theirs, BUREAU, "paper"),
-                (-0.1, mine, EXACT, "ours"),
-            ):
-                name = f"{who}, {'clipped' if j else 'as measured'}"
-                axes.bar(
-                    places + shift + 0.4 * j,
-                    heights,
-                    0.18,
-                    color=style["color"],
-                    hatch=hatch,
-                    edgecolor="white",
-                    label=name,
-                )
-        axes.set_xticks(places, list(PRINTED))
-        axes.set_ylabel(f"{WHAT[pair[0]]}, % lower with reduced noise")
-    panels[0].legend(fontsize=8, frameon=False)
+    figure, axes = panels(2, size=(5, 3.8))
+    for k, (panel, what) in enumerate(zip(axes, WHAT, strict=False)):
+        heights, styles = dict[str, list[float]](), list[Mapping[str, Any]]()
+        for kind, place in (("as measured", k), ("clipped", k + 2)):
+            heights[f"paper, {kind}"] = [printed[place] for printed in PRINTED.values()]
+            heights[f"ours, {kind}"] = [errors.lower[place] for errors in found.values()]
+            styles += [BUREAU, EXACT] if kind == "as measured" else [PALE_BUREAU, PALE_EXACT]
+        bars(panel, list(PRINTED), heights, styles)
+        panel.set_ylabel(f"{what}, % lower with reduced noise")
+    axes[0].legend()
     return save(figure, "su-figure_6")
 
 
 def main() -> Study:
     """The reductions, a simulated check, and whole releases."""
     found = {name: exact(name) for name in PRINTED}
-    checks = {name: simulated(name) for name in PRINTED}
-    cells = {name: queries(name).size for name in PRINTED}
+    reason = "paper: simulated, Pennsylvania; ours: expected value, "
     rows = []
     for name, printed in PRINTED.items():
         for what, paper, ours in zip(WHAT, printed, found[name].lower, strict=True):
-            reason = "paper: simulated, Pennsylvania; ours: expected value"
-            reason += ", on Washington" if "clipped" in what else ", the same for any counts"
-            rows.append(Row(f"{name}: {what}, % lower", paper, ours, reason=reason))
-    mean = float(np.mean([errors.lower[2] for errors in found.values()]))
+            where = "on Washington" if "clipped" in what else "the same for any counts"
+            rows.append(Row(f"{name}: {what}, % lower", paper, ours, reason=reason + where))
     rows.append(
         Row(
             "MSE clipped at 0, % lower (paper: approximately 15 %), mean of four levels",
             15,
-            mean,
+            float(np.mean([errors.lower[2] for errors in found.values()])),
             reason="the paper's own four figures average 17.8 %; 15 % is the tract level's",
         )
     )
     block = found["block"]
     text = TEXT.format(
         state=found["state"].lower[0],
-        cells=", ".join(f"{name} {size:,}" for name, size in cells.items()),
+        cells=", ".join(f"{name} {queries(name).size:,}" for name in PRINTED),
         simulated=markdown(
             ["level", *(f"{what}, % lower" for what in WHAT)],
-            [[name, *errors.lower] for name, errors in checks.items()],
+            ([name, *simulated(name).lower] for name in PRINTED),
         ),
         gone=100 * (1 - block.full[2] / block.full[0]),
         plain=block.lower[0],
@@ -194,5 +163,4 @@ def main() -> Study:
         runs=RUNS,
         release=release_table(),
     )
-    picture = picture_of(found)
-    return Study("Su, Figure 6", "Errors of four levels", text, tuple(rows), (picture,))
+    return Study("Su, Figure 6", "Errors of four levels", text, rows, [picture_of(found)])

@@ -1,19 +1,19 @@
 """Su et al., Figure 7: all 80 queries together, both terms of δ(ε) exact, and what that takes."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from matplotlib import pyplot as plt
 from scipy.optimize import brentq
 
 import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
 from studies.dp_accounting_peer import peer_epsilon
-from studies.page import Row, Study, markdown, timed
-from studies.showing import save
+from studies.page import Row, Study, drawn, markdown, timed
+from studies.showing import panels, save
 from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
@@ -46,46 +46,43 @@ If a person may *replace* another (two shifts of opposite sign in each query), t
 """
 
 
-def first_term(profile: hr.Profile, delta: float) -> float:
-    """The least atom l of the loss L with P[L > l] ≤ δ: ε where the second term is left out."""
-    law = compose_law(profile.losses[0], Fraction(9, 4))  # tilted to where P[L > l] is about 1e-10
+def first_term(factor: Fraction) -> float:
+    """The least atom l of the loss L with P[L > l] ≤ δ: ε where the second term is left out.
+
+    The noise is ``factor`` of the whole.
+    """
+    # tilted to where P[L > l] is about 1e-10
+    law = compose_law(whole(factor).losses[0], Fraction(9, 4))
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
     above = np.cumsum(masses[::-1])[::-1] - masses
-    return float(places[np.argmax(above <= delta)])
+    return float(places[np.argmax(above <= float(DELTA))])
 
 
-def lowered(stated: float) -> float:
-    """Percent of the noise that can go if δ is bounded by its first term."""
+def lowered(
+    epsilon: Callable[[Fraction], float], stated: float, least: float, most: float, close: float
+) -> float:
+    """Percent of the noise that can go until ε of a factor of it is the stated one.
 
-    def excess(factor: float) -> float:
-        return first_term(whole(Fraction(factor)), float(DELTA)) - stated
-
-    return 100 * (1 - float(brentq(excess, 0.85, 0.95, xtol=1e-6)))
-
-
-def lowered_by_peer(stated: float, grid: float) -> float:
-    """Percent of the noise that can go by dp-accounting."""
-
-    def excess(factor: float) -> float:
-        return peer_epsilon(uses(Fraction(factor)), DELTA, grid) - stated
-
-    return 100 * (1 - float(brentq(excess, 0.8, 1.0, xtol=1e-5)))
+    The factor is looked for from ``least`` to ``most``, and found to ``close``.
+    """
+    found = brentq(lambda factor: epsilon(Fraction(factor)) - stated, least, most, xtol=close)
+    return 100 * (1 - float(found))
 
 
 def picture_of(factor: Fraction) -> str:
     """The curves, with ``factor`` of the noise as the reduced one."""
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, (axes,) = panels(size=(7, 4.2))
     epsilon = np.linspace(0, 27, 150)
     axes.semilogy(epsilon, bureau_delta(RHO, epsilon), label="Bureau", **BUREAU)
     axes.semilogy(epsilon, deltas(whole(), epsilon), label="exact (ours)", **EXACT)
-    for cut, style in ((Fraction(859, 10_000), PEER), (1 - factor, REDUCED)):
-        name = f"exact, noise reduced by {100 * float(cut):.2f} %"
-        name += " (paper's reduction)" if style is PEER else " (ours)"
+    cuts = (Fraction(859, 10_000), "paper's reduction", PEER), (1 - factor, "ours", REDUCED)
+    for cut, whose, style in cuts:
+        name = f"exact, noise reduced by {100 * float(cut):.2f} % ({whose})"
         axes.semilogy(epsilon, deltas(whole(1 - cut), epsilon), label=name, **style)
     axes.axhline(float(DELTA), color="grey", linewidth=0.6)
     axes.set(xlabel="ε", ylabel="δ", ylim=(1e-16, 3))
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend()
     return save(figure, "su-figure_7")
 
 
@@ -97,80 +94,64 @@ def main() -> Study:
     both = 100 * float(1 - factor)
     seconds = min(timed(lambda: same.delta(exact))[0] for _ in range(10))
     low, high = same.delta_bounds(exact)
-    printed, unrounded = lowered(STATED), lowered(bureau)
+    printed, unrounded = (lowered(first_term, e, 0.85, 0.95, 1e-6) for e in (STATED, bureau))
     replaced = hr.compose(
         (hr.DiscreteGaussian(level.sigma2), 2 * QUERIES) for level in LEVELS
     ).epsilon(DELTA)
     loose = float(2 * RHO) + 2 * math.sqrt(float(2 * RHO) * 10 * math.log(10))
     peers = {g: timed(partial(peer_epsilon, uses(), DELTA, g)) for g in (1e-3, 1e-4)}
-    their_percent = lowered_by_peer(bureau, 1e-3)
+    their_percent = lowered(
+        lambda factor: peer_epsilon(uses(factor), DELTA, 1e-3), bureau, 0.8, 1.0, 1e-5
+    )
     ours, _ = timed(lambda: same.epsilon(DELTA))
     lines = [
-        [f"dp-accounting, grid {grid:g}", f"{epsilon:.5f}", f"{epsilon - exact:.1e}", f"{took:.2f}"]
+        [f"dp-accounting, grid {grid:g}", epsilon, f"{epsilon - exact:.1e}", took]
         for grid, (took, epsilon) in peers.items()
     ]
-    lines.append(["exact, ours (a search over δ(ε))", f"{exact:.5f}", "0", f"{ours:.2f}"])
-    rows = (
+    lines.append(["exact, ours (a search over δ(ε))", exact, "0", ours])
+    reductions = {
+        "first term alone, ε = 21.97 (the paper's way)": (printed, ""),
+        "first term alone, ε = 21.985": (
+            unrounded, "the paper rounded the Bureau's ε down to 21.97",
+        ),
+        "both terms (ours)": (both, "the paper leaves out the second term of δ(ε)"),
+        "dp-accounting, grid 1e-3": (
+            their_percent, "both terms, bounded from above on a grid",
+        ),
+    }  # fmt: skip
+    rows = [
         Row("the Bureau's ε at δ = 1e-10", STATED, bureau),
-        Row("reduction of σ², %: first term alone, ε = 21.97 (the paper's way)", 8.59, printed),
-        Row(
-            "reduction of σ², %: first term alone, ε = 21.985",
-            8.59,
-            unrounded,
-            reason="the paper rounded the Bureau's ε down to 21.97",
+        *(
+            Row(f"reduction of σ², %: {what}", 8.59, found, reason=reason)
+            for what, (found, reason) in reductions.items()
         ),
-        Row(
-            "reduction of σ², %: both terms (ours)",
-            8.59,
-            both,
-            reason="the paper leaves out the second term of δ(ε)",
-        ),
-        Row(
-            "reduction of σ², %: dp-accounting, grid 1e-3",
-            8.59,
-            their_percent,
-            reason="both terms, bounded from above on a grid",
-        ),
-        Row(
-            "ε of all 80 queries at δ = 1e-10 (ours)",
-            None,
-            exact,
-            reason="curve, no number printed: exact, both terms",
-        ),
-        Row(
-            "seconds for one δ(ε)",
-            HOURS * 3600,
-            seconds,
-            reason="a tilted FFT on one core; the paper's integral ran on 96 virtual processors",
-        ),
-        Row(
-            "proved error of δ(ε)",
-            2.6e-24,
-            high - low,
-            reason="ours includes all round-off; the paper's is of its approximations alone",
-        ),
-        Row(
-            "1e-10 / e^21.97, what the second probability must be below",
-            2.8e-20,
-            1e-10 * math.exp(-STATED),
-            reason="2.87e-20, cut to two digits in the paper",
-        ),
+        drawn("ε of all 80 queries at δ = 1e-10 (ours)", exact, "exact, both terms"),
+        Row("seconds for one δ(ε)", HOURS * 3600, seconds,
+            reason="a tilted FFT on one core; the paper's integral ran on 96 virtual processors"),
+        Row("proved error of δ(ε)", 2.6e-24, high - low,
+            reason="ours includes all round-off; the paper's is of its approximations alone"),
+        Row("1e-10 / e^21.97, what the second probability must be below", 2.8e-20,
+            1e-10 * math.exp(-STATED), reason="2.87e-20, cut to two digits in the paper"),
         Row("one over the U.S. population", 3e-9, 1 / POPULATION, reason="one digit printed"),
-    )
+    ]  # fmt: skip
     text = TEXT.format(
         exact=exact,
         bureau=bureau,
         both=both,
         milliseconds=1000 * seconds,
         width=(high - low) / high,
-        first=first_term(same, float(DELTA)),
+        first=first_term(Fraction(1)),
         unrounded=unrounded,
         printed=printed,
         cut=unrounded - printed,
         lost=both - unrounded,
         replaced=replaced,
         loose=loose,
-        peers=markdown(["accountant", "ε at δ = 1e-10", "above the exact", "seconds"], lines),
+        peers=markdown(
+            ["accountant", "ε at δ = 1e-10", "above the exact", "seconds"],
+            lines,
+            ["", ".5f", "", ".2f"],
+        ),
     )
     picture = picture_of(factor)
-    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, (picture,))
+    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture])

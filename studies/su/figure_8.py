@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 import hedgerow as hr
-from studies.page import Row, Study, markdown
-from studies.showing import save
+from studies.page import Row, Study, markdown, unprinted
+from studies.showing import bars, panels, save
 from studies.su.census import LEVEL
 from studies.su.showing import BUREAU, EXACT, PEER
 from studies.su.washington import QUERIES, drawn, expected, queries, released
@@ -42,15 +41,12 @@ are hardly any people to distribute."""
 
 def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:
     """Bars of the three MSE of each query."""
-    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-    places = np.arange(len(found))
+    figure, (axes,) = panels(size=(9, 4))
     names = ("Bureau's noise", "reduced noise (paper's method; ours)", "Hedgerow, all levels")
-    for k, (name, style) in enumerate(zip(names, (BUREAU, EXACT, PEER), strict=True)):
-        heights = [figures[k] for figures in found.values()]
-        axes.bar(places + 0.28 * k - 0.28, heights, 0.26, color=style["color"], label=name)
-    axes.set_xticks(places, list(found), rotation=25, ha="right", fontsize=9)
+    heights = dict(zip(names, zip(*found.values(), strict=True), strict=True))
+    bars(axes, list(found), heights, (BUREAU, EXACT, PEER), rotation=25, ha="right")
     axes.set_ylabel("MSE of a block's count, records²")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend()
     return save(figure, "su-figure_8")
 
 
@@ -61,65 +57,36 @@ def main() -> Study:
     for k, (column, name) in enumerate(QUERIES.items()):
         before, after = (expected(noise, counts[:, k])[0] for noise in (full, less))
         best = released(column, Fraction(1), hr.All(), hr.Euclidean(combine=True), runs=2)
-        ours = float(best["rmse"][-1]) ** 2
+        ours = best["rmse"][-1] ** 2
         found[name] = before, after, ours
-        share = 100 * float((counts[:, k] > 0).mean())
-        lower = 100 * (1 - after / before)
+        share, lower = 100 * (counts[:, k] > 0).mean(), 100 * (1 - after / before)
         lines.append([name, f"{share:.1f} %", before, after, f"{lower:.2f}", ours])
-        rows.append(
-            Row(
-                f"{name}: MSE, % lower",
-                None,
-                lower,
-                reason="bars, no number printed: claimed to be above 0; Washington, expected value",
-            )
-        )
-    rows.append(
-        Row(
-            "blocks",
-            421_545,
-            len(counts),
-            reason="Pennsylvania's file needs an account; Washington stands in",
-        )
-    )
-    by_class = [
-        (float(expected(full, inside)[0]), float(expected(less, inside)[0]), inside.size)
-        for low, high in CLASSES.values()
-        for inside in [counts[(counts >= low) & (counts <= high)]]
-    ]
-    (none, none_less, _), (most, most_less, _) = by_class[0], by_class[-1]
+        reason = "bars, no number printed: claimed to be above 0; Washington, expected value"
+        rows.append(unprinted(f"{name}: MSE, % lower", lower, reason))
+    sizes = []
+    for name, (low, high) in CLASSES.items():
+        inside = counts[(counts >= low) & (counts <= high)]
+        before, after = (expected(noise, inside)[0] for noise in (full, less))
+        percent = 100 * (1 - after / before)
+        sizes.append((name, f"{inside.size:,}", before, after, before - after, percent))
+    (*_, none, none_percent), (*_, most, most_percent) = sizes[0], sizes[-1]
     rows += [
-        Row(
-            "MSE reduction in records², counts of 60 up over counts of 0",
-            None,
-            (most - most_less) / (none - none_less),
-            reason="no number printed: claimed to be notably larger, and is",
-        ),
-        Row(
-            "MSE reduction in percent, counts of 60 up over counts of 0",
-            None,
-            (1 - most_less / most) / (1 - none_less / none),
-            reason="no number printed: in percent the reduction is the same at both ends",
-        ),
-    ]
-    simulated = float(np.square(drawn(full, counts, SEED)[1]).mean())
+        Row("blocks", 421_545, len(counts),
+            reason="Pennsylvania's file needs an account; Washington stands in"),
+        unprinted("MSE reduction in records², counts of 60 up over counts of 0", most / none,
+                  "no number printed: claimed to be notably larger, and is"),
+        unprinted("MSE reduction in percent, counts of 60 up over counts of 0",
+                  most_percent / none_percent,
+                  "no number printed: in percent the reduction is the same at both ends"),
+    ]  # fmt: skip
+    simulated = np.square(drawn(full, counts, SEED)[1]).mean()
     head = ["query", "blocks above 0", "MSE, Bureau", "MSE, reduced", "% lower", "MSE, Hedgerow"]
+    classes = ["count", "counts", "MSE, Bureau", "MSE, reduced", "lower by", "% lower"]
     text = TEXT.format(
         check=100 * abs(simulated / expected(full, counts)[0] - 1),
         table=markdown(head, lines),
-        classes=markdown(
-            ["count", "counts", "MSE, Bureau", "MSE, reduced", "lower by", "% lower"],
-            [
-                [
-                    name,
-                    f"{size:,}",
-                    *(before, after, before - after),
-                    f"{100 * (1 - after / before):.2f}",
-                ]
-                for name, (before, after, size) in zip(CLASSES, by_class, strict=True)
-            ],
-        ),
-        percent=100 * (1 - by_class[-1][1] / by_class[-1][0]),
+        classes=markdown(classes, sizes, [*[""] * 5, ".2f"]),
+        percent=most_percent,
     )
     picture = picture_of(found)
-    return Study("Su, Figure 8", "Block counts by racial group", text, tuple(rows), (picture,))
+    return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture])

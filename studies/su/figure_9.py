@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from matplotlib import pyplot as plt
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.evaluate.simulate import seeded_bits
-from studies.page import DATA, Row, Study, markdown, read
-from studies.showing import save
+from studies.page import DATA, Row, Study, markdown, read, unprinted
+from studies.showing import bars, panels, save
 from studies.su.census import LEVEL, Level
 from studies.su.showing import BUREAU, EXACT
 
@@ -74,12 +73,11 @@ def kinds(rng: np.random.Generator) -> dict[str, Areas]:
     table = read(FILE, f"the block groups of 2020 are not at {FILE}")
     real = {
         name: table.group_by(name, maintain_order=True)
-        .agg(pl.col("population").sum())
-        .filter(pl.col("population") > 0)["population"]
-        .cast(pl.Float64)
+        .agg(pl.col("population").cast(pl.Float64).sum())["population"]
         .to_numpy()
         for name in ("state", "county", "tract")
     }
+    real = {name: people[people > 0] for name, people in real.items()}
     fine = LEVEL["Optimized block group"]
     return {
         "state": Areas(LEVEL["State"], real["state"], 0.2, 3_000),
@@ -116,15 +114,11 @@ def deviations(noise: hr.DiscreteGaussian, counts: Int64, earnings: Float64, see
     """|β̂_σ - β̂| of many runs."""
     runs = min(6000, max(100, DRAWS // counts.size))
     truth, stream = slopes(counts, earnings), seeded_bits(seed).stream()
-    at_once = max(1, 1_000_000 // counts.size)
-    found, drawn = [], 0
-    while drawn < runs:
-        batch = min(at_once, runs - drawn)
-        noisy = np.empty(batch * counts.size, dtype=np.int64)
-        noise.draw(stream, drawn * counts.size, noisy)
-        noisy = np.maximum(noisy.reshape(batch, *counts.shape) + counts, 0)
-        found.append(np.abs(slopes(noisy, earnings) - truth))
-        drawn += batch
+    at_once, found = max(1, 1_000_000 // counts.size), []
+    for drawn in range(0, runs, at_once):
+        noisy = np.empty((min(at_once, runs - drawn), *counts.shape), dtype=np.int64)
+        noise.draw(stream, drawn * counts.size, noisy.reshape(-1))
+        found.append(np.abs(slopes(np.maximum(noisy + counts, 0), earnings) - truth))
     return np.concatenate(found)
 
 
@@ -137,19 +131,19 @@ def triples(full: Float64, less: Float64) -> Float64:
 
 def picture_of(lowered: Mapping[str, tuple[float, float]], state: Float64) -> str:
     """Bars of the expected reductions, and what triples of runs show of the states."""
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    places, values = np.arange(len(lowered)), np.array(list(lowered.values()))
-    panels[0].bar(places, values[:, 0], yerr=2 * values[:, 1], color=EXACT["color"], capsize=3)
-    panels[0].set_xticks(places, list(lowered), rotation=30, ha="right", fontsize=8)
-    panels[0].set_ylabel("MAE of the slope, % lower (ours, ± 2 SE)")
-    panels[1].hist(np.clip(state, -200, 100), bins=60, color=EXACT["color"])
-    panels[1].axvline(60.57, label="paper, K = 3: 60.57 %", **BUREAU)
-    panels[1].axvline(lowered["state"][0], color="black", linestyle="--", label="ours, expected")
-    panels[1].set(
+    figure, (left, right) = panels(2, size=(5, 4))
+    values, errors = np.array(list(lowered.values())).T
+    bars(left, list(lowered), {"ours": values}, [EXACT], rotation=30, ha="right")
+    left.errorbar(range(len(values)), values, 2 * errors, fmt="none", color="black", capsize=3)
+    left.set_ylabel("MAE of the slope, % lower (ours, ± 2 SE)")
+    right.hist(np.clip(state, -200, 100), bins=60, color=EXACT["color"])
+    right.axvline(60.57, label="paper, K = 3: 60.57 %", **BUREAU)
+    right.axvline(lowered["state"][0], color="black", linestyle="--", label="ours, expected")
+    right.set(
         xlabel="state level: % lower that K = 3 runs show (first bar: -200 and less)",
         ylabel="of 20,000 triples",
     )
-    panels[1].legend(fontsize=8, frameon=False)
+    right.legend()
     return save(figure, "su-figure_9")
 
 
@@ -165,66 +159,41 @@ def main() -> Study:
             for seed, noise in enumerate(kind.level.noises, 2 * k)
         )
         ratio = less.mean() / full.mean()
-        relative = sum(float(e.var() / e.mean() ** 2 / len(e)) for e in (full, less)) ** 0.5
+        relative = sum(e.var() / e.mean() ** 2 / len(e) for e in (full, less)) ** 0.5
         lowered[name] = 100 * (1 - ratio), 100 * ratio * relative
         shown[name] = triples(full, less)
-        better = float((shown[name] > 0).mean())
-        lines.append(
-            [
-                name,
-                f"{len(earnings):,}",
-                kind.level.name,
-                f"{kind.spread:g}, {kind.scatter:,.0f}",
-                len(full),
-                f"{full.mean():.3g}",
-                f"{less.mean():.3g}",
-                f"{lowered[name][0]:.1f} ± {lowered[name][1]:.1f}",
-                f"{100 * better:.0f} %",
-            ]
-        )
+        kept = len(earnings), kind.level.name, f"{kind.spread:g}, {kind.scatter:,.0f}"
+        means, better = (len(full), full.mean(), less.mean()), (shown[name] > 0).mean()
+        lines.append([name, *kept, *means, lowered[name], f"{100 * better:.0f} %"])
+        what, (found, error) = f"{name}: MAE of the slope, % lower", lowered[name]
         if name == "state":
             low, high = np.quantile(shown[name], [0.16, 0.84])
-            rows.append(
-                Row(
-                    "state: MAE of the slope, % lower",
-                    60.57,
-                    lowered[name][0],
-                    error=float(high - low) / 2,
-                    reason="± is that of the paper's three runs (16 to 84 %); "
-                    f"ours alone is ± {lowered[name][1]:.1f}",
-                )
-            )
+            reason = "± is that of the paper's three runs (16 to 84 %); "
+            reason += f"ours alone is ± {error:.1f}"
+            rows.append(Row(what, 60.57, found, (high - low) / 2, reason))
         else:
-            rows.append(
-                Row(
-                    f"{name}: MAE of the slope, % lower",
-                    None,
-                    lowered[name][0],
-                    error=lowered[name][1],
-                    reason="bars, no number printed: claimed to be above 0; synthetic tables",
-                )
-            )
+            reason = "bars, no number printed: claimed to be above 0; synthetic tables"
+            rows.append(unprinted(what, found, reason, error))
     state = shown["state"]
     head = ["areas", "number", "noise of", "s, t", "runs", "MAE, Bureau", "MAE, reduced"]
     text = TEXT.format(
-        **{
-            key: len(areas[name].people)
-            for key, name in (
-                ("metro", "metropolitan"),
-                ("subdivision", "county subdivision"),
-                ("place", "place"),
-                ("zcta", "ZIP code area"),
-            )
-        },
+        metro=len(areas["metropolitan"].people),
+        subdivision=len(areas["county subdivision"].people),
+        place=len(areas["place"].people),
+        zcta=len(areas["ZIP code area"].people),
         adults=100 * ADULTS,
         others=", ".join(f"{share:.2f}" for share in OTHERS),
         expected=lowered["state"][0],
         low=np.quantile(state, 1 / 6),
         high=np.quantile(state, 5 / 6),
-        chance=100 * float((state >= 60.57).mean()),
-        worse=100 * float((state < 0).mean()),
-        all_better=100 * float(np.prod([(found > 0).mean() for found in shown.values()])),
-        table=markdown([*head, "% lower", "K = 3 shows an improvement"], lines),
+        chance=100 * (state >= 60.57).mean(),
+        worse=100 * (state < 0).mean(),
+        all_better=100 * np.prod([(found > 0).mean() for found in shown.values()]),
+        table=markdown(
+            [*head, "% lower", "K = 3 shows an improvement"],
+            lines,
+            ["", ",", "", "", "", ".3g", ".3g", ".1f ± .1f", ""],
+        ),
     )
     picture = picture_of(lowered, state)
-    return Study("Su, Figure 9", "Earnings on education", text, tuple(rows), (picture,))
+    return Study("Su, Figure 9", "Earnings on education", text, rows, [picture])

@@ -1,13 +1,11 @@
 """Su et al., Figures 14 and 15: by how much the exact ε is smaller, over δ."""
 
 import numpy as np
-from matplotlib import pyplot as plt
 
 from hedgerow.arrays import Float64
-from studies.page import Row, Study, markdown
-from studies.showing import save
-from studies.su.census import LEVELS, deltas
-from studies.su.showing import PAPER
+from studies.page import Row, Study, drawn, markdown
+from studies.showing import PAPER, panels, save
+from studies.su.census import LEVELS, both, deltas
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
@@ -27,6 +25,11 @@ Difference of ε:
 """
 
 
+def gained(stated: Float64, exact: Float64) -> tuple[Float64, Float64]:
+    """The difference of ε, and that in percent."""
+    return stated - exact, 100 * (1 - exact / stated)
+
+
 def setback(figures: Float64) -> float:
     """By how much figures, listed from the largest δ down, are ever below what they once were."""
     rising = figures[::-1]
@@ -35,52 +38,39 @@ def setback(figures: Float64) -> float:
 
 def main() -> Study:
     """Differences and percentages over a grid of δ."""
-    shown, at, drops, falls = {}, {}, {}, {}
-    for level in LEVELS:
+    at, setbacks, more = {}, {}, []
+    figure, axes = panels(2, size=(5, 4.2))
+    for level, colour in zip(LEVELS, COLOURS, strict=True):
         profile, rho = level.profile(), float(level.rho)
         exact = np.linspace(profile.epsilon("1e-2"), profile.epsilon("1e-16"), 300)
-        delta = deltas(profile, exact)
-        stated = rho + 2 * np.sqrt(-rho * np.log(delta))
-        shown[level.name] = delta, stated - exact, 100 * (1 - exact / stated)
-        drops[level.name], falls[level.name] = (setback(f) for f in shown[level.name][1:])
-        pairs = [(profile.bureau_epsilon(d), profile.epsilon(d)) for d in DELTAS]
-        at[level.name] = [a - b for a, b in pairs], [100 * (1 - b / a) for a, b in pairs]
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    for k, axes in enumerate(panels, start=1):
-        for level, colour in zip(LEVELS, COLOURS, strict=True):
-            dashed = "--" if level.name == "Tract subset group" else "-"
-            delta, found = shown[level.name][0], shown[level.name][k]
-            axes.semilogx(delta, found, dashed, color=colour, label=level.name)
-        axes.set_xlabel("δ")
-    panels[1].plot([1e-11, 1e-11], [8.50, 13.76], label="printed in Section 3.1", **PAPER)
-    panels[0].set_ylabel("the Bureau's ε - exact ε (Figure 14)")
-    panels[1].set_ylabel("% of the Bureau's ε (Figure 15)")
-    panels[1].legend(fontsize=7, frameon=False)
-    place = DELTAS.index("1e-11")
+        delta, dashed = deltas(profile, exact), "--" if level.name == "Tract subset group" else "-"
+        found = gained(rho + 2 * np.sqrt(-rho * np.log(delta)), exact)
+        for one, figures in zip(axes, found, strict=True):
+            one.semilogx(delta, figures, dashed, color=colour, label=level.name)
+        setbacks[level.name] = [setback(figures) for figures in found]
+        at[level.name] = gained(*np.array([both(profile, d) for d in DELTAS]).T)
+        more += [
+            drawn(f"{level.name}: {what} from δ = 1e-15 to 1e-3", grown[-1] - grown[0],
+                  "claimed to grow")
+            for what, grown in zip(("growth of the difference of ε", "growth of %"),
+                                   at[level.name], strict=True)
+        ]  # fmt: skip
+    axes[1].plot([1e-11, 1e-11], [8.50, 13.76], label="printed in Section 3.1", **PAPER)
+    axes[0].set(xlabel="δ", ylabel="the Bureau's ε - exact ε (Figure 14)")
+    axes[1].set(xlabel="δ", ylabel="% of the Bureau's ε (Figure 15)")
+    axes[1].legend(fontsize=7)
     rows = [
-        Row("State: % at δ = 1e-11 (Section 3.1)", 8.50, at["State"][1][place]),
-        Row("Block: % at δ = 1e-11 (Section 3.1)", 13.76, at["Block"][1][place]),
+        Row(f"{name}: % at δ = 1e-11 (Section 3.1)", paper, at[name][1][DELTAS.index("1e-11")])
+        for name, paper in (("State", 8.50), ("Block", 13.76))
     ]
-    rows += [
-        Row(
-            f"{level.name}: {what} from δ = 1e-15 to 1e-3",
-            None,
-            at[level.name][k][-1] - at[level.name][k][0],
-            reason="curve, no number printed: claimed to grow",
-        )
-        for level in LEVELS
-        for k, what in enumerate(("growth of the difference of ε", "growth of %"))
-    ]
-    listings = [
+    differences, table = (
         markdown(["level", *DELTAS], [[name, *found[k]] for name, found in at.items()])
-        for k in (1, 0)
-    ]
-    text = TEXT.format(
-        wavering=", ".join(name for name, drop in drops.items() if drop > 1e-4),
-        drop=max(drops.values()),
-        fall=max(falls.values()),
-        table=listings[0],
-        differences=listings[1],
+        for k in (0, 1)
     )
+    drop, fall = map(max, zip(*setbacks.values(), strict=True))
+    text = TEXT.format(
+        wavering=", ".join(name for name, (drop, _) in setbacks.items() if drop > 1e-4),
+        drop=drop, fall=fall, table=table, differences=differences,
+    )  # fmt: skip
     picture = save(figure, "su-figures_14_15")
-    return Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, tuple(rows), (picture,))
+    return Study("Su, Figures 14 and 15", "Improvement of ε over δ", text, rows + more, [picture])

@@ -66,8 +66,10 @@ def expected(noise: hr.DiscreteGaussian, counts: Int64) -> tuple[float, float]:
     values, times = np.unique(counts, return_counts=True)
     cell, precision = DiscreteGaussianError(), float(precision_of(noise))
     real = values.astype(np.float64)
-    squared = float(np.average(cell.mse(precision, real), weights=times))
-    bias = float(np.average(cell.bias(precision, real), weights=times))
+    squared, bias = (
+        float(np.average(moment(precision, real), weights=times))
+        for moment in (cell.mse, cell.bias)
+    )
     return squared, absolute(noise) - bias
 
 

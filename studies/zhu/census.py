@@ -1,5 +1,7 @@
 """Zhu, the census figures in the text: Arizona and Texas, New Mexico, and all states."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -7,7 +9,7 @@ from hedgerow.arrays import Float64
 from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
 from studies.page import DATA, Row, Study, markdown, read
-from studies.showing import panels, save
+from studies.showing import PAPER, panels, save
 from studies.zhu.projection_error import (
     GeometricNorm,
     LaplaceNorm,
@@ -67,10 +69,10 @@ def main() -> Study:
                        sharper=sharper)  # fmt: skip
     families = _families()
     heads = ["state", "counties", "least", "Theorem 11", "without C'", "clipping", "equal counties"]
-    text += markdown(heads, _worst(families))
-    rows = (*_variances(rng), *_new_mexico(rng, families["35"], printed, bound))
+    text += markdown(heads, _worst(families), ["", "", ",.0f", *[".3g"] * 4])
+    rows = _variances(rng) + _new_mexico(rng, families["35"], printed, bound)
     picture = _picture(families)
-    return Study("Zhu, census figures", "states and their counties", text, rows, (picture,))
+    return Study("Zhu, census figures", "states and their counties", text, rows, [picture])
 
 
 def _variances(rng: np.random.Generator) -> list[Row]:
@@ -124,9 +126,9 @@ def _new_mexico(
         Row("New Mexico: Theorem 11 with the printed total", 0.29, printed, reason=slip),
         Row("the same, double-sided geometric noise", 0.29, geometric, reason=slip),
         Row("New Mexico: greatest mean error over 80,000 runs", 0.06,
-            float(np.abs(mean).max()), float(null.std()) * np.sqrt(2)),
+            np.abs(mean).max(), null.std() * np.sqrt(2)),
         Row("New Mexico: the same if there is no bias at all, expected", 0.06,
-            float(null.mean()), float(null.std())),
+            null.mean(), null.std()),
     ]  # fmt: skip
 
 
@@ -141,7 +143,7 @@ def _families() -> dict[str, Float64]:
     }
 
 
-def _worst(families: dict[str, Float64]) -> list[list[object]]:
+def _worst(families: dict[str, Float64]) -> list[tuple[Any, ...]]:
     """The states with the greatest bounds."""
     found = []
     for state, people in families.items():
@@ -149,22 +151,18 @@ def _worst(families: dict[str, Float64]) -> list[list[object]]:
         bounds = bias_bound(norm, people.min(), total), sharper_bias_bound(norm, people.min())
         clipped = bias_of_clipping(LaplaceError(), 1 / NM_SCALE, people)
         even = least_bias_of_clipping(LaplaceError(), 1 / NM_SCALE, total, len(people))
-        found.append((bounds[0], [state, len(people), f"{people.min():,.0f}",
-                                  *(f"{value:.3g}" for value in (*bounds, clipped, even))
-                                  ]))  # fmt: skip
-    found.sort(key=lambda pair: -pair[0])
-    return [list(line) for _, line in found[:10]]
+        found.append((state, len(people), people.min(), *bounds, clipped, even))
+    return sorted(found, key=lambda line: -line[3])[:10]
 
 
 def _picture(families: dict[str, Float64]) -> str:
     """The variance of a county by the number of counties of its state."""
-    figure, (axes,) = panels(1)
+    figure, (axes,) = panels()
     sizes = np.array([len(people) for people in families.values() if len(people) > 1])
     axes.plot(sizes, [projected_variance(200.0, int(n)) for n in sizes], "o", color="#0072B2",
               markersize=4, label="every state (ours)")  # fmt: skip
-    axes.plot([15, 254], [186.67, 199.21], "x", color="black", markersize=8,
-              label="paper: Arizona, Texas")  # fmt: skip
+    axes.plot([15, 254], [186.67, 199.21], label="paper: Arizona, Texas", **PAPER)
     axes.axhline(200, color="#999999", linestyle="--", linewidth=1)
     axes.set(xscale="log", xlabel="counties of the state", ylabel="variance of a county, λ = 10")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend()
     return save(figure, "zhu-census")

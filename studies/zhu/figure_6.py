@@ -1,8 +1,11 @@
 """Zhu, Figure 6: the error after projection converges to the noise."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from studies.page import Row, Study, markdown
+from hedgerow.arrays import Float64
+from studies.page import Row, Study, drawn, markdown
 from studies.showing import panels, save
 from studies.zhu.projection_error import LaplaceProjection, projected_variance
 
@@ -23,42 +26,33 @@ two distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the
 
 def main() -> Study:
     """Draw the figure and write the page."""
-    rng = np.random.default_rng(6)
-    gaps = {n: _gap(n) for n in SIZES}
-    curve = "curve, no number printed: it falls to 0, and so does ours"
+    rng, one = np.random.default_rng(6), np.array([1.0])
+    tails = {n: LaplaceProjection(n, 1.0).tail(REACH) for n in SIZES}
+    gaps = {n: np.abs(tail - np.exp(-REACH) / 2).max() for n, tail in tails.items()}
+    beyond = {n: LaplaceProjection(n, 1.0).tail(one)[0] for n in SIZES}
+    what, claim = "greatest distance of distribution functions", "it falls to 0, and so does ours"
     rows = [
-        Row("greatest distance of distribution functions falls with n (1: yes)", 1.0,
-            float(np.all(np.diff(list(gaps.values())) < 0))),
-        *(Row(f"greatest distance of distribution functions, n = {n}", None, gaps[n], reason=curve)
-          for n in SIZES),
-    ]  # fmt: skip
+        Row(f"{what} falls with n (1: yes)", 1.0, float(np.all(np.diff([*gaps.values()]) < 0))),
+        *(drawn(f"{what}, n = {n}", gap, claim) for n, gap in gaps.items()),
+    ]
     for n in SIZES[:3]:
         noise = rng.laplace(size=(RUNS, n))
-        error = np.abs(noise[:, 0] - noise.mean(axis=1))
-        seen = float((error > 1).mean()) / 2
-        expected = float(LaplaceProjection(n, 1.0).tail(np.array([1.0]))[0])
+        seen = (np.abs(noise[:, 0] - noise.mean(axis=1)) > 1).mean() / 2
         sure = np.sqrt(seen * (1 - 2 * seen) / 2 / RUNS)
-        rows.append(Row(f"P(error > λ), n = {n}: {RUNS:,} runs beside the closed form",
-                        expected, seen, float(sure)))  # fmt: skip
+        words = f"P(error > λ), n = {n}: {RUNS:,} runs beside the closed form"
+        rows.append(Row(words, beyond[n], seen, sure))
     text = TEXT + markdown(
         ["n", "variance / λ²", "greatest distance", "P(error > λ)", "of the noise"],
-        [[n, projected_variance(2.0, n), gaps[n],
-          float(LaplaceProjection(n, 1.0).tail(np.array([1.0]))[0]), float(np.exp(-1) / 2)]
-         for n in SIZES],
-    )  # fmt: skip
-    return Study("Zhu, Figure 6", "convergence to the noise", text, tuple(rows), (_picture(),))
+        ([n, projected_variance(2.0, n), gaps[n], beyond[n], np.exp(-1) / 2] for n in SIZES),
+    )
+    picture = _picture(tails)
+    return Study("Zhu, Figure 6", "convergence to the noise", text, rows, [picture])
 
 
-def _gap(n: int) -> float:
-    tail = LaplaceProjection(n, 1.0).tail(REACH)
-    return float(np.abs(tail - np.exp(-REACH) / 2).max())
-
-
-def _picture() -> str:
+def _picture(tails: Mapping[int, Float64]) -> str:
     figure, (left, right) = panels(2)
     middles = (REACH[1:] + REACH[:-1]) / 2
-    for n, colour in zip(SIZES, COLOURS, strict=True):
-        tail = LaplaceProjection(n, 1.0).tail(REACH)
+    for (n, tail), colour in zip(tails.items(), COLOURS, strict=True):
         density = -np.diff(tail) / np.diff(REACH)
         both = np.concatenate([-middles[::-1], middles])
         left.plot(both, np.concatenate([density[::-1], density]), color=colour, label=f"n = {n}")
@@ -68,5 +62,5 @@ def _picture() -> str:
     right.plot(REACH, np.exp(-REACH) / 2, "k:", label="Laplace noise")
     left.set(xlabel="error / λ", ylabel="density (ours)", xlim=(-4, 4))
     right.set(xlabel="x / λ", ylabel="P(error > x)", yscale="log", ylim=(1e-3, 0.6))
-    right.legend(fontsize=8, frameon=False)
+    right.legend()
     return save(figure, "zhu-figure_6")

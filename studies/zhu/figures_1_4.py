@@ -6,7 +6,7 @@ import polars as pl
 from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, read
+from studies.page import DATA, Row, Study, markdown, read, unprinted
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
@@ -44,49 +44,46 @@ def main() -> Study:
     rng = np.random.default_rng(14)
     found = {shift: _residuals(counts + shift, rng) for shift in SHIFTS}
     norm = GeometricNorm(len(counts), SCALE)
-    lines, means = [], {}
+    lines, bounds, means = [], {}, {}
     for shift, (before, after) in found.items():
         shifted = counts + shift
-        least, total = float(shifted.min()), float(shifted.sum())
+        least = shifted.min()
+        bounds[shift] = bias_bound(norm, least, shifted.sum())
         bias, error = after.mean(axis=0), after.std(axis=0) / np.sqrt(RUNS)
         means[shift] = bias[0], error[0]
-        lines.append([shift, f"{least:.0f}", f"{before[:, 0].mean():.3f}",
-                      f"{bias[0]:.4f} ± {error[0]:.2g}", f"{bias[1]:.4f}", f"{bias[-1]:.4f}",
-                      f"{bias_bound(norm, least, total):.3g}",
-                      f"{sharper_bias_bound(norm, least):.3g}"])  # fmt: skip
-    bound, last = (bias_bound(norm, float(counts.min()) + shift, float((counts + shift).sum()))
-                   for shift in (50, 150))  # fmt: skip
+        sharper = sharper_bias_bound(norm, least)
+        lines.append((shift, least, before[:, 0].mean(), means[shift], bias[1], bias[-1],
+                      bounds[shift], sharper))  # fmt: skip
     text = TEXT.format(cells=len(counts), total=int(counts.sum()), first=int(counts[0]),
-                       second=int(counts[1]), runs=RUNS, bound=bound,
-                       after=last, norm=norm.mean_outside(0))  # fmt: skip
+                       second=int(counts[1]), runs=RUNS, bound=bounds[50],
+                       after=bounds[150], norm=norm.mean_outside(0))  # fmt: skip
     heads = ["added", "least", "noise alone, least county", "(P₊), least county",
              "(P₊), next county", "(P₊), greatest county", "Theorem 11", "without C'"]  # fmt: skip
-    text += markdown(heads, lines)
-    return Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text,
-                  _rows(counts, found, means), (_picture(found),))  # fmt: skip
+    forms = ["", ".0f", ".3f", ".4f ± .2g", ".4f", ".4f", ".3g", ".3g"]
+    text, rows = text + markdown(heads, lines, forms), _rows(counts, found, means)
+    return Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text, rows,
+                 [_picture(found)])  # fmt: skip
 
 
 def _rows(
     counts: Float64,
     found: dict[int, tuple[Float64, Float64]],
     means: dict[int, tuple[float, float]],
-) -> tuple[Row, ...]:
+) -> list[Row]:
     before, after = found[0]
     shape = "histogram, no number printed, of a table that is not named; people of one origin here"
     falls = float(np.all(np.diff([means[shift][0] for shift in SHIFTS[:4]]) < 0))
     biased, error = means[0]
-    last, last_error = means[SHIFTS[-2]]
-    total_error = float(after.sum(axis=1).mean())
-    return (
-        Row("bias of the noise, least county", 0.0, float(before[:, 0].mean()),
-            float(before[:, 0].std() / np.sqrt(RUNS))),
-        Row("bias after (P₊), least county (people)", None, biased, error, shape),
-        Row("the same with 50 people more in each county", 0.0, last, last_error),
+    return [
+        Row("bias of the noise, least county", 0.0, before[:, 0].mean(),
+            before[:, 0].std() / np.sqrt(RUNS)),
+        unprinted("bias after (P₊), least county (people)", biased, shape, error),
+        Row("the same with 50 people more in each county", 0.0, *means[50]),
         Row("bias falls as counties grow (1: yes)", 1.0, falls),
-        Row("sum of all counties' errors", 0.0, round(total_error, 9)),
-        Row("ours: bias of whole counts (Sparse, penalty 0.5), least county", None,
-            _of_sparse(counts), float(error), "not in the paper"),
-    )  # fmt: skip
+        Row("sum of all counties' errors", 0.0, round(after.sum(axis=1).mean(), 9)),
+        unprinted("ours: bias of whole counts (Sparse, penalty 0.5), least county",
+                  _of_sparse(counts), "not in the paper", error),
+    ]  # fmt: skip
 
 
 def _residuals(counts: Float64, rng: np.random.Generator) -> tuple[Float64, Float64]:
@@ -121,16 +118,14 @@ def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
     bins = np.arange(-10.5, 11.5).tolist()
     shown = [(0, 0), (0, 1), (2, 0), (5, 0), (10, 0), (20, 0)]
     for panel, (shift, cell) in zip(axes, shown, strict=True):
-        before, after = found[shift]
-        panel.hist(before[:, cell], bins, density=True, color=UNIFORM, alpha=0.5,
-                   label="noise (ours)")  # fmt: skip
-        panel.hist(after[:, cell], bins, density=True, color=OPTIMUM, alpha=0.5,
-                   label="after (P₊) (ours)")  # fmt: skip
-        panel.axvline(after[:, cell].mean(), color="black", linestyle="--", linewidth=1)
+        for errors, colour, label in zip(
+            found[shift], (UNIFORM, OPTIMUM), ("noise (ours)", "after (P₊) (ours)"), strict=True
+        ):
+            panel.hist(errors[:, cell], bins, density=True, color=colour, alpha=0.5, label=label)
+        panel.axvline(errors[:, cell].mean(), color="black", linestyle="--", linewidth=1)
         which = "least county" if cell == 0 else "next county"
-        panel.set_title(f"Fig. 1: {which}" if shift == 0 else f"Fig. 4: {which} + {shift}",
-                        fontsize=10)  # fmt: skip
-    axes[0].legend(fontsize=8, frameon=False)
+        panel.set_title(f"Fig. 1: {which}" if shift == 0 else f"Fig. 4: {which} + {shift}")
+    axes[0].legend()
     for panel in axes[3:]:
         panel.set_xlabel("error (people)")
     return save(figure, "zhu-figures_1_4")
