@@ -216,11 +216,12 @@ class Passes:
             entries, family, combined = self._around(t)
             upper, lower = family.shape, combined.shape
             by_above = np.full_like(totals[t - 1], weight[t - 1])
-            out = (by_above, upper), (by_combined[t], lower), (by_family[t - 1], upper)
             _go_backwards(
                 entries, (family, combined),
                 (self._nodes(t - 1, family), totals[t - 1].reshape(upper)),
-                by_total.reshape(lower), tuple(each.reshape(shape) for each, shape in out),
+                by_total.reshape(lower),
+                (by_above.reshape(upper), by_combined[t].reshape(lower),
+                 by_family[t - 1].reshape(upper)),
             )  # fmt: skip
             by_total = by_above
         if self.top < 0:

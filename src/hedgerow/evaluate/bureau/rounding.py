@@ -105,7 +105,7 @@ def rounded_root(
     most = _by(stages[0], parent[None], len(low))
     both, totals = np.stack((fitted, total - fitted)), np.array([total, most.sum() - total])
     low, high = np.vstack((low, 0 * most)), np.vstack((np.minimum(high, total), most))
-    return rounded(both, parent, stages, low, high, totals)[0]
+    return rounded(both, parent, stages, low, high, totals)[:1].ravel()
 
 
 def nearest_whole(
