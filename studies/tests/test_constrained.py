@@ -17,7 +17,9 @@ def test_the_optimum_is_that_of_stacked_least_squares(seed):
     rng = np.random.default_rng(seed)
     axes = [[np.array([0, 2]), np.array([0, 3, 5])], [np.array([0, 2]), np.array([0, 1, 4])]]
     shape = CubeShape.of(axes)
-    squares = [AxisSquares(axis, np.exp(rng.normal(1, 1, axis.depth + 1))) for axis in shape.axes]
+    squares = [
+        AxisSquares.of(axis, np.exp(rng.normal(1, 1, axis.depth + 1))) for axis in shape.axes
+    ]
     leaves = rng.poisson(3, shape.shape(shape.finest)).ravel()
     noisy, rows, targets = {}, [], []
     for cuboid in shape.cuboids():

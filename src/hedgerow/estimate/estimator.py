@@ -4,15 +4,24 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
 
+Families = tuple[int, int]
+"""Those from the first up to the last, exclusive, that a kernel is called for."""
+
+WholeKernel = Callable[[Int64, Int64, Int64, int, int, Int64], None]
+"""``(noisy, family_start, totals, first, last, y)``."""
+
 
 class Estimator(Protocol):
     """From the noisy counts of families to counts that add up to their parents' counts."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> str:
@@ -61,40 +70,25 @@ class Estimator(Protocol):
         ...
 
 
-def check_combine(combine: object) -> None:
-    """Raise unless the value is True, False or None."""
-    if combine is not None and not isinstance(combine, bool):
-        raise EstimateError(f"combine must be True, False or None, got {combine!r}")
-
-
-def check_families(noisy: Int64, family_start: Int64, totals: Int64) -> None:
-    """Raise unless an integer estimate can be made; see `Estimator.project` for the rules."""
-    check_vector("noisy", noisy, np.int64)
-    check_structure(len(noisy), family_start, totals, LARGEST_COUNT)
-    if not _within(noisy, -LARGEST_COUNT, LARGEST_COUNT):
-        raise EstimateError(
-            "noisy counts must lie between -2^61 and 2^61, where no sum can wrap; "
-            "at least one does not: is the noise far larger than the table?"
-        )
-
-
 def over_integers(
-    project: Callable[[Int64, Int64, Int64, int, int, Int64], None],
-    noisy: Int64 | Float64,
-    family_start: Int64,
-    totals: Int64,
+    project: WholeKernel, noisy: Int64 | Float64, family_start: Int64, totals: Int64
 ) -> Int64:
     """Return the estimates, int64 (cells), that a kernel for integer counts makes of all families.
 
     Args:
-        project: ``(noisy, family_start, totals, first, last, result)``.
-        noisy: see `check_families`, like the rest.
+        project: the kernel.
+        noisy: int64 (cells), records, within ±2^61; see `Estimator.project` for the rules.
         family_start: int64 (families + 1).
         totals: int64 (families), records.
     """
     check_vector("noisy", noisy, np.int64)
     counts = noisy.astype(np.int64, copy=False)
-    check_families(counts, family_start, totals)
+    check_structure(len(counts), family_start, totals, LARGEST_COUNT)
+    if not within(counts, -LARGEST_COUNT, LARGEST_COUNT):
+        raise EstimateError(
+            "noisy counts must lie between -2^61 and 2^61, where no sum can wrap; "
+            "at least one does not: is the noise far larger than the table?"
+        )
     result = np.empty(len(counts), dtype=np.int64)
     over_families(
         lambda first, last: project(counts, family_start, totals, first, last, result), family_start
@@ -116,9 +110,21 @@ def check_structure(cells: int, family_start: Int64, totals: Int64, largest_tota
             f"family_start must begin with 0 and end with the number of cells, {cells}; "
             f"got {family_start[0]} and {family_start[-1]}"
         )
-    family = _first_impossible_family(family_start, totals, largest_total, LARGEST_FAMILY)
-    if family >= 0:
-        _refuse_family(family, family_start, totals, largest_total)
+    family, rule = _first_impossible_family(family_start, totals, largest_total, LARGEST_FAMILY)
+    if family < 0:
+        return
+    cells = int(family_start[family + 1]) - int(family_start[family])
+    refusals = (
+        f"family_start must not decrease, but does after family {family}",
+        f"family {family} has {cells} cells; at most 2^29 are possible",
+        (
+            f"totals must not be negative, but family {family} has such a one; "
+            "estimate the parents first"
+        ),
+        f"totals must be at most {largest_total}; family {family} has more",
+        f"family {family} has no cells but a positive total; give it children or a total of 0",
+    )
+    raise EstimateError(refusals[rule])
 
 
 def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
@@ -135,44 +141,28 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
     )
 
 
-def _refuse_family(family: int, family_start: Int64, totals: Int64, largest_total: int) -> None:
-    cells = int(family_start[family + 1]) - int(family_start[family])
-    if cells < 0:
-        raise EstimateError(f"family_start must not decrease, but does after family {family}")
-    if cells > LARGEST_FAMILY:
-        raise EstimateError(f"family {family} has {cells} cells; at most 2^29 are possible")
-    if totals[family] < 0:
-        raise EstimateError(
-            f"totals must not be negative, but family {family} has such a one; "
-            "estimate the parents first"
-        )
-    if totals[family] > largest_total:
-        raise EstimateError(f"totals must be at most {largest_total}; family {family} has more")
-    raise EstimateError(
-        f"family {family} has no cells but a positive total; give it children or a total of 0"
-    )
-
-
 @kernel
-def _within(values: Int64, least: int, greatest: int) -> bool:
-    low = 0  # both bounds hold 0, so 0 is a safe start
-    high = 0
+def within(values: NDArray[Any], least: float, greatest: float) -> bool:
+    """Return whether all values are between the two; NaN is not, as no comparison with it holds."""
+    outside = 0
     for value in values:
-        low = min(low, value)
-        high = max(high, value)
-    return least <= low and high <= greatest
+        outside += not (least <= value <= greatest)
+    return outside == 0
 
 
 @kernel
 def _first_impossible_family(
     family_start: Int64, totals: Int64, largest_total: int, largest_family: int
-) -> int:
+) -> tuple[int, int]:
+    """Return the first family that breaks a rule of `check_structure`, and the rule; or -1."""
     for family in range(len(totals)):
         cells = family_start[family + 1] - family_start[family]
         total = totals[family]
         # Two entries of opposite extremes make the difference wrap; it then turns negative.
-        if cells < 0 or cells > largest_family or total < 0 or total > largest_total:
-            return family
+        if cells < 0 or cells > largest_family:
+            return family, 0 if cells < 0 else 1
+        if total < 0 or total > largest_total:
+            return family, 2 if total < 0 else 3
         if cells == 0 and total > 0:
-            return family
-    return -1
+            return family, 4
+    return -1, -1

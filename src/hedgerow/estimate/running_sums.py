@@ -10,6 +10,7 @@ running sums".
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import isqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SUMMED_BINS
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,7 @@ class Strategy:
     @cached_property
     def distance_squared(self) -> int:
         """``max_{i,k} ‖c_i - c_k‖²``: what one record in another bin changes."""
-        shared = np.zeros(self.bins, dtype=np.int64)
-        _correlate(self.weights, shared)
+        shared = _correlated(self.weights)
         lengths = np.cumsum(self.weights**2)
         return int((lengths[-1] + lengths[::-1] - 2 * shared).max())
 
@@ -70,9 +72,7 @@ class Strategy:
     @cached_property
     def decoding_correlated(self) -> Float64:
         """float64 (K): ``Σ_m g_m g_{m+d}`` for the lags d = 0 … K - 1."""
-        correlated = np.zeros(self.bins)
-        _correlate(self.decoding, correlated)
-        return correlated
+        return _correlated(self.decoding)
 
     def sums(self, leaves: Int64) -> Int64:
         """Return ``Wx``: int64 (K), exact.
@@ -182,13 +182,11 @@ def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], out: NDArray[np.ge
             out[m + j] += weight * b[j]
 
 
-@kernel
-def _correlate(a: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-    """Add ``Σ_m a_m a_{m+d}`` for each lag d."""
-    for m in range(len(a)):
-        weight = a[m]
-        for d in range(len(a) - m):
-            out[d] += weight * a[m + d]
+def _correlated(a: NDArray[Number]) -> NDArray[Number]:
+    """Return ``Σ_m a_m a_{m+d}`` for each lag d."""
+    out = np.zeros_like(a)
+    _convolve(a, a[::-1].copy(), out)
+    return out[::-1]
 
 
 @kernel

@@ -17,6 +17,7 @@ from hedgerow.evaluate.method import (
     Released,
     Setting,
     budget_text,
+    check_tree,
     of_leaves,
     shape_of,
     sum_to_cuboid,
@@ -45,6 +46,16 @@ def check_leaves(tree: Tree) -> None:
             f"noise on all {tree.leaves:,} cells would fill the memory; at most "
             f"2**{MOST_CELLS_OF_RUNS.bit_length() - 1} are possible"
         )
+
+
+def _noisy_cells(counts: Counts, levels: Levels, noise: Mechanism, bits: Bits) -> Int64:
+    """Return all cells of a cuboid with noise: int64 (cells)."""
+    noisy, stream = np.empty(counts.tree.cells(levels), dtype=np.int64), bits.stream(*levels)
+    for start in range(0, len(noisy), CHUNK_CELLS):
+        noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
+    true = CuboidCounts.true(counts, levels)
+    noisy[true.number] += true.values
+    return noisy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,13 +89,7 @@ class LeafNoise:
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
         tree, given = counts.tree, counts.tree.chain[-1]
-        noisy = np.empty(tree.leaves, dtype=np.int64)
-        stream = bits.stream(*given)
-        for start in range(0, len(noisy), CHUNK_CELLS):
-            self.noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
-        shape = shape_of(tree, given)
-        noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
-        leaves = noisy.reshape(shape)
+        leaves = _noisy_cells(counts, given, self.noise, bits).reshape(shape_of(tree, given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
             yield levels, CuboidCounts(None, leaves.ravel())
@@ -185,18 +190,14 @@ class IndependentNoise:
 
     def check(self, counts: Counts) -> None:
         """Raise a PlanError unless the plan is one for the table's tree."""
-        if self.plan.tree.digest != counts.tree.digest:
-            raise PlanError("the plan is one for another tree than the table's; make it over that")
+        check_tree(self.plan, counts)
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield the noisy counts of every cuboid."""
-        tree, found = counts.tree, dict[Levels, CuboidCounts]()
+        found = dict[Levels, CuboidCounts]()
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Measured):
-                noisy = np.empty(tree.cells(levels), dtype=np.int64)
-                what.mechanism.draw(bits.stream(*levels), 0, noisy)
-                true = CuboidCounts.true(counts, levels)
-                noisy[true.number] += true.values
+                noisy = _noisy_cells(counts, levels, what.mechanism, bits)
                 found[levels] = CuboidCounts(None, noisy)
             elif isinstance(what, Public):
                 found[levels] = CuboidCounts.true(counts, levels)

@@ -10,6 +10,7 @@ import polars as pl
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness
+from hedgerow.estimate.cube.sums import sum_along
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
 from hedgerow.kernels import kernel
@@ -23,7 +24,7 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, cell_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +43,7 @@ class CuboidCounts:
     @classmethod
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
         """Return some cells of a cuboid, in whatever order."""
-        shape = shape_of(tree, levels)
-        number = np.zeros(len(values), dtype=np.int64)
-        for code, size in zip(codes, shape, strict=True):
-            number = number * size + code
+        number = cell_numbers(tree, levels, codes)
         if (number[1:] > number[:-1]).all():
             return cls(number, values)
         order = np.argsort(number)
@@ -63,21 +61,14 @@ class CuboidCounts:
 
     def summed(self, tree: Tree, levels: Levels, given: Levels | None = None) -> "CuboidCounts":
         """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
-        if given is not None and given != tree.chain[-1]:
-            return self._sums(tree, levels, given)
-        shape = shape_of(tree, tree.chain[-1])
+        given = tree.chain[-1] if given is None else given
+        shape = shape_of(tree, given)
         if self.number is None:
-            return CuboidCounts(
-                None, sum_to_cuboid(tree, self.values.reshape(shape), levels).ravel()
-            )
+            sums = sum_to_cuboid(tree, self.values.reshape(shape), levels, given)
+            return CuboidCounts(None, sums.ravel())
         codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
-        return CuboidCounts.of(tree, levels, *Counts(tree, codes, self.values).cuboid(levels))
-
-    def _sums(self, tree: Tree, levels: Levels, given: Levels) -> "CuboidCounts":
-        number = np.flatnonzero(self.values) if self.number is None else self.number
-        values = self.values[number] if self.number is None else self.values
-        codes = tuple(c.astype(np.int32) for c in np.unravel_index(number, shape_of(tree, given)))
-        return CuboidCounts(*sums_of_cells(tree, levels, given, Nodes.exact(codes, values)))
+        nodes = Nodes.exact(codes, self.values)
+        return CuboidCounts(*sums_of_cells(tree, levels, given, nodes))
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""
@@ -98,11 +89,9 @@ def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | Non
 
     ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
     """
-    given = tuple(axis.depth for axis in tree.axes) if given is None else given
+    given = tree.chain[-1] if given is None else given
     for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
-        if level < finer:
-            start = axis.descendant_start(level, finer)[:-1]
-            leaves = np.add.reduceat(leaves, start, axis=i)
+        leaves = sum_along(leaves, i, axis.descendant_start(min(level, finer), finer))
     return leaves
 
 
@@ -212,6 +201,12 @@ def table_of(method: Method, tree: Tree, levels: Levels) -> Levels | None:
     return plan.table_of(levels) if isinstance(plan, Plan) else tree.chain[-1]
 
 
+def check_tree(plan: Plan, counts: Counts) -> None:
+    """Raise a PlanError unless the plan is one for the table's tree."""
+    if plan.tree is not counts.tree and plan.tree.digest != counts.tree.digest:
+        raise PlanError("the plan is one for another tree than the table's; make it over that")
+
+
 FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")
 """The columns of `Method.facts`."""
 
@@ -252,8 +247,7 @@ class Setting:
 
     def check(self, counts: Counts) -> None:
         """Raise unless the plan is for the table's tree, and the estimator for its records."""
-        if self.plan.tree is not counts.tree and self.plan.tree.digest != counts.tree.digest:
-            raise PlanError("the plan is one for another tree than the table's; make it over that")
+        check_tree(self.plan, counts)
         check_public_total(counts.unwrapped_total, self.plan)
 
     def released(self, counts: Counts, bits: Bits) -> Released:

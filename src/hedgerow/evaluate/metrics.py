@@ -159,6 +159,7 @@ SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
 MOST_CELLS, MOST_NOISY = 1 << 22, 1 << 23
 """Cells of a cuboid, and noisy counts of a release, whose intervals are made: a minute's work."""
+Ends = tuple[Float64, Float64]
 HIGHEST_POWER = 18
 """The last band begins at 10¹⁸: counts are below 2⁶³."""
 
@@ -182,9 +183,7 @@ def errors_by_size(counts: Counts, release: Release) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def _cells(
-    counts: Counts, release: Release, levels: Levels
-) -> tuple[Int64, Int64, tuple[Float64, Float64] | None]:
+def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int64, Ends | None]:
     """Return true and released counts of the cells that either side holds, and their intervals.
 
     Intervals are NaN where a cell has none; they are None where only listed cells have them.
@@ -214,9 +213,7 @@ def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
     return listed, False
 
 
-def _bands(
-    true: Int64, given: Int64, ends: tuple[Float64, Float64] | None, possible: int
-) -> Iterator[dict[str, Any]]:
+def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Iterator[dict[str, Any]]:
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1

@@ -6,6 +6,7 @@ runs".
 
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -92,19 +93,9 @@ class ErrorSums:
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         if self.runs < 3:
             return BiasVariance(*whole, np.nan, np.nan)
-        without = np.array(
-            [
-                _both(
-                    gram.sum() - 2 * gram[g].sum() + gram[g, g],
-                    parts.sum() - parts[g],
-                    self.runs - int(sizes[g]),
-                    self.cells,
-                )
-                for g in range(groups)
-            ]
-        )
-        squares_about_mean = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-        errors = np.sqrt((groups - 1) / groups * squares_about_mean)
+        left = gram.sum() - 2 * gram.sum(axis=1) + gram.diagonal()
+        without = np.array(_both(left, parts.sum() - parts, self.runs - sizes, self.cells))
+        errors = np.sqrt((groups - 1) * without.var(axis=1))
         return BiasVariance(*whole, *errors.tolist())
 
     def ends(self) -> tuple[float, float] | None:
@@ -135,8 +126,8 @@ def _product(one: CuboidCounts, other: CuboidCounts, cells: int) -> float:
     return float(np.dot(a.astype(np.float64), b.astype(np.float64)))
 
 
-def _both(squared_sums: float, squares: float, runs: int, cells: int) -> tuple[float, float]:
-    """Return bias² and variance from Σ_c (Σ_r e)² and Σ_rc e²."""
+def _both(squared_sums: Any, squares: Any, runs: Any, cells: int) -> tuple[Any, Any]:
+    """Return bias² and variance from Σ_c (Σ_r e)² and Σ_rc e², of one sample or of several."""
     mean_square, raw = squares / (runs * cells), squared_sums / (runs * runs * cells)
     variance = (mean_square - raw) * runs / (runs - 1)
     return raw - variance / runs, variance

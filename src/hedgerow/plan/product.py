@@ -58,7 +58,7 @@ def product_squares(
 ) -> tuple[AxisSquares, ...]:
     """Return the weights of each axis, from the noise of the leaves on."""
     variances = product_variances(shape, factors, leaves, public)
-    return tuple(map(AxisSquares, shape.axes, variances))
+    return tuple(map(AxisSquares.of, shape.axes, variances))
 
 
 def product_variances(

@@ -27,7 +27,7 @@ def random_cube(rng, kind, *, unmeasured=False):
         own = np.exp(rng.normal(0, 1.5, axis.depth + 1))
         if unmeasured:
             own[:-1][rng.random(axis.depth) < 0.3] = np.inf
-        squares.append(AxisSquares(axis, own))
+        squares.append(AxisSquares.of(axis, own))
     public = None if kind == "total measured" else list(shape.total)
     if kind == "level invariant":
         a = int(rng.integers(axes))
@@ -122,7 +122,7 @@ def test_a_table_that_is_missing_or_of_another_shape_is_refused():
 def test_variances_that_do_not_fit_an_axis_are_refused(own):
     shape = CubeShape.of([[np.array([0, 2]), np.array([0, 1, 3])]])
     with pytest.raises(EstimateError, match="a variance above 0 for each of its 3 levels"):
-        AxisSquares(shape.axes[0], own)
+        AxisSquares.of(shape.axes[0], own)
 
 
 @pytest.mark.parametrize("leaves", [True, False])
@@ -164,7 +164,7 @@ def test_what_subtrees_say_is_unbiased_and_has_the_variance_that_settling_takes(
 def test_without_leaves_their_margins_are_combined_as_if_there_were_none():
     rng = np.random.default_rng(4)
     shape = CubeShape.of([[np.array([0, 2]), np.array([0, 2, 5])]] * 2)
-    squares = tuple(AxisSquares(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
+    squares = tuple(AxisSquares.of(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
     tables = {c: rng.normal(size=shape.shape(c)) for c in shape.cuboids() if c != (2, 2)}
     given = {c: t.copy() for c, t in tables.items()}
     upward(squares, given)

@@ -74,7 +74,7 @@ def test_the_optimum_that_blocks_are_held_to_is_that_of_a_linear_program():
 def noisy_cube(rng, mean, axes=2, *, finest=True):
     """Squares, true leaves and a table of noisy counts for every cuboid."""
     shape = CubeShape.of([random_axis(rng, int(rng.integers(1, 4)), 4) for _ in range(axes)])
-    squares = tuple(AxisSquares(a, np.exp(rng.normal(1, 0.7, a.depth + 1))) for a in shape.axes)
+    squares = tuple(AxisSquares.of(a, np.exp(rng.normal(1, 0.7, a.depth + 1))) for a in shape.axes)
     leaves = rng.poisson(mean * rng.lognormal(0, 1.5, shape.shape(shape.finest)))
     tables = {}
     for cuboid in shape.cuboids():
@@ -229,7 +229,7 @@ def test_estimates_that_are_not_finite_are_refused(wrong):
 def test_settling_does_not_depend_on_how_many_threads_share_it(monkeypatch):
     rng = np.random.default_rng(13)
     shape = CubeShape.of([[np.array([0, 8]), np.arange(0, 321, 40)]] * 2)
-    squares = tuple(AxisSquares(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
+    squares = tuple(AxisSquares.of(axis, [3.0, 2.0, 1.0]) for axis in shape.axes)
     leaves = rng.poisson(1, shape.shape(shape.finest))
     tables = {
         c: summed(shape, leaves, c) + rng.normal(0, 2, shape.shape(c)) for c in shape.cuboids()
@@ -248,7 +248,7 @@ def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
     rng = np.random.default_rng(14)
     children = [np.array([0, 3]), np.array([0, 1, 9, 12])]
     shape = CubeShape.of([children, children])
-    squares = tuple(AxisSquares(axis, [9.0, 4.0, 1.0]) for axis in shape.axes)
+    squares = tuple(AxisSquares.of(axis, [9.0, 4.0, 1.0]) for axis in shape.axes)
     tables = {c: rng.normal(30, 5, shape.shape(c)) for c in shape.cuboids() if c != shape.finest}
     upward(squares, tables)
     counts = settle(squares, tables, known(squares, 300))
@@ -266,7 +266,7 @@ def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
     rng = np.random.default_rng(15)
     children = [np.array([0, 3]), np.array([0, 4, 8, 12])]
     shape = CubeShape.of([children] * 3)
-    squares = tuple(AxisSquares(axis, [5.0, 4.0, 3.0]) for axis in shape.axes)
+    squares = tuple(AxisSquares.of(axis, [5.0, 4.0, 3.0]) for axis in shape.axes)
     leaves = rng.poisson(200 * rng.lognormal(0, 0.5, shape.shape(shape.finest)))
     tables = {
         c: summed(shape, leaves, c) + rng.normal(0, np.sqrt(5.0 * 4 * 3), shape.shape(c))

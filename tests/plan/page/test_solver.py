@@ -122,7 +122,7 @@ def test_what_each_levels_noise_has_in_an_estimate_is_the_estimators(own, exact)
     carried = [None if np.isinf(variance) else variance for variance in own]
     given = {"axes": solver_of(plan)["axes"], "own": carried, "exact": exact}
     found = np.array(run(["solver.js"], code, given))
-    squares = AxisSquares(plan.design.shape.axes[0], own)
+    squares = AxisSquares.of(plan.design.shape.axes[0], own)
     for level in range(4):
         each = np.array([part.mean(axis=0) for part in with_exact(squares, level, exact)])
         assert found[:, level] == pytest.approx(each, rel=1e-9, abs=1e-12)

@@ -26,7 +26,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class AxisSquares:
     """The weights and variances of least squares along one axis.
 
@@ -47,9 +47,10 @@ class AxisSquares:
     share: tuple[Float64, ...]
     final: tuple[Float64, ...]
 
-    def __init__(
-        self, shape: AxisShape, own: Sequence[float] | Float64, *, public: int | None = None
-    ) -> None:
+    @classmethod
+    def of(
+        cls, shape: AxisShape, own: Sequence[float] | Float64, *, public: int | None = None
+    ) -> "AxisSquares":
         """Go up and down the axis once.
 
         Args:
@@ -82,11 +83,7 @@ class AxisSquares:
             q = _ratio(combined[level], family[level - 1][up], 0.0)
             share.append(q)
             final.append(combined[level] * (1 - q) + q * q * final[-1][up])
-        for name, value in (
-            ("shape", shape), ("own", own), ("combined", tuple(combined)),
-            ("family", tuple(family)), ("share", tuple(share)), ("final", tuple(final)),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        return cls(shape, own, tuple(combined), tuple(family), tuple(share), tuple(final))
 
     @property
     def depth(self) -> int:
@@ -95,19 +92,15 @@ class AxisSquares:
 
     def without_leaves(self) -> "AxisSquares":
         """Return the same axis down to the last level but one alone."""
-        return AxisSquares(self.shape.down_to(self.depth - 1), self.own[:-1])
+        return AxisSquares.of(self.shape.down_to(self.depth - 1), self.own[:-1])
 
     def summed_up(self, level: int) -> "AxisSquares":
         """Return the axis down to a level whose measurements are what each node's subtree says."""
-        made = object.__new__(AxisSquares)
         shape, below = self.shape.down_to(level), level + 1
-        for name, value in (
-            ("shape", shape), ("own", self.own[:below]), ("combined", self.combined[:below]),
-            ("family", self.family[:level]), ("share", self.share[:below]),
-            ("final", self.final[:below]),
-        ):  # fmt: skip
-            object.__setattr__(made, name, value)
-        return made
+        return AxisSquares(
+            shape, self.own[:below], self.combined[:below], self.family[:level],
+            self.share[:below], self.final[:below],
+        )  # fmt: skip
 
     def own_weight(self, level: int) -> Float64:
         """Return u/v, the weight of a node's own measurement on the way up: float64 (nodes)."""

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.families.marginal_cost import cheapest_units
-from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, family_hash
+from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, cheapest_units, family_hash
 from hedgerow.kernels import inner_kernel, kernel
 
 NEAR = 0.3
@@ -237,7 +236,7 @@ def _round_rows(
             missing -= y[i, j]
         if abs(missing) > FEW:
             problem = (0.5, wanted, family_hash(t[i], wanted))
-            cheapest_units(t[i], v, t[i, :0], problem, keys, y[i])
+            cheapest_units(t[i], v, problem, keys, y[i])
             continue
         step = 1 if missing > 0 else -1
         for _ in range(abs(missing)):

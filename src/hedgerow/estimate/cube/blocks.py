@@ -7,6 +7,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
+from hedgerow.estimate.families.units import widest_family
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 
@@ -62,11 +63,8 @@ def _settle_blocks(
 ) -> None:
     """Settle the blocks of a range of row parents and of column parents."""
     row_start, column_start = starts
-    tall, wide = 0, 0
-    for p in range(part[0], part[1]):
-        tall = max(tall, row_start[p + 1] - row_start[p])
-    for q in range(part[2], part[3]):
-        wide = max(wide, column_start[q + 1] - column_start[q])
+    tall = widest_family(row_start, (part[0], part[1]))
+    wide = widest_family(column_start, (part[2], part[3]))
     scratch = scratch_of(tall, wide)
     t, y = np.empty(tall * wide), np.empty(tall * wide, dtype=np.int64)
     u, v = np.empty(tall), np.empty(wide)

@@ -57,7 +57,7 @@ def squares_of(
     cost = measured_part(shares, public)
     own = [_variances(np.asarray(each, dtype=np.float64), power) for each in shares]
     own[0] = own[0] * cost**power
-    return tuple(AxisSquares(axis, v) for axis, v in zip(shape.axes, own, strict=True))
+    return tuple(AxisSquares.of(axis, v) for axis, v in zip(shape.axes, own, strict=True))
 
 
 def measured_part(shares: Shares, public: Levels | None) -> float:
@@ -109,7 +109,7 @@ class _Means:
     def _of_axis(self, axis: int, shares: Float64) -> tuple[Float64, Float64]:
         """Return an axis's factors: float64 (levels) twice, the second of what is explained."""
         if self._factors[axis][0] != shares.tobytes():
-            own = AxisSquares(self.shape.axes[axis], _variances(shares, self.power))
+            own = AxisSquares.of(self.shape.axes[axis], _variances(shares, self.power))
             whole = np.array([each.mean() for each in own.final])
             explained = whole
             if self.public is not None:
@@ -169,7 +169,7 @@ def _alternated(axis: AxisShape, wanted: Float64, measured: Sequence[int], power
     shares = np.zeros(axis.depth + 1)
     shares[list(measured)] = 1 / len(measured)
     for _ in range(ROUNDS):
-        weights = mean_weights(AxisSquares(axis, _variances(shares, power)), wanted)
+        weights = mean_weights(AxisSquares.of(axis, _variances(shares, power)), wanted)
         better = weights ** (1 / (1 + power))
         better[:-1][better[:-1] < NEGLIGIBLE * better.sum()] = 0.0
         better /= better.sum()

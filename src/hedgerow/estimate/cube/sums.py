@@ -68,9 +68,9 @@ def cells_below(shape: CubeShape, coarse: Levels, fine: Levels) -> Float64:
     return found
 
 
-def strips(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield ranges of the first axis's nodes, of about `STRIP_CELLS` cells each."""
-    step = max(1, STRIP_CELLS // prod(shape[1:]))
+def strips(shape: tuple[int, ...], cells: int = STRIP_CELLS) -> Iterator[slice]:
+    """Yield ranges of the first axis's nodes, of about so many cells each."""
+    step = max(1, cells // prod(shape[1:]))
     return (slice(begin, begin + step) for begin in range(0, shape[0], step))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
+from hedgerow.estimate.families.units import widest_family
 from hedgerow.kernels import kernel, over_families
 
 LEAVES_AT_ONCE = 1 << 14
@@ -230,12 +231,8 @@ def _settle(
 ) -> None:
     """Settle the blocks of a range."""
     row_start, column_start, cell_start = layout
-    tall, wide, large = 0, 0, 0
-    for k in range(part[0], part[1]):
-        tall = max(tall, row_start[k + 1] - row_start[k])
-        wide = max(wide, column_start[k + 1] - column_start[k])
-        large = max(large, cell_start[k + 1] - cell_start[k])
-    scratch, t = scratch_of(tall, wide), np.empty(large)
+    tall, wide = widest_family(row_start, part), widest_family(column_start, part)
+    scratch, t = scratch_of(tall, wide), np.empty(widest_family(cell_start, part))
     u, v = np.empty(tall), np.empty(wide)
     for k in range(part[0], part[1]):
         r0, r1, c0, c1 = row_start[k], row_start[k + 1], column_start[k], column_start[k + 1]

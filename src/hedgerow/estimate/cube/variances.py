@@ -20,7 +20,7 @@ w' being the sum of the public cuboid's nodes that explains w; where nothing is 
 first term stands.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -33,6 +33,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
 from hedgerow.estimate.cube.estimates import shape_of
+from hedgerow.estimate.cube.sums import strips
 from hedgerow.limits import MOST_PAIRS
 
 AGREED = 1e-9
@@ -88,7 +89,7 @@ class CubeVariances:
         """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
         found = np.zeros([len(part) for part in terms[0][1]])
-        for slab in _slabs(found.shape):
+        for slab in strips(found.shape, CHUNK):
             for sign, (first, *others) in terms:
                 found[slab] += sign * self._outer([first[slab], *others])
         return np.maximum(found, 0.0, out=found)
@@ -234,12 +235,6 @@ def _told(
     nominal = reduce(np.multiply.outer, [s.own for s in squares])[measured]
     agree = bool((np.abs(found[measured] - nominal) <= AGREED * nominal).all())
     return None if agree else found
-
-
-def _slabs(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield ranges of the first axis's nodes, of about `CHUNK` cells each."""
-    step = max(1, CHUNK // prod(shape[1:]))
-    return (slice(begin, begin + step) for begin in range(0, shape[0], step))
 
 
 def _distinct(parts: Sequence[Float64]) -> Int64:

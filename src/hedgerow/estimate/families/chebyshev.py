@@ -1,20 +1,20 @@
 """The estimator of InfTDA: the smallest largest change of any cell."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.estimator import check_combine, over_integers
+from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.euclidean import (
     floor_quotient,
     lower_in_ascending_order,
     survey,
     water_level,
 )
-from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
-from hedgerow.estimate.families.real_projection import is_real, project_real
+from hedgerow.estimate.families.real_projection import FamilyEstimator
+from hedgerow.estimate.families.units import cheapest_units, widest_family, write_variances
 from hedgerow.kernels import kernel
 
 # Minimise max |y - x| / s over integers y >= 0 with Σ y = c, s being standard deviations. A
@@ -30,15 +30,13 @@ def project_least_distance(
     variance: Float64,
     family_start: Int64,
     totals: Int64,
-    families: tuple[int, int],
+    families: Families,
     result: Int64,
 ) -> None:
     """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
     first, last = families
-    widest = 1
-    for family in range(first, last):
-        widest = max(widest, family_start[family + 1] - family_start[family])
-    s = np.empty(widest, dtype=np.float64)
+    widest = widest_family(family_start, families)
+    s = np.empty(widest)
     scratch = (np.empty(widest), np.empty(widest), np.empty(widest), np.empty(widest))
     for family in range(first, last):
         begin = family_start[family]
@@ -67,16 +65,17 @@ def _project_weighted(
         gap -= x[i]
         sum_s += s[i]
     lower, middle, upper = _write_ranges(x, s, distance, gap / sum_s, float(total), least, most)
-    if upper < total:
-        raised, equal_left = cheapest_units(x, s, rank, (0.0, total, 0), keys, y)
+    if upper < total or lower > total:
+        offset = 0.0 if upper < total else 1.0
+        cost, equal_left = cheapest_units(x, s, (offset, total, 0), keys, y)
         if not equal_left:
             return
+        # Units that cost just as much go by rank instead: all are given, and taken back in order.
         for i in range(len(x)):
-            least[i] = _lowest(x[i], s[i], raised)
-            most[i] = y[i] + ((y[i] + 1 - x[i]) / s[i] <= raised)
-    elif lower > total:
-        cheapest_units(x, s, rank, (1.0, total, 0), keys, y)
-        return
+            most[i] = y[i] + ((y[i] + 1 - offset - x[i]) / s[i] <= cost)
+            least[i] = most[i] - (most[i] > 0 and (most[i] - offset - x[i]) / s[i] >= cost)
+            if upper < total:
+                least[i] = _lowest(x[i], s[i], cost)
     elif middle < total:
         for i in range(len(x)):
             most[i] = min(_highest(x[i], s[i], distance), float(total))
@@ -140,8 +139,31 @@ def lower_in_order(rank: Float64, least: Float64, most: Float64, total: int, y: 
         spare -= given
 
 
+@kernel
+def _project(
+    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
+) -> None:
+    for family in range(first, last):
+        begin = family_start[family]
+        end = family_start[family + 1]
+        if end == begin:
+            continue
+        x = noisy[begin:end]
+        total = totals[family]
+        least, greatest, high, low = survey(x, total)
+        # Line 1: z = max(raised, -x). Line 2: start = max |z|.
+        raised = floor_quotient(high, low + len(x) - 1, len(x))
+        start = max(raised, -least, -max(raised, -greatest))
+        water, held = water_level(x, total, start)
+        if water > start:
+            raised = 1 - water
+        bounds = (least, greatest)
+        shifts = (raised, water)
+        lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])
+
+
 @dataclass(frozen=True, slots=True)
-class Chebyshev:
+class Chebyshev(FamilyEstimator):
     """Minimise ``max_i |y_i - x_i| / s_i`` over integers ``y >= 0`` with ``Σ y = c``, in a family.
 
     x (cells) are the family's noisy counts or combined estimates, s their standard deviations, c is
@@ -165,55 +187,5 @@ class Chebyshev:
     """
 
     name: ClassVar[str] = "chebyshev"
+    kernels = project_least_distance, _project
     combine: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_combine(self.combine)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return method and parameters for the manifest."""
-        return {"method": self.name, "combine": self.combine}
-
-    def project(
-        self,
-        noisy: Int64 | Float64,
-        family_start: Int64,
-        totals: Int64,
-        variance: float | Float64 | None = None,
-    ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
-
-        Noisy counts lie within ±2^61 and totals in 0..2^61 records, or 2^40 for real noisy counts
-        or an array of variances, which makes int64 noisy counts real ones; a family has at most
-        2^29 cells. Only the ratios of variances matter, so None and any one positive number are the
-        same.
-
-        Raises:
-            EstimateError: for arrays that break these rules; within them no sum wraps.
-        """
-        if is_real(noisy, variance):
-            return project_real(project_least_distance, noisy, family_start, totals, variance)
-        return over_integers(_project, noisy, family_start, totals)
-
-
-@kernel
-def _project(
-    noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
-) -> None:
-    for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
-        if end == begin:
-            continue
-        x = noisy[begin:end]
-        total = totals[family]
-        least, greatest, high, low = survey(x, total)
-        # Line 1: z = max(raised, -x). Line 2: start = max |z|.
-        raised = floor_quotient(high, low + len(x) - 1, len(x))
-        start = max(raised, -least, -max(raised, -greatest))
-        water, held = water_level(x, total, start)
-        if water > start:
-            raised = 1 - water
-        bounds = (least, greatest)
-        shifts = (raised, water)
-        lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])

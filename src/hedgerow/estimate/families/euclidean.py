@@ -1,16 +1,14 @@
 """The estimator of least squares: the smallest sum of squared changes, over the integers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
-import numpy as np
-
-from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.estimator import check_combine, over_integers
-from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
-from hedgerow.estimate.families.real_projection import is_real, project_real
-from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
-from hedgerow.kernels import kernel
+from hedgerow.arrays import Int64
+from hedgerow.estimate.families.real_projection import FamilyEstimator
+from hedgerow.estimate.families.sparse import project_penalised
+from hedgerow.estimate.families.units import family_hash, hand_out_evenly
+from hedgerow.kernels import inner_kernel, kernel
 
 # `Chebyshev` and `Euclidean` share two steps for the integer noisy counts x of a family with total
 # c: the water level, and y = max(x + raised, 0), lowered in ascending order of x (ties by index)
@@ -139,64 +137,6 @@ def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]
     return saturated(high, low), below, above
 
 
-@dataclass(frozen=True, slots=True)
-class Euclidean:
-    """Minimise ``Σ (y_i - x_i)² / v_i`` over integers ``y >= 0`` with ``Σ y = c``, in each family.
-
-    x (cells) are the family's noisy counts or combined estimates, v their variances (records²), c
-    is the family's total, y its estimate, both in records. The optimum is over the integers: it is
-    not a rounded real solution. The ℓ2 projection of TopDown (Abowd et al.; TDA_ℓ2 in Boninsegna &
-    Silvestri, Section 5) solves the real problem and then rounds.
-
-    Units of equal cost go to cells that hold something anyway, and only then to empty ones; among
-    those evenly, so that no cell gains from its size or place (`hedgerow.estimate.families.units`).
-    The result is exact.
-
-    Why greedy is optimal. The cost is a sum of convex functions of one cell each. Raising y_i from
-    k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
-    cells form a valid y, and no other y is cheaper.
-
-    For real x or unequal v see `hedgerow.estimate.families.marginal_cost`.
-
-    Example:
-        >>> import numpy as np
-        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
-        >>> hr.Euclidean().project(noisy, families, totals)
-        array([6, 0, 4, 1])
-    """
-
-    name: ClassVar[str] = "euclidean"
-    combine: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_combine(self.combine)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return method and parameters for the manifest."""
-        return {"method": self.name, "combine": self.combine}
-
-    def project(
-        self,
-        noisy: Int64 | Float64,
-        family_start: Int64,
-        totals: Int64,
-        variance: float | Float64 | None = None,
-    ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
-
-        Noisy counts lie within ±2^61 and totals in 0..2^61 records, or 2^40 for real noisy counts
-        or an array of variances, which makes int64 noisy counts real ones; a family has at most
-        2^29 cells. Only the ratios of variances matter, so None and any one positive number are the
-        same.
-
-        Raises:
-            EstimateError: for arrays that break these rules; within them no sum wraps.
-        """
-        if is_real(noisy, variance):
-            return project_real(project_least_squares, noisy, family_start, totals, variance)
-        return over_integers(_project, noisy, family_start, totals)
-
-
 @kernel
 def _project(
     noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
@@ -212,56 +152,49 @@ def _project(
         # s >= (Σx - c) / b, as max(x - s, 0) >= x - s; s >= max x - c, as one cell holds at most c.
         at_least = max(-floor_quotient(high, low, len(x)), greatest - total)
         water, held = water_level(x, total, at_least)
-        _write_above(x, water, total, total - held, result[begin:end])
+        hashed = family_hash(x, total) if total > held else 0
+        _write_above(x, water, total - held, hashed, result[begin:end])
 
 
-@kernel
-def _write_above(x: Int64, water: int, total: int, spare: int, y: Int64) -> None:
+@inner_kernel
+def _write_above(x: Int64, water: int, spare: int, hashed: int, y: Int64) -> None:
     """Write ``max(x - level, 0)``, and of the spare units one each to cells from the level on."""
     filled = 0
     empty = 0
     for i in range(len(x)):
+        y[i] = max(x[i] - water, 0)
         filled += x[i] > water
         empty += x[i] == water
-    kept = min(spare, filled)
-    rest = spare - kept
-    hashed = family_hash(x, total) if spare > 0 else 0
-    filled_place = 0
-    empty_place = 0
-    for i in range(len(x)):
-        y[i] = max(x[i] - water, 0)
-        if x[i] > water:
-            y[i] += rest > 0 or (
-                kept > 0 and receives_leftover_unit(filled_place, hashed, kept, filled)
-            )
-            filled_place += 1
-        elif x[i] == water:
-            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
-            empty_place += 1
+    if spare > 0:
+        hand_out_evenly(x, water, (spare, filled, empty), hashed, y)
 
 
-@kernel
-def project_least_squares(
-    noisy: Float64,
-    variance: Float64,
-    family_start: Int64,
-    totals: Int64,
-    families: tuple[int, int],
-    result: Int64,
-) -> None:
-    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
-    first, last = families
-    widest = 1
-    for family in range(first, last):
-        widest = max(widest, family_start[family + 1] - family_start[family])
-    s = np.empty(widest, dtype=np.float64)
-    keys = np.empty(widest, dtype=np.float64)
-    for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
-        if end == begin:
-            continue
-        x = noisy[begin:end]
-        write_variances(variance, begin, len(x), s)
-        problem = (0.5, totals[family], family_hash(x, totals[family]))
-        cheapest_units(x, s, x[:0], problem, keys, result[begin:end])
+@dataclass(frozen=True, slots=True)
+class Euclidean(FamilyEstimator):
+    """Minimise ``Σ (y_i - x_i)² / v_i`` over integers ``y >= 0`` with ``Σ y = c``, in each family.
+
+    x (cells) are the family's noisy counts or combined estimates, v their variances (records²), c
+    is the family's total, y its estimate, both in records. The optimum is over the integers: it is
+    not a rounded real solution. The ℓ2 projection of TopDown (Abowd et al.; TDA_ℓ2 in Boninsegna &
+    Silvestri, Section 5) solves the real problem and then rounds.
+
+    Units of equal cost go to cells that hold something anyway, and only then to empty ones; among
+    those evenly, so that no cell gains from its size or place (`hedgerow.estimate.families.units`).
+    The result is exact.
+
+    Why greedy is optimal. The cost is a sum of convex functions of one cell each. Raising y_i from
+    k to k + 1 costs ``(2 (k - x_i) + 1) / v_i``, which grows with k; so the c cheapest units of all
+    cells form a valid y, and no other y is cheaper.
+
+    For real x or unequal v see `hedgerow.estimate.families.units`.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Euclidean().project(noisy, families, totals)
+        array([6, 0, 4, 1])
+    """
+
+    name: ClassVar[str] = "euclidean"
+    kernels = partial(project_penalised, 0.0), _project
+    combine: bool | None = None

@@ -1,13 +1,14 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.families.real_projection import project_real
+from hedgerow.estimate.estimator import Families
+from hedgerow.estimate.families.real_projection import FamilyEstimator
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_DOUBLE
 
@@ -41,80 +42,13 @@ def pool(x: Float64, weights: Float64, total: int, y: Int64) -> None:
         cell += sizes[block]
 
 
-# The estimator of the nearest cumulative distribution: isotonic regression, family by family.
-
-
-@dataclass(frozen=True, slots=True)
-class Isotonic:
-    """Minimise ``Σ_j w_j (Y_j - X_j)²`` over integers ``0 <= Y_1 <= … <= Y_n = c``, by family.
-
-    X_j are the noisy counts of a family summed up to its j-th child, Y_j the released counts so
-    summed, c the family's total; consistency of Rameshwar, Section VI
-    (`hedgerow.estimate.families.isotonic` says why the rounded real fit is optimal). The weight w_j
-    is the inverse of the variance of X_j given the total: with V_j the variance of X_j and V that
-    of the whole sum, ``V_j (V - V_j)/V``. The order of the children matters, so it is for numeric
-    axes; elsewhere it is as good as any.
-
-    For running sums (`hedgerow.estimate.running_sums`) it is the only estimator; their cumulative
-    counts are decoded first, and `nearest` takes them with their own variances.
-
-    Example:
-        >>> import numpy as np
-        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
-        >>> hr.Isotonic().project(noisy, families, totals)
-        array([6, 0, 4, 1])
-    """
-
-    name: ClassVar[str] = "isotonic"
-    combine: ClassVar[bool | None] = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return method and parameters for the manifest."""
-        return {"method": self.name}
-
-    def project(
-        self,
-        noisy: Int64 | Float64,
-        family_start: Int64,
-        totals: Int64,
-        variance: float | Float64 | None = None,
-    ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
-
-        Noisy counts lie within ±2^40 records, totals in 0..2^40. Only the ratios of variances
-        matter.
-
-        Raises:
-            EstimateError: for arrays that break these rules.
-        """
-        return project_real(_project, noisy, family_start, totals, variance)
-
-    @staticmethod
-    def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:
-        """Return the counts of single bins whose sums are nearest: int64 (K), records.
-
-        Args:
-            cumulative: float64 (K), records: estimates of the counts up to each bin; the last is
-                not used.
-            total: what all sum to, records.
-            variances: float64 (K), records²; their inverses are the weights.
-        """
-        if not 0 <= total <= LARGEST_DOUBLE or not np.isfinite(cumulative).all():
-            raise EstimateError("cumulative counts must be finite, and the total from 0 to 2^53")
-        largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
-        weights = 1 / np.maximum(variances / largest, 1e-12)
-        result = np.full(len(cumulative), total, dtype=np.int64)
-        pool(cumulative[:-1], (weights / weights.max())[:-1], total, result[:-1])
-        return np.diff(result, prepend=0)
-
-
 @kernel
 def _project(
     noisy: Float64,
     variance: Float64,
     family_start: Int64,
     totals: Int64,
-    families: tuple[int, int],
+    families: Families,
     y: Int64,
 ) -> None:
     # x: cumulative noisy counts before each cut; weights: 1/Var given the total, up to a factor.
@@ -138,3 +72,47 @@ def _project(
         for i in range(begin, end - 1):
             y[i], before = y[i] - before, y[i]
         y[end - 1] = totals[family] - before
+
+
+@dataclass(frozen=True, slots=True)
+class Isotonic(FamilyEstimator):
+    """Minimise ``Σ_j w_j (Y_j - X_j)²`` over integers ``0 <= Y_1 <= … <= Y_n = c``, by family.
+
+    X_j are the noisy counts of a family summed up to its j-th child, Y_j the released counts so
+    summed, c the family's total; consistency of Rameshwar, Section VI
+    (`hedgerow.estimate.families.isotonic` says why the rounded real fit is optimal). The weight w_j
+    is the inverse of the variance of X_j given the total: with V_j the variance of X_j and V that
+    of the whole sum, ``V_j (V - V_j)/V``. The order of the children matters, so it is for numeric
+    axes; elsewhere it is as good as any.
+
+    For running sums (`hedgerow.estimate.running_sums`) it is the only estimator; their cumulative
+    counts are decoded first, and `nearest` takes them with their own variances.
+
+    Example:
+        >>> import numpy as np
+        >>> noisy, families, totals = np.array([7, -2, 4, 1]), np.array([0, 2, 4]), np.array([6, 5])
+        >>> hr.Isotonic().project(noisy, families, totals)
+        array([6, 0, 4, 1])
+    """
+
+    name: ClassVar[str] = "isotonic"
+    kernels = _project, None
+    combine: ClassVar[bool | None] = None
+
+    @staticmethod
+    def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:
+        """Return the counts of single bins whose sums are nearest: int64 (K), records.
+
+        Args:
+            cumulative: float64 (K), records: estimates of the counts up to each bin; the last is
+                not used.
+            total: what all sum to, records.
+            variances: float64 (K), records²; their inverses are the weights.
+        """
+        if not 0 <= total <= LARGEST_DOUBLE or not np.isfinite(cumulative).all():
+            raise EstimateError("cumulative counts must be finite, and the total from 0 to 2^53")
+        largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
+        weights = 1 / np.maximum(variances / largest, 1e-12)
+        result = np.full(len(cumulative), total, dtype=np.int64)
+        pool(cumulative[:-1], (weights / weights.max())[:-1], total, result[:-1])
+        return np.diff(result, prepend=0)

@@ -15,13 +15,23 @@ was never measured. They are the limits of small and large variances, so they ar
 """
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import check_structure, check_vector
+from hedgerow.estimate.estimator import (
+    Estimator,
+    Families,
+    WholeKernel,
+    check_structure,
+    check_vector,
+    over_integers,
+    within,
+)
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -30,8 +40,53 @@ LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
 ones, of noise that is next to never there, count as 2^-300."""
 
-Kernel = Callable[[Float64, Float64, Int64, Int64, tuple[int, int], Int64], None]
+Kernel = Callable[[Float64, Float64, Int64, Int64, Families, Int64], None]
 """``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEstimator(Estimator):
+    """An estimator that is a kernel, which settles each family by itself; its fields are its own.
+
+    Attributes:
+        kernels: that for real noisy counts, or variances that differ; and that for int64 noisy
+            counts of one variance, if it has one of its own.
+
+    Raises:
+        EstimateError: ``combine`` is not True, False or None.
+    """
+
+    kernels: ClassVar[tuple[Kernel, WholeKernel | None]]
+
+    def __post_init__(self) -> None:
+        if self.combine is not None and not isinstance(self.combine, bool):
+            raise EstimateError(f"combine must be True, False or None, got {self.combine!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return method and parameters for the manifest."""
+        return {"method": self.name, **asdict(self)}
+
+    def project(
+        self,
+        noisy: Int64 | Float64,
+        family_start: Int64,
+        totals: Int64,
+        variance: float | Float64 | None = None,
+    ) -> Int64:
+        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
+
+        Noisy counts lie within ±2^40 records, totals in 0..2^40; int64 noisy counts of one variance
+        within ±2^61, and their totals in 0..2^61, where there is a kernel for whole numbers. A
+        family has at most 2^29 cells. Only the ratios of variances matter to an estimator without
+        a penalty, so None and any one positive number are the same to it.
+
+        Raises:
+            EstimateError: for arrays that break these rules; within them no sum wraps.
+        """
+        real, whole = self.kernels
+        if whole is not None and not is_real(noisy, variance):
+            return over_integers(whole, noisy, family_start, totals)
+        return project_real(real, noisy, family_start, totals, variance)
 
 
 def project_real(
@@ -55,7 +110,7 @@ def project_real(
     check_vector("noisy", noisy, np.int64, np.float64)
     check_structure(len(noisy), family_start, totals, LARGEST_REAL_COUNT)
     x = np.ascontiguousarray(noisy, dtype=np.float64)
-    if not _within(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT):
+    if not within(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT):
         if not np.isfinite(x).all():
             raise EstimateError("real noisy counts must be finite; at least one is not")
         x = np.clip(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT)
@@ -101,7 +156,7 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
         )
     least = 1 / LARGEST_VARIANCE
     values = np.ascontiguousarray(values)
-    if _within(values, least, LARGEST_VARIANCE):
+    if within(values, least, LARGEST_VARIANCE):
         return values, False
     values = np.where((values > 0) & (values < least), least, values)
     exact = x[np.broadcast_to(values, len(x)) == 0]
@@ -111,21 +166,12 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
             "negative; at least one does not: give it its true variance"
         )
     usual = values[(values != 0) & (values != np.inf)]
-    if not _within(usual, least, LARGEST_VARIANCE):
+    if not within(usual, least, LARGEST_VARIANCE):
         raise EstimateError(
             "a variance must be from 0 to 2^300, or infinite; at least one is not: "
             "use infinity for cells that were not measured"
         )
     return values, len(usual) < len(values)
-
-
-@kernel
-def _within(values: Float64, least: float, greatest: float) -> bool:
-    # A comparison with NaN is false, so NaN is counted as outside.
-    outside = 0
-    for value in values:
-        outside += not (least <= value <= greatest)
-    return outside == 0
 
 
 @kernel

@@ -2,17 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import check_combine
-from hedgerow.estimate.families.marginal_cost import cheapest_units, write_variances
-from hedgerow.estimate.families.real_projection import project_real
-from hedgerow.estimate.families.support_edge import is_doubtful, last_worthwhile, narrower, wider
-from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
+from hedgerow.estimate.estimator import Families
+from hedgerow.estimate.families.real_projection import FamilyEstimator, project_real
+from hedgerow.estimate.families.support_edge import Edge, is_doubtful, last_worthwhile, moved_edge
+from hedgerow.estimate.families.units import (
+    cheapest_units,
+    family_hash,
+    receives_leftover_unit,
+    widest_family,
+    write_variances,
+)
 from hedgerow.kernels import kernel
 
 # Minimise Σ (y - x)² / v + penalty · #{y > 0} over integers y >= 0 with Σ y = c. Equal variances:
@@ -24,24 +30,25 @@ from hedgerow.kernels import kernel
 
 @kernel
 def project_penalised(
+    penalty: float,
     noisy: Float64,
     variance: Float64,
-    structure: tuple[Int64, Int64],
-    penalty: float,
-    families: tuple[int, int],
+    family_start: Int64,
+    totals: Int64,
+    families: Families,
     result: Int64,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`."""
-    family_start, totals = structure
-    first, last = families
-    widest = 1
-    for family in range(first, last):
-        widest = max(widest, family_start[family + 1] - family_start[family])
-    s = np.empty(widest, dtype=np.float64)
-    keys = np.empty(widest, dtype=np.float64)
-    scratch = np.empty((8, widest), dtype=np.float64)
-    units = np.empty((2, widest), dtype=np.int64)
-    for family in range(first, last):
+    """Write the families from the first up to the last, exclusive; see `real_projection.Kernel`.
+
+    Without a penalty it is integer least squares.
+    """
+    widest = widest_family(family_start, families)
+    s = np.empty(widest)
+    keys = np.empty(widest)
+    room = widest if penalty > 0.0 else 0
+    scratch = np.empty((8, room))
+    units = np.empty((2, room), dtype=np.int64)
+    for family in range(families[0], families[1]):
         begin = family_start[family]
         end = family_start[family + 1]
         if end == begin:
@@ -49,13 +56,15 @@ def project_penalised(
         x = noisy[begin:end]
         y = result[begin:end]
         equal = write_variances(variance, begin, len(x), s)
+        hashed = family_hash(x, totals[family])
+        cutoff = cheapest_units(x, s, (0.5, totals[family], hashed), keys, y)[0]
+        if room == 0 or len(x) == 1:
+            continue
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
         price = price if equal else penalty
-        hashed = family_hash(x, totals[family])
-        cutoff = cheapest_units(x, s, x[:0], (0.5, totals[family], hashed), keys, y)[0]
         if len(x) == 2:
             _sparsen_two(x, s, price, hashed, y)
-        elif len(x) > 2 and price > 0.0:
+        elif price > 0.0:
             _sparsen(x, s, (cutoff, price, equal, hashed), scratch, units, y)
 
 
@@ -65,15 +74,17 @@ def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) ->
     if y[0] == 0 or y[1] == 0:
         return
     total = y[0] + y[1]
-    both = (y[0] - x[0]) ** 2 / s[0] + (y[1] - x[1]) ** 2 / s[1] + price
-    first = (total - x[0]) ** 2 / s[0] + x[1] ** 2 / s[1]
-    second = x[0] ** 2 / s[0] + (total - x[1]) ** 2 / s[1]
+    both = _distance(x, s, y[0], y[1]) + price
+    first, second = _distance(x, s, total, 0), _distance(x, s, 0, total)
     if min(first, second) <= both:
-        ahead = first < second
-        if first == second:
-            ahead = receives_leftover_unit(0, hashed, 1, 2)
+        ahead = first < second or (first == second and receives_leftover_unit(0, hashed, 1, 2))
         y[0] = total if ahead else 0
         y[1] = total - y[0]
+
+
+@kernel
+def _distance(x: Float64, s: Float64, first: int, second: int) -> float:
+    return float((first - x[0]) ** 2 / s[0] + (second - x[1]) ** 2 / s[1])
 
 
 @kernel
@@ -119,7 +130,7 @@ def _sparsen(
     for direction in (1, -1):
         moved = doubtful
         while moved:
-            after = wider(ranks, edge) if direction > 0 else narrower(ranks, edge)
+            after = moved_edge(ranks, edge, direction)
             tried = np.inf
             if after[1] > 0:
                 tried = _solve(scratch, size, (total, price, hashed), after, units[1], trial)
@@ -137,7 +148,7 @@ def _solve(
     scratch: Float64,
     size: int,
     problem: tuple[int, float, int],
-    edge: tuple[float, int],
+    edge: Edge,
     units: Int64,
     estimate: Float64,
 ) -> float:
@@ -170,7 +181,7 @@ def _solve(
     if k > total:
         return np.inf
     x = scratch[5, :k]
-    cheapest_units(x, scratch[6, :k], x[:0], (0.5, total - k, hashed), scratch[7, :k], units[:k])
+    cheapest_units(x, scratch[6, :k], (0.5, total - k, hashed), scratch[7, :k], units[:k])
     cost = price * k
     k = 0
     for i in range(size):
@@ -183,7 +194,7 @@ def _solve(
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class Sparse(FamilyEstimator):
     """Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0``, ``Σ y = c``.
 
     x (cells) are a family's noisy counts or combined estimates, v their variances (records²), c is
@@ -212,11 +223,7 @@ class Sparse:
                 f"a sparse estimator's penalty must be a number from 0 on, got {self.penalty!r}; "
                 "0.5 is usual"
             )
-        check_combine(self.combine)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return method and parameters for the manifest."""
-        return {"method": self.name, "penalty": self.penalty, "combine": self.combine}
+        FamilyEstimator.__post_init__(self)
 
     def project(
         self,
@@ -225,12 +232,10 @@ class Sparse:
         totals: Int64,
         variance: float | Float64 | None = None,
     ) -> Int64:
-        """Return the consistent counts, int64 (cells), in records; see `Estimator.project`.
-
-        Noisy counts lie within ±2^40 records, totals in 0..2^40; a family has at most 2^29 cells.
+        """Return the consistent counts, int64 (cells), in records; see `FamilyEstimator.project`.
 
         Raises:
-            EstimateError: for arrays that break these rules, or no variance.
+            EstimateError: there is no variance, too.
         """
         if variance is None:
             raise EstimateError(
@@ -238,10 +243,5 @@ class Sparse:
                 "give the variance of the noisy counts, in records²"
             )
         penalty = float(self.penalty)
-
-        def solve(
-            x: Float64, v: Float64, start: Int64, totals: Int64, families: tuple[int, int], y: Int64
-        ) -> None:
-            project_penalised(x, v, (start, totals), penalty, families, y)
-
+        solve = partial(project_penalised, penalty)
         return project_real(solve, noisy, family_start, totals, variance, penalty)

@@ -10,6 +10,9 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.kernels import kernel
 
+Edge = tuple[float, int]
+"""The rank of a support's last cell, and how many of that rank it has."""
+
 
 @kernel
 def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:  # noqa: FBT001
@@ -39,7 +42,7 @@ def last_worthwhile(
     total: int,
     price: float,
     whole: bool,  # noqa: FBT001
-) -> tuple[int, tuple[float, int]]:
+) -> tuple[int, Edge]:
     """Return the size of the support, the rank of its last cell, and how many of that rank it has.
 
     Bisection between ranks for the lowest whose first cell gains more than the price, given all
@@ -106,24 +109,24 @@ def _lowest_worthwhile(
 
 
 @kernel
-def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[float, int]) -> bool:
+def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: Edge) -> bool:
     """Return whether rounding may carry the last cell inside or the first outside past it."""
     x = cells[0]
     sum_x = 0.0
     outside = -np.inf
     over = 0
+    ties = 0
     for i in range(len(x)):
         if cells[2, i] > edge[0]:
             sum_x += x[i]
             over += 1
         elif cells[2, i] < edge[0]:
             outside = max(outside, x[i])
+        else:
+            ties += 1
     inside = edge[0]
     sum_x += (k - over) * inside
     if k < len(x):
-        ties = 0
-        for i in range(len(x)):
-            ties += cells[2, i] == edge[0]
         outside = inside if ties > edge[1] else outside
         gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total, False)
         count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
@@ -135,27 +138,21 @@ def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: tuple[fl
 
 
 @kernel
-def wider(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
-    """Return the edge of the support with the next cell; no ties if there is none."""
+def moved_edge(ranks: Float64, edge: Edge, step: int) -> Edge:
+    """Return the edge of the support with the next cell, or without its last one (step 1 or -1).
+
+    There are no ties if there is no other cell.
+    """
     ties = 0
-    below = -np.inf
+    beyond = np.inf  # the next rank in this direction, its sign such that it is the least
     for rank in ranks:
         ties += rank == edge[0]
-        below = max(below, rank if rank < edge[0] else -np.inf)
-    if ties > edge[1]:
-        return edge[0], edge[1] + 1
-    return below, 1 if below > -np.inf else 0
-
-
-@kernel
-def narrower(ranks: Float64, edge: tuple[float, int]) -> tuple[float, int]:
-    """Return the edge of the support without its last cell; no ties if that is the only one."""
-    if edge[1] > 1:
-        return edge[0], edge[1] - 1
-    above = np.inf
-    for rank in ranks:
-        above = min(above, rank if rank > edge[0] else np.inf)
+        if step * (edge[0] - rank) > 0.0:
+            beyond = min(beyond, -step * rank)
+    if 1 <= edge[1] + step <= ties:
+        return edge[0], edge[1] + step
+    rank = -step * beyond
     ties = 0
-    for rank in ranks:
-        ties += rank == above
-    return above, ties
+    for other in ranks:
+        ties += other == rank
+    return rank, min(ties, 1) if step > 0 else ties

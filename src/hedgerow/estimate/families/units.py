@@ -1,8 +1,15 @@
-"""Which of equally good cells get the units that are left over: evenly, and none is favoured.
+"""The cheapest units of a family, and which of equally good cells get those that are left over.
 
-The j-th of m cells gets one of r units if ``(start + j r) mod m >= m - r``, with ``start`` from a
-hash of the family's noisy counts. Each cell gets one with probability r/m, whatever its size and
-place, so that no group of cells gains over many families: `docs/proofs.md`, "Leftover units".
+A *unit* raises the estimate of cell i from k - 1 to k and costs (k - offset - x_i) / s_i, x in
+records, s positive. The c cheapest units of a family are an estimate. With offset 1/2 and s =
+variances this is least squares over the integers: `docs/proofs.md`, "Least squares over the
+integers".
+
+Of units of equal cost those of cells that hold something come first, and then they are spread
+evenly, so that none is favoured: the j-th of m cells gets one of r units if ``(start + j r) mod m
+>= m - r``, with ``start`` from a hash of the family's noisy counts. Each cell gets one with
+probability r/m, whatever its size and place, so that no group of cells gains over many families:
+`docs/proofs.md`, "Leftover units".
 """
 
 from typing import Any
@@ -10,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64
-from hedgerow.kernels import kernel
+from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.estimator import Families
+from hedgerow.kernels import inner_kernel, kernel
 
 # The search for a cutoff λ at which about c units of a family cost no more: N(λ) = Σ max(floor(x +
 # offset + s λ), 0). `real_cutoff` solves the problem without the floor by Newton's method; then
@@ -88,11 +96,10 @@ def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: fl
 @kernel
 def _between(low: float, high: float, cutoff: float, step: int) -> float:
     """Return the middle of the bracket, or further out where it has no end yet."""
+    reach = (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
     if low == -np.inf:
-        return cutoff - (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
-    if high == np.inf:
-        return cutoff + (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
-    return low + (high - low) / 2.0
+        return cutoff - reach
+    return cutoff + reach if high == np.inf else low + (high - low) / 2.0
 
 
 @kernel
@@ -123,6 +130,9 @@ def _past_next_cost(x: Float64, s: Float64, offset: float, cutoff: float) -> flo
     return float(least + (abs(least) + margin) * 2.0**-50)
 
 
+Problem = tuple[float, int, int]
+"""The offset; how many units there are, c; and a hash of the family."""
+
 FACTOR = np.uint64(0x100000001B3)
 FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 SECOND_MIX = np.uint64(0x94D049BB133111EB)
@@ -147,3 +157,178 @@ def family_hash(x: NDArray[Any], total: int) -> int:
 def receives_leftover_unit(place: int, hashed: int, units: int, cells: int) -> bool:
     """Return whether the cell of this place among ``cells`` gets one of ``units``, as above."""
     return bool((hashed % cells + place * units) % cells >= cells - units)
+
+
+@kernel
+def widest_family(family_start: Int64, families: Families) -> int:
+    """Return the cells of the largest of these families, at least 1: how long scratch must be."""
+    widest = 1
+    for family in range(families[0], families[1]):
+        widest = max(widest, family_start[family + 1] - family_start[family])
+    return widest
+
+
+@kernel
+def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bool:
+    """Write a family's variances to s, ones where all are equal; whether they are."""
+    equal = True
+    for i in range(cells if len(variance) > 1 else 0):
+        s[i] = variance[begin + i]
+        equal &= s[i] == s[0]
+    for i in range(cells if equal else 0):
+        s[i] = 1.0
+    return equal
+
+
+@kernel
+def cheapest_units(
+    x: Float64, s: Float64, problem: Problem, keys: Float64, y: Int64
+) -> tuple[float, bool]:
+    """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
+
+    Args:
+        x: float64 (cells), records; all other arrays may be longer than this one.
+        s: float64 (cells), positive.
+        problem: of the family.
+        keys: float64 (cells): scratch.
+        y: int64 (cells), records.
+    """
+    offset, total, hashed = problem
+    if total == 0 or len(x) == 1:
+        for i in range(len(x)):
+            y[i] = total
+        return (total - offset - x[0]) / s[0], False
+    if len(x) == 2:
+        return _share_between_two(x, s, problem, y)
+    cutoff = real_cutoff(x, s, offset, float(total))
+    cutoff = cutoff_below(x, s, offset, float(total), cutoff)
+    missing = _units_at(x, s, problem, cutoff, keys, y)
+    nudge = 2.0**-51 * (abs(cutoff) + 1.0)
+    while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
+        cutoff -= nudge
+        nudge *= 4.0
+        missing = _units_at(x, s, problem, cutoff, keys, y)
+    if missing > 0:
+        return _add_missing(x, s, (offset, missing, hashed), keys, y)
+    return cutoff, False
+
+
+@kernel
+def _add_missing(
+    x: Float64, s: Float64, problem: Problem, keys: Float64, y: Int64
+) -> tuple[float, bool]:
+    """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
+    # keys[i] is minus the cost of cell i's next unit; each round adds all units of the least cost.
+    offset, missing, hashed = problem
+    highest = 0.0
+    while missing > 0:
+        highest = -np.inf
+        for i in range(len(x)):
+            highest = max(highest, keys[i])
+        filled = 0
+        empty = 0
+        for i in range(len(x)):
+            filled += keys[i] == highest and y[i] > 0
+            empty += keys[i] == highest and y[i] == 0
+        if filled + empty > missing:
+            hand_out_evenly(keys[: len(x)], highest, (missing, filled, empty), hashed, y)
+            return -highest, True
+        for i in range(len(x)):
+            if keys[i] == highest:
+                y[i] += 1
+                keys[i] = (x[i] - (y[i] + 1 - offset)) / s[i]
+        missing -= filled + empty
+    return -highest, False
+
+
+@kernel
+def _units_at(
+    x: Float64, s: Float64, problem: Problem, cutoff: float, keys: Float64, y: Int64
+) -> int:
+    """Write the units that cost at most the level, minus the next ones' costs; how many lack."""
+    offset, total, _ = problem
+    missing = total
+    for i in range(len(x)):
+        # Clipped before the cast: doubles beyond int64 have no defined integer.
+        whole = np.floor(x[i] + offset + cutoff * s[i])
+        units = int(min(max(whole, 0.0), float(total)))
+        while units > 0 and (units - offset - x[i]) / s[i] > cutoff:
+            units -= 1
+        following = (units + 1 - offset - x[i]) / s[i]
+        while units < total and following <= cutoff:
+            units += 1
+            following = (units + 1 - offset - x[i]) / s[i]
+        keys[i] = -following
+        y[i] = units
+        missing -= units
+    return missing
+
+
+@inner_kernel
+def hand_out_evenly(
+    keys: NDArray[Any], least: float, units: tuple[int, int, int], hashed: int, y: Int64
+) -> None:
+    """Give a unit each, evenly, to cells whose key is at least this; to empty ones last.
+
+    The units: how many there are, fewer than such cells, and of these how many hold something and
+    how many are empty.
+    """
+    missing, filled, empty = units
+    kept = min(missing, filled)
+    rest = missing - kept
+    filled_place = 0
+    empty_place = 0
+    for i in range(len(keys)):
+        if keys[i] < least:
+            continue
+        if y[i] > 0:
+            y[i] += rest > 0 or receives_leftover_unit(filled_place, hashed, kept, filled)
+            filled_place += 1
+        else:
+            y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
+            empty_place += 1
+
+
+@kernel
+def _share_between_two(x: Float64, s: Float64, problem: Problem, y: Int64) -> tuple[float, bool]:
+    """Solve `cheapest_units` for two cells: from the rounded real solution, a unit at a time."""
+    offset, total, hashed = problem
+    cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
+    ideal = np.floor(x[0] + offset + cutoff * s[0])
+    first = int(min(max(ideal, 0.0), float(total)))
+    wins = receives_leftover_unit(0, hashed, 1, 2)
+    first += _cheaper_units((x[0], s[0], first), (x[1], s[1], total - first), (offset, wins))
+    first -= _cheaper_units((x[1], s[1], total - first), (x[0], s[0], first), (offset, not wins))
+    y[0] = first
+    y[1] = total - first
+    highest = -np.inf
+    for i in range(2):
+        if y[i] > 0:
+            highest = max(highest, (y[i] - offset - x[i]) / s[i])
+    left = False
+    for i in range(2):
+        left |= (y[i] + 1 - offset - x[i]) / s[i] == highest
+    return highest, left
+
+
+@kernel
+def _cheaper_units(
+    cell: tuple[float, float, int], other: tuple[float, float, int], rule: tuple[float, bool]
+) -> int:
+    """Return how many units of another cell (x, s, units) are cheaper in this one: a step or two.
+
+    Of equal costs a unit goes to a cell that holds something anyway, else to the one that wins.
+    The rule is the offset, and whether that is this one.
+    """
+    (x, s, units), (other_x, other_s, held), (offset, wins) = cell, other, rule
+    moved = 0
+    while held > 0:
+        take = (units + 1 - offset - x) / s
+        last = (held - offset - other_x) / other_s
+        ahead = wins if (units > 0) == (held > 1) else units > 0
+        if take > last or (take == last and not ahead):
+            break
+        units += 1
+        held -= 1
+        moved += 1
+    return moved

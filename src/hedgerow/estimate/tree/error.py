@@ -8,13 +8,15 @@ of the nodes. Formulas: `docs/proofs.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.tree.passes import Passes, last_measured
 from hedgerow.estimate.tree.shapes import Shapes
+from hedgerow.kernels import kernel
 
 Numbers = Sequence[float] | Float64
 
@@ -29,8 +31,7 @@ def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> F
     if not combine and _is_measured_throughout(shapes, own):
         sums: Float64 = _by_source(shapes.projection, own).sum(axis=1)
         return sums / shapes.sizes
-    sums = Passes(shapes, own, combine=combine).sums()
-    return _with_unmeasured_tail(shapes, own, sums) / shapes.sizes
+    return Passes.of(shapes, own, combine=combine).by_depth() / shapes.sizes
 
 
 def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
@@ -42,8 +43,7 @@ def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -
     """
     own = _checked(shapes, own_variance)
     if combine or shapes.fit or not _is_measured_throughout(shapes, own):
-        largest = Passes(shapes, own, combine=combine).largest()
-        return _with_unmeasured_tail(shapes, own, largest)
+        return Passes.of(shapes, own, combine=combine).by_depth(largest=True)
     by_depth = own.copy()
     for t, (axis, level) in enumerate(shapes.steps, start=1):
         n = np.unique(shapes.levels[axis][level - 1].families)
@@ -70,9 +70,8 @@ def weighted_variance_and_gradient(
         raise EstimateError("weights must be finite")
     if not combine and _is_measured_throughout(shapes, own):
         effect = weight @ shapes.projection
-        with np.errstate(invalid="ignore"):
-            costs = np.where(effect > 0, effect * own, 0.0)
-            return float(costs.sum()), np.where(effect > 0, -costs * own, 0.0)
+        costs = _by_source(effect, own)
+        return float(costs.sum()), -_by_source(costs, own)
     last = last_measured(own)
     beyond = weight.copy()
     for t in range(shapes.depth, last, -1):
@@ -81,7 +80,7 @@ def weighted_variance_and_gradient(
                 return float("inf"), np.full(len(own), -np.inf)
             continue
         beyond[t - 1] += beyond[t]  # an unmeasured only child has its parent's estimate
-    return Passes(shapes, own, combine=combine).value_and_gradient(beyond[: last + 1])
+    return Passes.of(shapes, own, combine=combine).value_and_gradient(beyond[: last + 1])
 
 
 def _checked(shapes: Shapes, own_variance: Numbers) -> Float64:
@@ -109,15 +108,205 @@ def _is_measured_throughout(shapes: Shapes, own: Float64) -> bool:
     return all(t > 0 and shapes.is_single(int(t)) for t in unmeasured)
 
 
-def _by_source(projection: Float64, own: Float64) -> Float64:
-    """Return what each depth's own variance adds to each depth's sum."""
+def _by_source(effect: Float64, own: Float64) -> Float64:
+    """Return what each depth's own variance adds; where it has no effect, it may be infinite."""
     with np.errstate(invalid="ignore"):
-        return np.where(projection > 0, projection * own, 0.0)
+        return np.where(effect > 0, effect * own, 0.0)
 
 
-def _with_unmeasured_tail(shapes: Shapes, own: Float64, measured: Float64) -> Float64:
-    """Append the unmeasured depths at the end: only children are as good as their parents."""
-    whole = np.append(measured, np.zeros(len(own) - len(measured)))
-    for t in range(len(measured), len(own)):
-        whole[t] = whole[t - 1] if shapes.is_single(t) else np.inf
-    return whole
+Entries: TypeAlias = tuple[Int64, Int64, Float64]
+"""The parents' shapes, the children's, and how many such children a parent has."""
+Both: TypeAlias = tuple[Float64, Float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passes:
+    """The passes up, down and backwards between the deepest public and the last measured depth.
+
+    They go over distinct subtrees; all arrays have one dimension an axis.
+
+    Attributes:
+        own: the own variances.
+        combine: whether measurements of different depths are combined.
+        top: the deepest public depth, or -1; all above are exact as well.
+        last: the deepest measured depth.
+        combined: for depths above ``top`` the variances u, by distinct subtree.
+        family: for depths from ``top`` (at least 0) the sums S over children, by distinct subtree.
+    """
+
+    shapes: Shapes
+    own: Float64
+    combine: bool
+    top: int
+    last: int
+    combined: dict[int, Float64]
+    family: dict[int, Float64]
+
+    @classmethod
+    def of(cls, shapes: Shapes, own: Float64, *, combine: bool) -> "Passes":
+        """Go up the tree."""
+        exact = np.flatnonzero(own == 0)
+        top, last = int(exact[-1]) if len(exact) else -1, last_measured(own)
+        passes = cls(shapes, own, combine, top, last, {}, {})
+        combined, family = passes.combined, passes.family
+        for t in range(last, top, -1):
+            if t == last:
+                combined[t] = np.full(shapes.counts(t), own[t])
+            elif combine or np.isinf(own[t]):
+                combined[t] = 1 / (1 / own[t] + 1 / family[t])
+            else:
+                combined[t] = np.full_like(family[t], own[t])
+            if t:
+                family[t - 1] = np.zeros(shapes.counts(t - 1))
+                (parent, child, times), out, below = passes._around(t)
+                _add(child, parent, times, below, out)
+        return passes
+
+    @property
+    def first(self) -> int:
+        """The depth at which the pass down begins."""
+        return max(self.top, 0)
+
+    def _around(self, t: int) -> tuple[Entries, Float64, Float64]:
+        """Return the entries of the refinement to a depth, S above it, and u there."""
+        level, upper, lower = self.shapes.refined(t)
+        entries = level.shape, level.child, level.times
+        return entries, self.family[t - 1].reshape(upper), self.combined[t].reshape(lower)
+
+    def down(self, *, largest: bool = False) -> dict[int, Float64]:
+        """Return, for each depth from the first, variances by distinct subtree: summed, or largest.
+
+        The largest are those among the nodes that have the subtree.
+        """
+        root = self.combined[0] if self.top < 0 else np.zeros(self.shapes.counts(self.first))
+        by_depth = {self.first: root}
+        for t in range(self.first + 1, self.last + 1):
+            entries, family, combined = self._around(t)
+            nodes = np.ones_like(family) if largest else self._nodes(t - 1, family)
+            above = by_depth[t - 1].reshape(family.shape)
+            by_depth[t] = np.zeros_like(self.combined[t])
+            out = by_depth[t].reshape(combined.shape)
+            _go_down(entries, (family, combined), (nodes, above), largest, out)
+        return by_depth
+
+    def _nodes(self, t: int, like: Float64) -> Float64:
+        return self.shapes.nodes(t).reshape(like.shape)
+
+    def by_depth(self, *, largest: bool = False) -> Float64:
+        """Return the sum, or the largest, of the variances of each depth: float64 (T + 1)."""
+        found = np.zeros(len(self.own))
+        for t, variances in self.down(largest=largest).items():
+            found[t] = variances.max() if largest else variances.sum()
+        for t in range(self.last + 1, len(found)):  # only children are as good as their parents
+            found[t] = found[t - 1] if self.shapes.is_single(t) else np.inf
+        return found
+
+    def value_and_gradient(self, weight: Float64) -> tuple[float, Float64]:
+        """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
+
+        The passes backwards: first the one down, whose adjoints begin at the leaves, then the one
+        up, whose adjoints begin at the root.
+        """
+        totals = self.down()
+        value = float(sum(weight[t] * total.sum() for t, total in totals.items()))
+        by_combined = {t: np.zeros_like(u) for t, u in self.combined.items()}
+        by_family = {t: np.zeros_like(s) for t, s in self.family.items()}
+        by_total = np.full_like(totals[self.last], weight[self.last])
+        for t in range(self.last, self.first, -1):
+            entries, family, combined = self._around(t)
+            upper, lower = family.shape, combined.shape
+            by_above = np.full_like(totals[t - 1], weight[t - 1])
+            _go_backwards(
+                entries, (family, combined),
+                (self._nodes(t - 1, family), totals[t - 1].reshape(upper)),
+                by_total.reshape(lower),
+                (by_above.reshape(upper), by_combined[t].reshape(lower),
+                 by_family[t - 1].reshape(upper)),
+            )  # fmt: skip
+            by_total = by_above
+        if self.top < 0:
+            by_combined[0] += by_total
+        return value, self._gradient(by_combined, by_family)
+
+    def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
+        """Return the pass up, backwards: adjoints of u and S to derivatives by precision."""
+        gradient = np.zeros(len(self.own))
+        for t in range(self.first, self.last + 1):
+            if t > self.top:
+                by_precision = -(self.combined[t] ** 2) * by_combined[t]
+                if self.combine or np.isfinite(self.own[t]):
+                    gradient[t] = by_precision.sum()
+                if t < self.last and (self.combine or np.isinf(self.own[t])):
+                    by_family[t] -= by_precision / self.family[t] ** 2
+            if t < self.last:
+                (parent, child, times), family, combined = self._around(t + 1)
+                given, out = by_family[t].reshape(family.shape), by_combined[t + 1]
+                _add(parent, child, times, given, out.reshape(combined.shape))
+        if self.combine:
+            for t in range(self.last + 1, len(gradient)):  # the same counts again, or unknown ones
+                gradient[t] = gradient[t - 1] if self.shapes.is_single(t) else -np.inf
+        return gradient
+
+
+def last_measured(own: Float64) -> int:
+    """Return the deepest depth whose own variance is finite."""
+    return int(np.flatnonzero(np.isfinite(own))[-1])
+
+
+# In the kernels below a depth's distinct subtrees are [i, p, j] or [i, c, j]: the axes before the
+# refined one, that axis, and those after it. Entry e says that parents of shape p have times[e]
+# children of shape c.
+
+
+@kernel
+def _add(of: Int64, to: Int64, times: Float64, given: Float64, out: Float64) -> None:
+    """Add up over children, from shapes c to shapes p; or, backwards, from p to c."""
+    for i in range(out.shape[0]):
+        for e in range(len(times)):
+            for j in range(out.shape[2]):
+                out[i, to[e], j] += times[e] * given[i, of[e], j]
+
+
+@kernel
+def _go_down(
+    entries: Entries,
+    variances: Both,
+    parents: Both,
+    largest: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
+    out: Float64,
+) -> None:
+    """Write the variances of children, given S and u, and the parents' numbers and variances."""
+    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    for i in range(above.shape[0]):
+        for e in range(len(times)):
+            p, c = parent[e], child[e]
+            for j in range(above.shape[2]):
+                u = combined[i, c, j]
+                r = u / family[i, p, j]  # the child's share of its family's correction
+                each = r * r * above[i, p, j] + nodes[i, p, j] * u * (1 - r)
+                before = out[i, c, j]
+                out[i, c, j] = max(before, each) if largest else before + times[e] * each
+
+
+@kernel
+def _go_backwards(
+    entries: Entries,
+    variances: Both,
+    parents: Both,
+    by_total: Float64,
+    out: tuple[Float64, Float64, Float64],
+) -> None:
+    """Differentiate `_go_down` of sums: add to the adjoints of the parents' sums, of u and of S."""
+    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    by_above, by_combined, by_family = out
+    for i in range(above.shape[0]):
+        for e in range(len(times)):
+            p, c = parent[e], child[e]
+            for j in range(above.shape[2]):
+                r = combined[i, c, j] / family[i, p, j]
+                per = above[i, p, j] / family[i, p, j]
+                many = nodes[i, p, j]
+                a = times[e] * by_total[i, c, j]
+                by_above[i, p, j] += a * r * r
+                by_combined[i, c, j] += a * (2 * r * per + many * (1 - 2 * r))
+                by_family[i, p, j] += a * r * r * (many - 2 * per)

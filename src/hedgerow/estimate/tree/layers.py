@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import check_vector
+from hedgerow.estimate.estimator import Families, check_vector
 from hedgerow.kernels import kernel
 
 # The two loops of least squares over a tree: combine upward, spread downward.
@@ -22,6 +22,8 @@ from hedgerow.kernels import kernel
 
 Noisy: TypeAlias = Int64 | Float64
 Column: TypeAlias = tuple[Float64, int]
+Estimates: TypeAlias = tuple[Float64, Float64]
+"""Of each node, records, and their variances, records²."""
 
 
 @kernel
@@ -40,8 +42,8 @@ def combine_families(
     child_estimate: Noisy,
     child: Column,
     family_start: Int64,
-    families: tuple[int, int],
-    combined: tuple[Float64, Float64],
+    families: Families,
+    combined: Estimates,
 ) -> None:
     """Write the nodes from the first up to the last, exclusive; shapes as in `combine`."""
     # total and below: the sums of the children's estimates and variances. Own and children's counts
@@ -81,8 +83,8 @@ def distribute_families(
     estimate: Noisy,
     own: Column,
     family_start: Int64,
-    families: tuple[int, int],
-    final: tuple[Float64, Float64],
+    families: Families,
+    final: Estimates,
 ) -> None:
     """Write the families from the first up to the last, exclusive; shapes as in `spread`."""
     # Each child takes its share v/S of the gap between its parent and the family's sum.
@@ -157,7 +159,7 @@ def _share_evenly(
     estimate: Noisy,
     own: Column,
     cells: tuple[int, int],
-    final: tuple[Float64, Float64],
+    final: Estimates,
 ) -> None:
     """Write a family in which several children are not identified."""
     variance, step = own

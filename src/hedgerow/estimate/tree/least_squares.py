@@ -13,15 +13,17 @@ tree".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.families.real_projection import FamilyEstimator
 from hedgerow.estimate.tree.layers import (
     Estimate,
+    Estimates,
     Layer,
     Noisy,
     check_layers,
@@ -47,7 +49,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LeastSquares:
+class LeastSquares(FamilyEstimator):
     """Minimise ``Σ (x - y)² / v`` over all nodes, parents being sums: generalised least squares.
 
     x are noisy counts and y estimates (records), v the variances of x (records²). Where all nodes
@@ -74,21 +76,8 @@ class LeastSquares:
     """
 
     name: ClassVar[str] = "least-squares"
+    kernels = Euclidean.kernels
     combine: ClassVar[bool | None] = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the method, as a manifest says it."""
-        return {"method": self.name}
-
-    def project(
-        self,
-        noisy: Noisy,
-        family_start: Int64,
-        totals: Int64,
-        variance: float | Float64 | None = None,
-    ) -> Int64:
-        """Return the nearest consistent counts; see `Euclidean.project`."""
-        return Euclidean().project(noisy, family_start, totals, variance)
 
     def estimate(self, layers: Sequence[Layer]) -> list[Estimate]:
         """Return the estimates of every depth; see `least_squares`."""
@@ -115,7 +104,7 @@ def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
     return [Estimate(*pair) for pair in final]
 
 
-def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
+def upward(layers: Sequence[Layer]) -> list[Estimates]:
     """Return estimate and variance of each node from its own subtree alone, for each depth 0..T."""
     check_layers(layers)
     combined = [_measured(layers[-1])]
@@ -126,7 +115,7 @@ def upward(layers: Sequence[Layer]) -> list[tuple[Float64, Float64]]:
     return combined[::-1]
 
 
-def _measured(layer: Layer) -> tuple[Float64, Float64]:
+def _measured(layer: Layer) -> Estimates:
     """Return the measurements of the deepest layer as estimates."""
     variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
     if layer.noisy is None:
@@ -140,7 +129,7 @@ def combine(
     child_estimate: Noisy,
     child_variance: float | Float64,
     family_start: Int64,
-) -> tuple[Float64, Float64]:
+) -> Estimates:
     """Return the combined estimate and variance of each node: its own count and its children's sum.
 
     With s and S the sums of the children's estimates and variances, ``z = x + (s - x) v / (v + S)``
@@ -178,7 +167,7 @@ def distribute_down(
     estimate: Noisy,
     variance: float | Float64,
     family_start: Int64,
-) -> tuple[Float64, Float64]:
+) -> Estimates:
     """Return final estimates and variances of the children, which sum to their parents'.
 
     With z and v a child's combined estimate and variance and S the family's sum of v,

@@ -13,9 +13,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.arrays import Bool, Float64, Int64, UInt64
 from hedgerow.errors import EstimateError
-from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
 
@@ -27,19 +26,21 @@ class LevelShapes:
     Attributes:
         nodes: float64 (shapes): how many nodes have the shape.
         start: int64 (shapes + 1): the entries of shape i are ``start[i]:start[i + 1]``.
+        shape: int64 (entries): the shape whose entry it is.
         child: int64 (entries): a shape of the next level.
         times: float64 (entries): how many children have it.
     """
 
     nodes: Float64
     start: Int64
+    shape: Int64
     child: Int64
     times: Float64
 
     @property
     def families(self) -> Float64:
         """The number of children of a node of each shape: float64 (shapes)."""
-        return self.over_children(np.ones(int(self.child.max()) + 1))
+        return np.add.reduceat(self.times, self.start[:-1])
 
     def over_children(self, values: Float64) -> Float64:
         """Return for each shape the sum, over a node's children, of the values of their shapes."""
@@ -89,7 +90,11 @@ class Shapes:
     @cached_property
     def fit(self) -> bool:
         """Whether the distinct subtrees of every depth fit in memory."""
-        return max(prod(len(level.nodes) for level in at) for at in self.cuboids) <= MOST_SHAPES
+        return max(prod(self.counts(t)) for t in range(self.depth + 1)) <= MOST_SHAPES
+
+    def counts(self, depth: int) -> list[int]:
+        """Return how many distinct shapes each axis has at a depth: the distinct subtrees."""
+        return [len(level.nodes) for level in self.cuboids[depth]]
 
     def is_single(self, depth: int) -> bool:
         """Return whether no node of a depth has a sibling."""
@@ -103,7 +108,7 @@ class Shapes:
         that is refined, that axis, axes after it.
         """
         axis, level = self.steps[depth - 1]
-        counts = [len(at.nodes) for at in self.cuboids[depth]]
+        counts = self.counts(depth)
         if not self.fit:
             raise EstimateError(
                 "a depth of this tree has more than 2^24 distinct subtrees, "
@@ -172,7 +177,8 @@ def level_shapes(child_starts: Sequence[Int64]) -> tuple[LevelShapes, ...]:
     """
     leaves = int(child_starts[-1][-1]) if child_starts else 1
     nothing = np.zeros(0, dtype=np.int64)
-    levels = [LevelShapes(np.array([float(leaves)]), np.zeros(2, np.int64), nothing, np.zeros(0))]
+    ones, start = np.array([float(leaves)]), np.zeros(2, np.int64)
+    levels = [LevelShapes(ones, start, nothing, nothing, np.zeros(0))]
     shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
     for child_start in reversed(child_starts):
         shape, level = _level_shapes(child_start, shape, len(levels[-1].nodes))
@@ -196,9 +202,11 @@ def _level_shapes(
     first = np.append(first, alien)
     lengths = np.diff(start)[first]
     ends = np.append(0, np.cumsum(lengths))
-    chosen = np.repeat(start[first] - ends[:-1], lengths) + np.arange(ends[-1])
+    own = np.repeat(np.arange(len(first)), lengths)
+    chosen = (start[first] - ends[:-1])[own] + np.arange(ends[-1])
     nodes = np.bincount(shape_of_node, minlength=len(first)).astype(np.float64)
-    return shape_of_node, LevelShapes(nodes, ends, child[chosen], times[chosen].astype(np.float64))
+    many = times[chosen].astype(np.float64)
+    return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 
 def _entries(
@@ -226,18 +234,12 @@ def _mixed(child: Int64, times: Int64) -> UInt64:
     return bits
 
 
-@kernel
-def _differs(start: Int64, child: Int64, times: Int64, other: Int64) -> NDArray[np.bool_]:
-    """Return for each node whether its entries differ from those of another."""
+def _differs(start: Int64, child: Int64, times: Int64, other: Int64) -> Bool:
+    """Return for each node whether its entries differ from those of another: bool (nodes)."""
     # The entries of node n are start[n] .. start[n + 1], its children's shapes in ascending order.
-    differs = np.zeros(len(other), dtype=np.bool_)
-    for node in range(len(other)):
-        begin, there = start[node], start[other[node]]
-        length = start[node + 1] - begin
-        if start[other[node] + 1] - there != length:
-            differs[node] = True
-            continue
-        for i in range(length):
-            if child[begin + i] != child[there + i] or times[begin + i] != times[there + i]:
-                differs[node] = True
-    return differs
+    sizes = np.diff(start)
+    there = np.arange(len(child)) + np.repeat(start[other] - start[:-1], sizes)
+    there = np.minimum(there, len(child) - 1)  # of a longer node, which differs anyway
+    apart = (child != child[there]) | (times != times[there])
+    found: Bool = (sizes != sizes[other]) | np.logical_or.reduceat(apart, start[:-1])
+    return found

@@ -8,8 +8,7 @@ by family from the leaves up, and covariances need the lowest common ancestor al
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import TypeAlias
 
 import numpy as np
@@ -17,26 +16,15 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_vector
-from hedgerow.estimate.tree.layers import Estimate, Layer, check_length, start_of
+from hedgerow.estimate.tree.layers import Estimate, Estimates, Layer, check_length, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.kernels import kernel
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A node on the way down: its index, z's variance v, a, Var(r) and the final Var(y)."""
-
-    index: int
-    combined: float
-    share: float
-    residual: float
-    final: float
 
 
 def covariance(
     layers: Sequence[Layer],
     nodes: Sequence[tuple[int, int]],
-    combined: Sequence[tuple[Float64, Float64]] | None = None,
+    combined: Sequence[Estimates] | None = None,
 ) -> Float64:
     """Return the covariance matrix (records²) of the estimates of some nodes.
 
@@ -44,75 +32,60 @@ def covariance(
     After one upward pass it takes O(families on the way) a node and O(depth) a pair.
     """
     combined = upward(layers) if combined is None else combined
-    paths = [_path(layers, combined, depth, index) for depth, index in nodes]
-    matrix = np.empty((len(nodes), len(nodes)))
-    for i, one in enumerate(paths):
-        for j, other in enumerate(paths[: i + 1]):
-            matrix[i, j] = matrix[j, i] = _pair(one, other)
+    paths = [_path(layers, depth, index) for depth, index in nodes]
+    # Depth by depth, of each node's ancestor there: D C Dᵀ, D being the shares, and in a family
+    # u_c [c = d] - u_c u_d / S. A path that has ended stays: a share of 1, in no family (NaN).
+    matrix = np.full((len(nodes), len(nodes)), combined[0][1][0])
+    for t in range(1, len(layers)):
+        steps = [
+            _step(start_of(layers[t]), combined[t][1], *path[t - 1 : t + 1])
+            if t < len(path)
+            else (nan, nan, 0.0, 1.0, 0.0)
+            for path in paths
+        ]
+        above, here, u, share, residual = np.array(steps).reshape(-1, 5).T
+        wide = np.where(u[:, None] <= u, share, share[:, None])
+        within = np.where(above[:, None] == above, -_times(wide, np.minimum(u[:, None], u)), 0.0)
+        with np.errstate(invalid="ignore"):  # of what is not identified, which is refused below
+            own = np.where(here[:, None] == here, residual, within)
+            matrix = _times(np.outer(share, share), matrix) + own
+    for (depth, index), variance in zip(nodes, np.diag(matrix), strict=True):
+        if variance == inf:
+            raise EstimateError(
+                f"the measurements do not identify node {index} of depth {depth}: its variance is "
+                "infinite; leave it out, or ask for an ancestor"
+            )
     return matrix
 
 
-def _path(
-    layers: Sequence[Layer], combined: Sequence[tuple[Float64, Float64]], depth: int, index: int
-) -> list[_Step]:
-    """Return the steps from the root down to a node."""
+def _path(layers: Sequence[Layer], depth: int, index: int) -> list[int]:
+    """Return the ancestors of a node, from the root down to itself."""
     if not 0 <= depth < len(layers) or not 0 <= index < layers[depth].nodes:
         raise EstimateError(f"the tree has no node {index} at depth {depth}")
-    indices = [index]
+    path = [index]
     for t in range(depth, 0, -1):
-        parent = np.searchsorted(start_of(layers[t]), indices[-1], side="right") - 1
-        indices.append(int(parent))
-    root = float(combined[0][1][0])
-    path = [_Step(0, root, 1.0, 0.0, root)]
-    for t, own in enumerate(indices[-2::-1], start=1):
-        begin, end = start_of(layers[t])[path[-1].index :][:2]
-        path.append(_step(own, combined[t][1][begin:end], own - int(begin), path[-1].final))
-    if path[-1].final == inf:
-        raise EstimateError(
-            f"the measurements do not identify node {index} of depth {depth}: its variance is "
-            "infinite; leave it out, or ask for an ancestor"
-        )
-    return path
+        path.append(int(np.searchsorted(start_of(layers[t]), path[-1], side="right")) - 1)
+    return path[::-1]
 
 
-def _step(index: int, family: Float64, place: int, above: float) -> _Step:
-    """Return the step to one child, by its place in the family; ``above`` is Var(y_p)."""
-    v = float(family[place])
-    rest = float(family[:place].sum() + family[place + 1 :].sum())
-    if v == inf:  # Alone with an infinite variance it is what the others leave; else unknown.
-        share, residual = 1.0, rest
-    elif v + rest in {0.0, inf}:
-        share, residual = 0.0, v
-    else:
-        share = v / (v + rest)
-        residual = rest * share if v > rest else v * (rest / (v + rest))
-    return _Step(index, v, share, residual, residual + _times(share**2, above))
+def _step(
+    family_start: Int64, combined: Float64, parent: int, child: int
+) -> tuple[int, int, float, float, float]:
+    """Return parent and child, and of the child u, a and Var(r)."""
+    begin, end = family_start[parent : parent + 2]
+    u = float(combined[child])
+    rest = float(combined[begin:child].sum() + combined[child + 1 : end].sum())
+    if u == inf:  # Alone with an infinite variance it is what the others leave; else unknown.
+        return parent, child, u, 1.0, rest
+    if u + rest in {0.0, inf}:
+        return parent, child, u, 0.0, u
+    share = u / (u + rest)
+    return parent, child, u, share, rest * share if u > rest else u * (rest / (u + rest))
 
 
-def _pair(one: list[_Step], other: list[_Step]) -> float:
-    """Return the covariance of the nodes at the ends of two paths."""
-    common = 0
-    for a, b in zip(one, other, strict=False):
-        if a.index != b.index:
-            break
-        common += 1
-    if common in {len(one), len(other)}:
-        product = _product(one[common:]) * _product(other[common:])
-        return _times(product, one[common - 1].final)
-    below = _product(one[common + 1 :]) * _product(other[common + 1 :])
-    c, d = one[common], other[common]
-    narrow, wide = (c, d) if c.combined <= d.combined else (d, c)
-    within = _times(c.share * d.share, one[common - 1].final) - _times(wide.share, narrow.combined)
-    return _times(below, within)
-
-
-def _product(steps: Sequence[_Step]) -> float:
-    return float(np.prod([step.share for step in steps]))
-
-
-def _times(share: float, variance: float) -> float:
+def _times(share: Float64, variance: Float64) -> Float64:
     """Return the product; of what is not identified a share of 0 takes nothing."""
-    return share * variance if share else 0.0
+    return share * np.where(share, variance, 0.0)
 
 
 Pairs: TypeAlias = tuple[Int64, Int64, Float64]
@@ -135,7 +108,7 @@ def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
 def variance_of_sums(
     layers: Sequence[Layer],
     groups: Int64,
-    combined: Sequence[tuple[Float64, Float64]] | None = None,
+    combined: Sequence[Estimates] | None = None,
 ) -> Float64:
     """Return the variance of each group's least-squares estimate: float64 (groups), records².
 

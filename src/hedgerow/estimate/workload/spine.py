@@ -236,7 +236,7 @@ class SpineSolver:
                 own[level] = 1 / (1 / own[level] + 1 / variance)
             else:
                 own[level], public = 0.0, level
-        return AxisSquares(self.observed.shape.axes[spine].down_to(depth), own, public=public)
+        return AxisSquares.of(self.observed.shape.axes[spine].down_to(depth), own, public=public)
 
     def _levels(self, residual: Axes, turned: Mapping[Levels, Float64]) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""

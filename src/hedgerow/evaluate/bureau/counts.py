@@ -162,7 +162,6 @@ class Query:
         cells: its layout.
         flat: float64: the noisy table of all nodes.
         variance: of its noise, records².
-        start: int64 (nodes + 1): where a node's cells begin.
         entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
             cells; ``size`` where it adds to none.
         is_total: whether it is the nodes' totals.
@@ -171,7 +170,6 @@ class Query:
     cells: Cells
     flat: Float64
     variance: float
-    start: Int64
     entry: Int64
     is_total: bool
 
@@ -182,12 +180,11 @@ class Query:
         Raises:
             EstimateError: a table of another length.
         """
-        start = cells.start(range(cells.support.spine.sizes[cells.level]))
-        if len(flat) != start[-1]:
-            raise EstimateError(f"a cuboid's noisy table needs {start[-1]} cells, got {len(flat)}")
+        if len(flat) != (needed := cells.starts[-1]):
+            raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
         labels = _labels(cells).astype(np.int64)
         size = int(cells.width.sum())
-        return cls(cells, flat, variance, start, np.where(labels < 0, size, labels), is_total)
+        return cls(cells, flat, variance, np.where(labels < 0, size, labels), is_total)
 
     @property
     def size(self) -> int:
@@ -200,15 +197,12 @@ class Query:
         Returns:
             float64 (nodes, size + 1), records.
         """
-        support, level = self.cells.support, self.cells.level
-        tree = support.tree
-        coarse = tree.ancestors(tree.depth, self.cells.coarse)
-        node, group = rows_of(support, level, nodes)
-        there = np.zeros((len(nodes), len(self.cells.width)), dtype=np.bool_)
-        there[node, coarse[group]] = True
+        support, cells = self.cells.support, self.cells
+        coarse = support.tree.ancestors(support.tree.depth, cells.coarse)
+        there = _is_there(support, cells.level, nodes, coarse)
         table = np.zeros((len(nodes), self.size + 1))
-        measured = np.repeat(there, self.cells.width, axis=1)
-        table[:, :-1][measured] = self.flat[self.start[nodes.start] : self.start[nodes.stop]]
+        measured = np.repeat(there, cells.width, axis=1)
+        table[:, :-1][measured] = self.flat[cells.starts[nodes.start] : cells.starts[nodes.stop]]
         return table
 
 
@@ -216,6 +210,14 @@ def rows_of(support: Support, level: int, nodes: range) -> tuple[Int64, Int32]:
     """Return the node (from 0) and the group of each row of a range of nodes."""
     count = np.diff(support.start[level][nodes.start : nodes.stop + 1])
     return np.repeat(np.arange(len(nodes)), count), support.group[level][support.rows(level, nodes)]
+
+
+def _is_there(support: Support, level: int, nodes: range, coarse: Int64) -> Bool:
+    """Return whether nodes have a group in a coarse cell: bool (nodes, coarse cells)."""
+    node, group = rows_of(support, level, nodes)
+    there = np.zeros((len(nodes), int(coarse.max()) + 1), dtype=np.bool_)
+    there[node, coarse[group]] = True
+    return there
 
 
 def bounds(support: Support, level: int, nodes: range) -> tuple[Int64, Int64]:
@@ -275,7 +277,8 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     fitted = family.between(known, known).nearest()[0]
     counts = np.zeros(len(inside), dtype=np.int64)
     bounded = family.low[0], family.high[0]
-    counts[allowed[inside]] = rounded_root(fitted, total, _compact(stages, cells), *bounded)
+    whole = rounded_root(fitted, total, _compact(stages, cells), *bounded)
+    _put(support, 0, node, cells, whole[None], counts)
     return counts
 
 
@@ -325,12 +328,8 @@ def _put(
     support: Support, level: int, nodes: range, cells: Int64, whole: Int64, counts: Int64
 ) -> None:
     """Write the counts of a family (children, cells) to their places of the detail layout."""
-    group = np.searchsorted(support.offset, cells, side="right") - 1
-    node, rows_group = rows_of(support, level, nodes)
-    rows = support.rows(level, nodes)
-    row_of = np.full((len(nodes), support.groups), -1)
-    row_of[node, rows_group] = np.arange(rows.start, rows.stop)
-    row = row_of[:, group]
-    place = support.cell[level][row] + (cells - support.offset[group])
-    there = row >= 0
-    counts[place[there]] = whole[there]
+    rows, start = support.rows(level, nodes), support.cell[level]
+    dense = np.zeros((len(nodes), int(support.offset[-1])), dtype=np.int64)
+    dense[:, cells] = whole
+    there = _is_there(support, level, nodes, np.arange(support.groups))
+    counts[start[rows.start] : start[rows.stop]] = dense[np.repeat(there, support.widths, axis=1)]

@@ -142,8 +142,8 @@ def _fit(
     for _ in range(STEPS):
         for c in range(children):
             _write_slope(at[c], queries, measured[c], entries, slope[c])
-            edge = (bounds[0][c], bounds[1][c])
-            _add_pull(at[c], group, penalty, multiplier[c], edge, pull, slope[c])
+            edges = (bounds[0][c], bounds[1][c], multiplier[c])
+            _add_pull(at[c], group, penalty, edges, pull, slope[c])
         old[:] = x
         x[:] = at
         largest, uphill = _step(x, old, slope, scale, parent, closed, group)
@@ -241,62 +241,52 @@ def _write_slope(
             out[p] += entries[column[q, p]]
 
 
+Edges = tuple[Float64, Float64, Float64]
+"""A child's bounds and multipliers: float64 (groups + 1) each."""
+
+
 @kernel
-def _sums(x: Float64, group: Int32, out: Float64) -> None:
-    """Write a child's sum of each group, and its total last."""
-    out[:] = 0
+def _write_pull(x: Float64, group: Int32, penalty: Float64, edges: Edges, pull: Float64) -> None:
+    """Write the gradient of a child's penalties: multiplier + penalty × sum, beyond its bounds."""
+    low, high, multiplier = edges
+    pull[:] = 0
     for p in range(len(x)):
-        out[group[p]] += x[p]
-        out[-1] += x[p]
-
-
-@kernel
-def _add_pull(
-    x: Float64,
-    group: Int32,
-    penalty: Float64,
-    multiplier: Float64,
-    bounds: Bounds,
-    pull: Float64,
-    slope: Float64,
-) -> None:
-    """Add the gradient of a child's penalties: multiplier + penalty × sum, beyond its bounds."""
-    low, high = bounds
-    if not penalty.any():
-        return
-    _sums(x, group, pull)
+        pull[group[p]] += x[p]
+        pull[-1] += x[p]
     for g in range(len(pull)):
         if penalty[g] > 0:
             aim = pull[g] + multiplier[g] / penalty[g]
             pull[g] = penalty[g] * (aim - min(max(aim, low[g]), high[g]))
         else:
             pull[g] = 0
-    for p in range(len(x)):
-        slope[p] += pull[group[p]] + pull[-1]
+
+
+@kernel
+def _add_pull(
+    x: Float64, group: Int32, penalty: Float64, edges: Edges, pull: Float64, slope: Float64
+) -> None:
+    """Add the gradient of a child's penalties."""
+    if penalty.any():
+        _write_pull(x, group, penalty, edges, pull)
+        for p in range(len(x)):
+            slope[p] += pull[group[p]] + pull[-1]
 
 
 @kernel
 def _turn(
-    x: Float64,
-    group: Int32,
-    penalty: Float64,
-    bounds: Bounds,
-    sums: Float64,
-    multiplier: Float64,
+    x: Float64, group: Int32, penalty: Float64, bounds: Bounds, pull: Float64, multiplier: Float64
 ) -> float:
-    """Update the multipliers, and return by how much a bound is missed at most, records."""
-    low, high = bounds
+    """Update the multipliers, and return by how much a bound is missed at most, records.
+
+    The next multiplier is the gradient of the penalty, and differs by the penalty times the miss.
+    """
     missed = 0.0
-    if not penalty.any():
-        return missed
-    for c in range(len(x)):
-        _sums(x[c], group, sums)
-        for g in range(len(sums)):
+    for c in range(len(x) if penalty.any() else 0):
+        _write_pull(x[c], group, penalty, (bounds[0][c], bounds[1][c], multiplier[c]), pull)
+        for g in range(len(pull)):
             if penalty[g] > 0:
-                aim = sums[g] + multiplier[c, g] / penalty[g]
-                kept = min(max(aim, low[c, g]), high[c, g])
-                missed = max(missed, abs(sums[g] - kept))
-                multiplier[c, g] = penalty[g] * (aim - kept)
+                missed = max(missed, abs(pull[g] - multiplier[c, g]) / penalty[g])
+        multiplier[c] = pull
     return missed
 
 

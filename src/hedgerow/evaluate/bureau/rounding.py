@@ -32,7 +32,12 @@ Block: TypeAlias = tuple[Float64, Int64, Int64, Float64]
 
 
 def rounded(
-    fitted: Float64, parent: Int64, stages: Sequence[Int32], low: Int64, high: Int64
+    fitted: Float64,
+    parent: Int64,
+    stages: Sequence[Int32],
+    low: Int64,
+    high: Int64,
+    totals: Int64 | None = None,
 ) -> Int64:
     """Return the whole counts of one parent's children, by a chain of stages.
 
@@ -43,6 +48,7 @@ def rounded(
             the groups, the last tells all cells apart, and each refines the one before.
         low: int64 (children, groups): the least counts of the groups.
         high: int64 (children, groups): the largest.
+        totals: int64 (children): their totals; None where these are to be rounded, too.
 
     Returns:
         int64 (children, cells): columns sum to the parent's counts, groups keep their bounds. First
@@ -53,7 +59,8 @@ def rounded(
     """
     groups = stages[0]
     wanted, given = _by(groups, fitted, low.shape[1]), _by(groups, parent[None], low.shape[1])[0]
-    whole = nearest_whole(wanted, low, high, whole_totals(wanted, given, low, high), given)
+    rows = whole_totals(wanted, given, low, high) if totals is None else totals
+    whole = nearest_whole(wanted, low, high, rows, given)
     for coarse, fine in pairwise(stages):
         whole = _refined(fitted, parent, coarse, fine, whole)
     return whole[:, stages[-1]]
@@ -85,6 +92,8 @@ def rounded_root(
 ) -> Int64:
     """Return the whole counts of a node without a parent: int64 (cells), of this total.
 
+    They are those of a child beside one that takes what is left of the total in every cell.
+
     Args:
         fitted: float64 (cells).
         total: records.
@@ -92,29 +101,11 @@ def rounded_root(
         low: int64 (groups): the least counts of the groups.
         high: int64 (groups): the largest.
     """
-    wanted = _by(stages[0], fitted[None], len(low))[0]
-    whole = _whole_vector(wanted, total, low, np.minimum(high, total))
-    for coarse, fine in pairwise(stages):
-        within, order = _nested(coarse, fine)
-        wanted = _by(fine, fitted[None], len(within))[0]
-        finer = np.zeros(len(within), dtype=np.int64)
-        for cell, count in enumerate(whole.tolist()):
-            at = order[within[order] == cell]
-            free = np.zeros(len(at), dtype=np.int64)
-            finer[at] = _whole_vector(wanted[at], count, free, free + count)
-        whole = finer
-    return whole[stages[-1]]
-
-
-def _whole_vector(wanted: Float64, total: int, low: Int64, high: Int64) -> Int64:
-    """Return the nearest whole vector of a sum: a block whose second row takes what is left."""
-    if not len(wanted):
-        return np.zeros(0, dtype=np.int64)
-    target = np.column_stack((wanted, total - wanted))
-    rows = np.full(len(wanted), total)
-    columns = np.array([total, total * (len(wanted) - 1)])
-    low, high = np.column_stack((low, np.zeros_like(low))), np.column_stack((high, rows))
-    return nearest_whole(target, low, high, rows, columns, np.array([1.0, 0.0]))[:, 0]
+    parent = np.full(len(fitted), total)
+    most = _by(stages[0], parent[None], len(low))
+    both, totals = np.stack((fitted, total - fitted)), np.array([total, most.sum() - total])
+    low, high = np.vstack((low, 0 * most)), np.vstack((np.minimum(high, total), most))
+    return rounded(both, parent, stages, low, high, totals)[:1].ravel()
 
 
 def nearest_whole(
@@ -154,16 +145,11 @@ def _by(label: Int32, values: NDArray[Number], cells: int) -> NDArray[Number]:
     return np.ascontiguousarray(out.T)
 
 
-def _nested(coarse: Int32, fine: Int32) -> tuple[Int32, Int64]:
-    """Return the coarse cell of each fine one, and the fine cells by their coarse one."""
-    within = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int32)
-    within[fine] = coarse
-    return within, np.argsort(within, kind="stable")
-
-
 def _refined(fitted: Float64, parent: Int64, coarse: Int32, fine: Int32, whole: Int64) -> Int64:
     """Return the next stage's whole counts: int64 (children, fine cells)."""
-    within, order = _nested(coarse, fine)
+    within = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int32)
+    within[fine] = coarse  # the coarse cell of each fine one
+    order = np.argsort(within, kind="stable")
     start = np.searchsorted(within[order], np.arange(whole.shape[1] + 1))
     wanted = _by(fine, fitted, len(within))[:, order]
     given = _by(fine, parent[None], len(within))[0][order]

@@ -5,7 +5,7 @@ from, and computes them (`solver.js`):
 
 - *projected*: a chain measured from survivors. Mean variances are linear in those of the noise
   (`Shapes.projection`), a small matrix.
-- *combined*: a chain under least squares. The two passes of `hedgerow.estimate.tree.passes` go over
+- *combined*: a chain under least squares. The two passes of `hedgerow.estimate.tree.error` go over
   the distinct subtrees of each depth; sums over nodes that are alike are exact.
 - *cube*: every combination of levels with shares that are a product over the axes: each axis is a
   chain of its own, and a cuboid's mean variance is the sum over all cuboids' noise of products of

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.estimate.cube.blocks import LIMIT
-from hedgerow.estimate.families.marginal_cost import cheapest_units
-from hedgerow.estimate.families.units import family_hash
+from hedgerow.estimate.families.units import cheapest_units, family_hash
 from hedgerow.kernels import kernel
 
 TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
@@ -144,4 +143,4 @@ def settle_root_cells(
             total = sums[1][sums[0][row] + node - start[g]]
             problem = (0.5, total, family_hash(t[:n], total))
             whole = found[1][begin : begin + n]
-            cheapest_units(t[:n], variance[first:last], t[:0], problem, keys, whole)
+            cheapest_units(t[:n], variance[first:last], problem, keys, whole)
