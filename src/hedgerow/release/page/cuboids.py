@@ -313,8 +313,10 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     for key in keys[::-1]:
         later = (key[1:] > key[:-1]) | (later & (key[1:] == key[:-1]))
     if not later.all():
-        order_of = "in tree order" if depth else "row by row"
-        raise ReleaseError(f"the counts in {counts_file(levels)} are not {order_of}")
+        raise ReleaseError(
+            f"the counts in {counts_file(levels)} are not "
+            f"{'in tree order' if depth else 'row by row'}"
+        )
     _, flat = _places(made.used, levels, nodes.codes)
     order = np.argsort(flat, kind="stable")
     nodes, read = nodes.take(order), read_counts(folder, Shape.of(tree, levels))[order]
