@@ -274,5 +274,7 @@ def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     if not others:
         return f"<p>{say(f'release.carried.all_{plan.workload.name}', **numbers)}</p>"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
-    here = say(f"release.carried.{f'some_{plan.design.key}' if carried else 'none'}", **numbers)
+    here = say(
+        f"release.carried.some_{plan.design.key}" if carried else "release.carried.none", **numbers
+    )
     return f"<p>{here} {say('release.carried.others', files=left)}</p>"

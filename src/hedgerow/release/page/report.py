@@ -276,10 +276,10 @@ def curves(plan: Plan) -> str:
     pure = profile.pure_epsilon
     loose = best if pure is None else [*best, (float_above(pure), 0.0)]
     word = "exact" if profile.is_exact else "bound"
-    note = f"note_{word}" if tight else "note_loose"
+    note = word if tight else "loose"
     drawn = _price(say, word, tight, best, bureau), _test(plan, word, tight, loose)
     return (
-        f"<p>{say(f'release.price.{note}')}</p>\n"
+        f"<p>{say(f'release.price.note_{note}')}</p>\n"
         f'<div class="pair">{"".join(drawn)}</div>\n'
         f"{_figures(plan, is_tight=bool(tight))}"
     )
