@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
@@ -244,7 +244,7 @@ def _above(plan: Plan, levels: Levels) -> Sequence[Levels]:
     return maximal(coarser) if coarser else ()
 
 
-def _ancestors(axis: Axis, upper: int, lower: int, codes: Int64) -> Int64:
+def _ancestors(axis: Axis, upper: int, lower: int, codes: Int32 | Int64) -> Int64:
     """Return the nodes of a level that those of a finer one belong to."""
     return np.searchsorted(axis.descendant_start(upper, lower), codes, side="right") - 1
 
@@ -267,7 +267,9 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     return used
 
 
-def _places(used: Used, levels: Levels, codes: Sequence[Int64]) -> tuple[tuple[Int64, ...], Int64]:
+def _places(
+    used: Used, levels: Levels, codes: Sequence[Int32 | Int64]
+) -> tuple[tuple[Int64, ...], Int64]:
     """Return the places of cells among used codes, and their numbers in row-major order."""
     flat, places = np.zeros(len(codes[0]), dtype=np.int64), list[Int64]()
     for at, own in zip(enumerate(levels), codes, strict=True):
@@ -317,18 +319,19 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
             f"the counts in {counts_file(levels)} are not "
             f"{'in tree order' if depth else 'row by row'}"
         )
-    _, flat = _places(made.used, levels, nodes.codes)
+    places, flat = _places(made.used, levels, nodes.codes)
     order = np.argsort(flat, kind="stable")
-    nodes, read = nodes.take(order), read_counts(folder, Shape.of(tree, levels))[order]
+    counts, read = nodes.counts[order], read_counts(folder, Shape.of(tree, levels))[order]
     estimate, error, low, high = (
         read[name].to_numpy() for name in (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
     )
-    counts, errors = nodes.counts, CuboidErrors.of(plan, levels, int(nodes.counts.sum()))
+    errors = CuboidErrors.of(plan, levels, int(counts.sum()))
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
     exact = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
     whole = np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
-    return Cells(*_places(made.used, levels, nodes.codes), counts, low, high, whole, flags, others)
+    sorted_places = tuple(place[order] for place in places)
+    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
 
 
 def _axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
