@@ -413,7 +413,7 @@ def test_a_page_is_read_up_to_what_ours_takes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(report, "parts_of", told)
     bomb = blocks.block([bytes(100_000_000)])
-    first = text.index('id="depth-1">') + len('id="depth-1">')
+    first = text.index('id="cuboid-1">') + len('id="cuboid-1">')
     path.write_text(text[:first] + bomb + text[text.index("</script>", first) :])
     directories.sealed(folder, directories.manifest_of(folder))
     assert "block of the page is not" in next(f.failure for f in hr.check(folder) if f.failure)

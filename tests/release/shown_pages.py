@@ -100,11 +100,13 @@ def released(place):
     for kind, plan, counts, estimator in planned():
         folder = place / kind
         in_memory(counts, plan, estimator=estimator, bits=seeded_bits(2)).write(folder)
+        text = page(folder, plan, estimator, "9.8.7")
         found[kind] = SimpleNamespace(
             plan=plan,
             tree=plan.tree,
             folder=folder,
-            seen=read(page(folder, plan, estimator, "9.8.7")),
+            text=text,
+            seen=read(text),
             files=[pl.read_parquet(folder / counts_file(levels)) for levels in plan.tree.chain],
             noisy=[noisy_of(folder, levels) for levels in plan.tree.chain],
         )

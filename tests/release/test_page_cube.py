@@ -8,6 +8,7 @@ import hashlib
 import math
 import re
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +21,9 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
-from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import cuboids as cuboids_module
+from hedgerow.release.page.carried import Cells
+from hedgerow.release.page.cuboids import Carried
 from hedgerow.release.page.report import check_report
 from hedgerow.text import visible
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
@@ -92,7 +95,7 @@ def test_margins_are_carried_before_pairs_and_these_coarse_to_fine(cubes, monkey
     pairs = [levels for levels in made.plan.levels if all(levels)]
     for few in (margins, [*margins, *pairs[:2]]):
         monkeypatch.setattr(
-            cube_module, "MOST_NODES_OF_A_PAGE", sum(rows[levels] for levels in few)
+            cuboids_module, "MOST_NODES_OF_A_PAGE", sum(rows[levels] for levels in few)
         )
         assert levels_carried(page_of(made)) == few
 
@@ -106,9 +109,9 @@ def test_what_is_carried_fits_in_so_many_characters_and_rows(cubes, monkeypatch)
         ("MOST_CHARACTERS", whole),
         ("MOST_NODES_OF_A_PAGE", sum(rows_of(made).values())),
     ):
-        monkeypatch.setattr(cube_module, name, most)
+        monkeypatch.setattr(cuboids_module, name, most)
         assert levels_carried(page_of(made))[-1] == finest
-        monkeypatch.setattr(cube_module, name, most - 1)
+        monkeypatch.setattr(cuboids_module, name, most - 1)
         assert finest not in levels_carried(page_of(made))
         monkeypatch.undo()
 
@@ -118,7 +121,7 @@ def test_whatever_is_carried_has_all_its_margins_beside_it(cubes, kind, monkeypa
     made, whole = cubes[kind], sum(rows_of(cubes[kind]).values())
     seen = set()
     for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", most)
+        monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", most)
         carried = set(levels_carried(page_of(made)))
         seen.add(len(carried))
         for levels in carried:
@@ -131,11 +134,11 @@ def test_the_page_names_the_files_of_what_it_does_not_carry(cubes, monkeypatch):
     made = cubes["pairs"]
     assert "This page carries the counts of all combinations of levels." in made.seen.text
     finest = made.plan.levels[-1]
-    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", sum(rows_of(made).values()) - 1)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", sum(rows_of(made).values()) - 1)
     words = read(page_of(made)).all("section", id="explore")[0].text
     assert "This page carries the counts of 11 of 12 combinations of levels, to stay" in words
     assert f"The others are in the Parquet files beside it: {counts_file(finest)}." in words
-    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", 0)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", 0)
     words = read(page_of(made)).all("section", id="explore")[0].text
     assert "The counts are in the Parquet files of this release." in words
     assert "This page carries no counts, to stay small." in words
@@ -144,10 +147,10 @@ def test_the_page_names_the_files_of_what_it_does_not_carry(cubes, monkeypatch):
 def test_counts_that_a_browser_cannot_hold_are_left_to_the_files(cubes, monkeypatch):
     made = cubes["pairs"]
     top = int(counts_of(made, (1, 1))["high"].max())
-    monkeypatch.setattr(cube_module, "LARGEST_DOUBLE", top)
+    monkeypatch.setattr(cuboids_module, "LARGEST_DOUBLE", top)
     carried = levels_carried(page_of(made))
     assert carried == []  # the total is above it, and nothing is carried without its margins
-    monkeypatch.setattr(cube_module, "LARGEST_DOUBLE", made.counts.total + 1)
+    monkeypatch.setattr(cuboids_module, "LARGEST_DOUBLE", made.counts.total + 1)
     assert len(levels_carried(page_of(made))) == 12
 
 
@@ -192,15 +195,34 @@ def test_sums_are_checked_along_every_axis(cubes, tmp_path):
 
 
 def test_equal_sums_at_other_areas_do_not_add_up(cubes):
-    def one_cell(*codes):
-        one = np.array([5])
-        places = tuple(np.array([code]) for code in codes)
-        return cube_module.Cells(places, one, one, one, one, np.array([False]))
+    used = {(0, 0): np.zeros(1, int), (1, 0): np.zeros(1, int), (0, 1): np.arange(3),
+            (1, 1): np.arange(2)}  # fmt: skip
+    made = Carried(cubes["pairs"].plan, used=used)
 
-    tree = cubes["pairs"].tree
-    cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 1)))
+    def one_cell(*codes):
+        one, places = np.array([5]), tuple(np.array([code]) for code in codes)
+        flat = 2 * places[0] + places[1]
+        return Cells(places, flat, one, one, one, one, np.array([False]))
+
+    below, above = ((1, 1), one_cell(2, 1)), ((0, 1), one_cell(0, 1))
+    cuboids_module.check_adds_up(made, below, above)
     with pytest.raises(ReleaseError, match="do not add up"):
-        cube_module.check_adds_up(tree, (1, 1), (0, 1), (one_cell(2, 1), one_cell(0, 0)))
+        cuboids_module.check_adds_up(made, below, ((0, 1), one_cell(0, 0)))
+
+
+def test_an_area_that_no_coarser_cuboid_has_is_refused(cubes, monkeypatch):
+    """All flows from regions move to the next region, the last one's to one that has none."""
+    read = cuboids_module.read_nodes
+
+    def moved(folder, tree, levels):
+        nodes = read(folder, tree, levels)
+        return replace(nodes, codes=(nodes.codes[0] + 1, nodes.codes[1])) if all(levels) else nodes
+
+    made = cubes["pairs"]
+    assert page_of(made) == made.text
+    monkeypatch.setattr(cuboids_module, "read_nodes", moved)
+    with pytest.raises(ReleaseError, match=r"=1-1\.parquet are of other areas than coarser ones"):
+        page_of(made)
 
 
 def test_cells_must_stand_row_by_row(cubes, tmp_path):
@@ -292,8 +314,8 @@ def test_without_scripts_a_pair_stands_with_the_counts_of_its_margins(cubes, kin
 
 def test_where_a_pair_is_too_wide_its_rows_are_listed(cubes, monkeypatch):
     made = cubes["pairs"]
-    monkeypatch.setattr(cube_module, "MOST_COLUMNS", 1)
-    monkeypatch.setattr(cube_module, "MOST_ROWS", 2)
+    monkeypatch.setattr(cuboids_module, "MOST_COLUMNS", 1)
+    monkeypatch.setattr(cuboids_module, "MOST_ROWS", 2)
     found = table(read(page_of(made)), "Counts by home region; the first 2 of 3")
     told = [[one.text for one in row.values()] for row in found.rows]
     wanted = [[name, *sentence(row)] for (name,), row in by_labels(made, (1, 0)).items()]
@@ -402,10 +424,11 @@ def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
     options = {"budget": BUDGET, "neighbours": hr.Replace()}
     made = written(tmp_path / "one", tree, counts, options)
     assert made.plan.is_chain
-    assert facts_of(made.text)["steps"] == [[0, 1], [0, 2]]
+    assert facts_of(made.text)["cuboids"] == [[0], [1], [2]]
     assert set(blocks_of(made.text)) == {
-        f"{what}-{k}" for what in ("level-0", "depth", "intervals") for k in (1, 2)
-    }
+        "level-0-1", "level-0-2", *(f"{what}-{k}" for what in ("cuboid", "intervals")
+                                    for k in range(3)),
+    }  # fmt: skip
 
 
 def test_an_empty_cube_has_a_page(tmp_path):

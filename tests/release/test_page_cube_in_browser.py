@@ -8,7 +8,7 @@ import re
 import polars as pl
 import pytest
 
-from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import cuboids as cuboids_module
 from tests.browser import show_all
 from tests.parts import CHROMIUM
 from tests.release.cube_pages import EVIL, counts_of, page_of, released
@@ -286,7 +286,7 @@ def test_the_rows_below_are_those_of_the_file(opened, cubes):
 def test_what_is_not_carried_is_said_to_be_in_its_file(opened, cubes, tmp_path, monkeypatch):
     made = cubes["pairs"]
     rows = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
-    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", rows - 1)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", rows - 1)
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
     tab = ready(opened(path, "#cube-0.0.2-0.0.3"), "Everything")
@@ -301,7 +301,7 @@ def test_where_no_finer_pair_is_carried_a_cell_opens_along_one_axis(
     made = cubes["pairs"]
     few = [levels for levels in made.plan.levels if not all(levels)] + [(1, 1), (1, 2)]
     rows = sum(len(counts_of(made, levels)) for levels in few)
-    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", rows)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", rows)
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
     tab = ready(opened(path), "Everything")

@@ -17,7 +17,7 @@ from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
 from hedgerow.release.execution import in_memory
-from hedgerow.release.page.intervals import OTHERS, other_intervals
+from hedgerow.release.page.carried import OTHERS, other_intervals
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts

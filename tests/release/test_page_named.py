@@ -16,7 +16,7 @@ from hedgerow.distribution.bins import coded_axis
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
-from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page import words
 from hedgerow.text import visible
 from tests.made import plain_plan
@@ -67,7 +67,7 @@ def test_what_is_carried_has_all_coarser_cuboids_of_the_workload_beside_it(
     made, seen = named[kind], set()
     whole = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
     for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", most)
+        monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", most)
         some = set(carried(page_of(made)))
         seen.add(len(some))
         for levels in some:

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from hedgerow.release.page import cube as cube_module
+from hedgerow.release.page import cuboids as cuboids_module
 from tests.browser import show_all
 from tests.parts import CHROMIUM
 from tests.release.cube_pages import EVIL, counts_of, page_of
@@ -174,7 +174,7 @@ def test_a_place_that_was_not_released_is_everything(opened, named):
 def test_what_is_not_carried_is_offered_as_a_file(opened, named, tmp_path, monkeypatch):
     made = named["beside"]
     rows = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
-    monkeypatch.setattr(cube_module, "MOST_NODES_OF_A_PAGE", rows - 1)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", rows - 1)
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
     tab = ready(opened(path), "Everything")

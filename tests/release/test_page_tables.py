@@ -17,10 +17,12 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.release.release import read_release
 from tests.estimate.dense_trees import node_sums
+from tests.release.cube_pages import blocks_of, carried_rows, numbers, unfolded
 from tests.release.drawn_page import ends, number, table, tables
 from tests.release.shown_pages import (
     ALPHA,
     KINDS,
+    NUMERIC,
     close,
     item,
     tail_quantile,
@@ -101,21 +103,32 @@ def test_intervals_called_95_per_cent_are_the_quantiles_of_the_noise(shown, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
+def test_what_the_script_reads_of_the_depths_is_in_plan_and_files(shown, kind):
     made = shown[kind]
     facts = json.loads(made.seen.all("script", id="facts")[0].text)
-    assert facts["total"][:3] == list(made.files[0].select("count", "low", "high").row(0))
-    others = [
-        read_release(made.folder).level(depth=0, confidence=Confidence(each))
-        for each in (0.9, 0.99)
-    ]
-    assert facts["total"][3:] == [end for file in others for end in file["low", "high"].row(0)]
-    assert facts["last"] == made.tree.depth
-    assert facts["steps"] == [list(step) for step in made.tree.steps]
-    assert facts["depths"] == [
-        made.plan.label_of(made.tree.cuboid(t)) for t in range(made.tree.depth + 1)
-    ]
+    assert facts["cuboids"] == [list(levels) for levels in made.tree.chain]
+    assert facts["released"] in (facts["cuboids"], None)
+    assert (facts["released"] is None) == (len(made.tree.axes) == 1)
     assert [axis["name"] for axis in facts["axes"]] == [axis.name for axis in made.tree.axes]
+    assert facts["sizes"] == [
+        [axis.size(k) for k in range(axis.depth + 1)] for axis in made.tree.axes
+    ]
+    assert facts.get("numeric", False) == (kind in NUMERIC)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_script_reads_of_the_total_is_in_its_file(shown, kind):
+    made = shown[kind]
+    root = made.tree.chain[0]
+    ((count, low, high, *_),) = carried_rows(made.text, root)
+    assert (count, low, high) == made.files[0].select("count", "low", "high").row(0)
+    name = "-".join(map(str, root))
+    parts = [numbers(part) for part in blocks_of(made.text)[f"intervals-{name}"]]
+    for k, coverage in enumerate((0.9, 0.99)):
+        (beyond, width), (over,), (under,) = parts[3 * k : 3 * k + 3]
+        end = high + unfolded(beyond) + unfolded(over)
+        told = read_release(made.folder).level(depth=0, confidence=Confidence(coverage))
+        assert (max(0, end - width) + unfolded(under), end) == told["low", "high"].row(0)
 
 
 # Level by level.

@@ -26,21 +26,22 @@ from hedgerow.plan.cuboids import All, Invariant
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_rows
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page import carried as blocks
-from hedgerow.release.page import carried as carried_module
+from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page import levels as facts_module
 from hedgerow.release.page import report as report_module
-from hedgerow.release.page.carried import Carried, Interval, parts_of, varints
-from hedgerow.release.page.map import SCRIPTS as MAP_SCRIPTS
-from hedgerow.release.page.promise import Priced, curves, keeps_budget, least_missed
+from hedgerow.release.page.carried import Cells, parts_of, varints
+from hedgerow.release.page.cuboids import Carried
+from hedgerow.release.page.levels import keeps_budget
 from hedgerow.release.page.report import (
-    CHAIN_SCRIPTS,
-    CUBE_SCRIPTS,
+    EXPLORERS,
+    MAPS,
+    SHARED,
     check_report,
-    first_counts,
+    curves,
+    least_missed,
     page,
 )
 from hedgerow.tables.axis import Axis
@@ -49,6 +50,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 from tests.made import plain_plan, random_axis, random_counts, random_tree
 from tests.release.contradictions import uneven
+from tests.release.cube_pages import carried_rows, numbers
 
 pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
 
@@ -166,55 +168,6 @@ def blocks_of(made):
     }
 
 
-def numbers(part):
-    """Numbers of variable length, one by one."""
-    found, value, shift = [], 0, 0
-    for byte in part:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            found.append(value)
-            value, shift = 0, 0
-    return found
-
-
-def unfolded(value):
-    return -(value + 1) // 2 if value % 2 else value // 2
-
-
-def carried_rows(made):
-    """For each depth its rows (codes of the refined axis, count, low, high), as a browser has."""
-    blocks, facts = blocks_of(made), facts_of(made)
-    codes = [[0] * len(facts["axes"])] if facts["total"] else []
-    labels = {}
-    for t in range(1, facts["last"] + 1):
-        axis, level = facts["steps"][t - 1]
-        short, sizes, _, text = blocks[f"level-{axis}-{level}"]
-        starts = np.append(0, np.cumsum(numbers(sizes)))
-        labels[axis, level] = text.decode().split("\n")
-        if numbers(short)[0]:
-            parents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            upper = labels[axis, level - 1]
-            labels[axis, level] = [
-                upper[p] + one for p, one in zip(parents, labels[axis, level], strict=False)
-            ]
-        usual, families, steps, counts, over, under = map(numbers, blocks[f"depth-{t}"])
-        rows, below, at = [], [], 0
-        for parent, size in zip(codes, families, strict=True):
-            place = -1
-            for _ in range(size):
-                place += steps[at] + 1
-                code = list(parent)
-                code[axis] = int(starts[parent[axis]]) + place
-                high = counts[at] + unfolded(over[at])
-                low = max(0, high - usual[0]) + unfolded(under[at])
-                rows.append((labels[axis, level][code[axis]], counts[at], low, high))
-                below.append(code)
-                at += 1
-        codes = below
-        yield t, axis, level, rows
-
-
 @given(st.lists(st.integers(0, 2**63 - 1)))
 def test_numbers_of_variable_length_read_back(values):
     assert numbers(varints(np.array(values, dtype=np.int64))) == values
@@ -223,14 +176,20 @@ def test_numbers_of_variable_length_read_back(values):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_counts_in_a_page_are_those_of_the_files(pages, kind):
     made = pages[kind]
-    for t, axis, level, rows in carried_rows(made):
-        file = pq.read_table(made.folder / counts_file(made.plan.tree.cuboid(t))).to_pydict()
-        column = made.plan.tree.axes[axis].columns[level - 1]
-        names = [visible(code) for code in file[column]]
-        if kind == "numeric":
-            names = [re.sub(r"^\d+ ", "", name) for name in names]
-        assert rows == list(zip(names, file["count"], file["low"], file["high"], strict=True))
-    assert facts_of(made)["last"] == made.plan.tree.depth
+    for levels in made.plan.tree.chain:
+        axes = zip(made.plan.tree.axes, levels, strict=True)
+        columns = [axis.columns[k - 1] for axis, k in axes if k]
+        wanted = []
+        for row in pl.read_parquet(made.folder / counts_file(levels)).iter_rows(named=True):
+            names = [visible(row[column]) for column in columns]
+            if kind == "numeric":
+                names = [re.sub(r"^\d+ ", "", name) for name in names]
+            wanted.append((*names, row["count"], row["low"], row["high"], round(row["estimate"])))
+        found = [row[:-1] for row in carried_rows(made.text, levels)]
+        if len(made.plan.tree.axes) > 1:  # the files are in the order of the tree
+            found, wanted = sorted(found), sorted(wanted)
+        assert found == wanted
+    assert facts_of(made)["cuboids"] == [list(levels) for levels in made.plan.tree.chain]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -290,7 +249,7 @@ def test_names_cannot_leave_their_place(pages):
 
 
 def test_every_name_of_a_file_survives_within_the_blocks(pages):
-    listed = {name for *_, rows in carried_rows(pages["names"]) for name, *_ in rows}
+    listed = {name for name, *_ in carried_rows(pages["names"].text, (2,))}
     assert {f"{visible(name)}{i}" for i, name in enumerate(NAMES)} <= listed
 
 
@@ -345,7 +304,12 @@ def test_nothing_confidential_is_in_a_page(tmp_path):
     made = released(tmp_path / "release", counts, budget=Rho("1/100000000"))
     made.text = page_of(made)
     made.seen = Seen(made.text)
-    shown = [value for *_, rows in carried_rows(made) for _, *values in rows for value in values]
+    shown = [
+        value
+        for levels in made.plan.levels
+        for *_, count, low, high, estimate, _doubt in carried_rows(made.text, levels)
+        for value in (count, low, high, estimate)
+    ]
     assert max(shown) > PLANTED / 2
     assert PLANTED not in shown
     for words in (str(PLANTED), f"{PLANTED:,}"):
@@ -365,31 +329,32 @@ def test_deep_levels_are_left_to_the_files(pages, monkeypatch):
     made = pages["geography"]
     rows = [pq.read_metadata(made.folder / counts_file(made.plan.tree.cuboid(t))).num_rows
             for t in range(4)]  # fmt: skip
-    monkeypatch.setattr(carried_module, "MOST_NODES_OF_A_PAGE", sum(rows[:3]))
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", sum(rows[:3]))
     text = page_of(made)
     seen = Seen(text)
     assert "This page carries the counts of depths 0 to 2" in seen.said
     assert "counts/cuboid=3.parquet" in seen.said
     assert set(blocks_of(SimpleNamespace(seen=seen))) == {
-        f"{what}{k}" for what in ("depth-", "intervals-", "level-0-") for k in (1, 2)
-    }
+        "level-0-1", "level-0-2", *(f"{what}-{k}" for what in ("cuboid", "intervals")
+                                    for k in range(3)),
+    }  # fmt: skip
 
 
 def test_a_page_has_room_for_so_many_characters(pages, monkeypatch):
     made = pages["geography"]
     size = {one.attributes["id"]: len(one.text) for one in made.seen.all("script")
             if one.attributes.get("type") == "text/plain"}  # fmt: skip
-    monkeypatch.setattr(carried_module, "MOST_CHARACTERS", sum(size.values()))
-    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["last"] == 3
-    monkeypatch.setattr(carried_module, "MOST_CHARACTERS", sum(size.values()) - 1)
-    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["last"] == 2
+    monkeypatch.setattr(cuboids_module, "MOST_CHARACTERS", sum(size.values()))
+    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["cuboids"] == [[0], [1], [2], [3]]
+    monkeypatch.setattr(cuboids_module, "MOST_CHARACTERS", sum(size.values()) - 1)
+    assert facts_of(SimpleNamespace(seen=Seen(page_of(made))))["cuboids"] == [[0], [1], [2]]
 
 
 def test_files_too_large_to_read_are_said_to_be(pages, monkeypatch):
     made = pages["geography"]
     rows = pq.read_metadata(made.folder / counts_file((2,))).num_rows
     monkeypatch.setattr(facts_module, "MOST_ROWS_OF_A_PAGE", rows)
-    monkeypatch.setattr(carried_module, "MOST_NODES_OF_A_PAGE", rows)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", rows)
     seen = Seen(page_of(made))
     assert "Too large to read for this page: level3" in seen.said
 
@@ -456,7 +421,7 @@ def test_the_lines_of_units_of_several_records_are_called_bounds(tmp_path):
 
 def figures_of(plan):
     """The table of ε: its caption and first two headings."""
-    drawn = curves(plan, Priced.of(plan.guarantee))
+    drawn = curves(plan)
     part = drawn[drawn.index("ε at several δ") :]
     return part[: part.index("<")], re.findall(r"<th[^>]*>([^<]*)</th>", part)[:2]
 
@@ -559,11 +524,9 @@ def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
     made.seen = Seen(made.text)
     blocks = blocks_of(made)
     assert "contradicted-1" not in blocks
-    gaps, estimates = map(numbers, blocks["contradicted-2"])
-    assert gaps == [0] * 12
-    assert [unfolded(value) for value in estimates] == release.measurements(depth=2)[
-        "noisy_count"
-    ].to_list()
+    assert [numbers(part) for part in blocks["contradicted-2"]] == [[0] * 12]
+    estimates = [row[-2] for row in carried_rows(made.text, (2,))]
+    assert estimates == release.measurements(depth=2)["noisy_count"].to_list()
     assert "Contradicted by their own noisy counts: 12." in made.seen.said
     cells = [one.text.strip() for one in made.seen.all("td") if "table" in one.inside]
     headings = [one.text for one in made.seen.all("th") if one.attributes.get("scope") == "col"]
@@ -575,23 +538,22 @@ def test_contradicted_counts_stand_in_the_page_with_their_estimates(tmp_path):
 
 def test_the_table_for_readers_without_scripts_marks_them_too():
     tree = Tree([Axis.from_frame("a", {"a": list("xyz"), "b": list("uvw")}, ["a", "b"])])
-    interval = Interval(*(np.array(ends) for ends in ([1, 2, 3], [5, 6, 7], [1], [-12])))
-    nodes = Nodes((np.arange(3, dtype=np.int32),), np.array([4, 900, 5]),
-                       np.zeros(3), np.zeros(3))  # fmt: skip
-    root = Nodes((np.zeros(1, np.int32),), np.array([909]), np.zeros(1), np.zeros(1))
+    place = np.arange(3)
+    values = (np.array(each) for each in ([4, 900, 5], [1, 2, 3], [5, 6, 7], [3, -12, 5]))
+    cells = Cells((place,), place, *values, np.array([False, True, False]))
     plan = plain_plan(tree, budget=Rho(1))
-    text = first_counts(plan, Carried([root, nodes], [interval, interval], []))
+    text = Carried(plan, cells={(1,): cells}, used={(0, 1): place}).first_counts()
     assert text.count("contradicted") == 1
     line = next(line for line in text.splitlines() if "contradicted" in line)
     assert "900" in line
     assert "unbiased estimate -12" in line
 
 
-@pytest.mark.parametrize("kind", [CHAIN_SCRIPTS, CUBE_SCRIPTS])
+@pytest.mark.parametrize("kind", EXPLORERS)
 def test_no_name_of_a_script_hides_another(kind):
     """All parts of a page's script share one scope, where the last of two functions would win."""
     parts = [part("hedgerow.pages", name) for name in SCRIPTS]
-    parts += [part("hedgerow.release.page", name) for name in (*kind, *MAP_SCRIPTS)]
+    parts += [part("hedgerow.release.page", name) for name in (*SHARED, *EXPLORERS[kind], *MAPS)]
     names = re.findall(
         r"^(?:async )?(?:function|const|let) (\w+)", "".join(parts), flags=re.MULTILINE
     )

@@ -16,7 +16,7 @@ from hedgerow.plan.cuboids import All
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
 from hedgerow.release.execution import in_memory
-from hedgerow.release.page import carried as carried_module
+from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
@@ -216,7 +216,7 @@ def test_rows_can_be_ordered_and_more_of_them_shown(opened, flows):
 
 
 def test_a_page_of_some_levels_ends_where_the_files_begin(opened, census, tmp_path, monkeypatch):
-    monkeypatch.setattr(carried_module, "MOST_NODES_OF_A_PAGE", 20)
+    monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", 20)
     folder = census.with_suffix("")
     plan, path = read_release(folder).plan, tmp_path / "part.html"
     path.write_text(page(folder, plan, Chebyshev(), "1"), encoding="utf-8")

@@ -19,7 +19,7 @@ from hedgerow.cli.terminal import escape, say, stage, stderr
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.plan.describe import aligned, price_table
-from hedgerow.plan.picture import title_of
+from hedgerow.plan.picture import picture_of_profile, title_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matching_factor
@@ -28,7 +28,6 @@ from hedgerow.privacy.ledger.records import ALL
 from hedgerow.privacy.profile import Profile
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
-from hedgerow.release.page.promise import epsilon_grid, picture_of_profile
 from hedgerow.spec.account_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import format_delta, format_rounded_up
@@ -74,7 +73,7 @@ def account(
     for text in filter(None, parts):
         say(text)
     if csv is not None:
-        rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in epsilon_grid(profile)]
+        rows = [(epsilon, *profile.delta_bounds(epsilon)) for epsilon in profile.epsilon_grid()]
         table = pl.DataFrame(rows, schema=["epsilon", "delta_low", "delta_high"], orient="row")
         write_table(table, csv)
         say(f"Table: {csv}")

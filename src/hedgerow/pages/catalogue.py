@@ -67,6 +67,12 @@ class Catalogue:
         """Return a percentage; its number is written the English way."""
         return self("number.percent", number=self.numeral(english))
 
+    def between(self, low: int, high: int) -> str:
+        """Return an interval in words."""
+        if low == 0:
+            return self("script.at_most", high=high)
+        return self("script.from_to", low=low, high=high)
+
     def joined(self, words: Sequence[str]) -> str:
         """``a, b and c``."""
         return self("list.last").join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)

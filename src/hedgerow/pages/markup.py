@@ -68,6 +68,11 @@ def table(
     )
 
 
+def corner(down: str, across: str) -> str:
+    """Return the heading of a matrix's first column: what its rows and its columns are, HTML."""
+    return f"{down} ↓<br>{across} →"
+
+
 def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
     """Return a list of terms and their descriptions, both HTML."""
     inner = "\n".join(
@@ -130,14 +135,23 @@ class Scale:
 
 def picture(
     name: str,
-    described: str,
-    x: Scale,
-    y: Scale,
+    captions: tuple[str, str],
+    scales: tuple[Scale, Scale],
     lines: Sequence[Line],
-    *,
     band: Sequence[tuple[float, float, float]] = (),
+    band_key: Sequence[Line] = (),
 ) -> str:
-    """Return an SVG."""
+    """Return a figure: an SVG with a caption and a legend, in which the last line comes first.
+
+    Args:
+        name: of the picture, for its identifiers.
+        captions: above it, HTML; and for those who do not see it, text.
+        scales: across and upwards.
+        lines: that are drawn, the last one above the others.
+        band: places across, each with a low and a high end.
+        band_key: what the legend says of that.
+    """
+    x, y = scales
 
     def spot(a: float, b: float) -> str:
         across = LEFT + x.place(a) * (WIDTH - LEFT - RIGHT)
@@ -151,21 +165,18 @@ def picture(
         f'<polyline class="line {line.style}" points="{" ".join(spot(*p) for p in line.points)}"/>'
         for line in lines
     ]
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-text">'
-        f'<title id="{name}-text">{attribute(described)}</title>\n' + "\n".join(drawn) + "</svg>"
-    )
-
-
-def legend(lines: Sequence[Line]) -> str:
-    """Return the styles of the lines with their names."""
-    rows = (
+    keys = (
         '<li><svg class="key" viewBox="0 0 34 10" aria-hidden="true">'
         f'<line class="line {line.style}" x1="1" y1="5" x2="33" y2="5"/></svg>'
         f"{attribute(line.name)}</li>"
-        for line in lines
+        for line in (*lines[::-1], *band_key)
     )
-    return f'<ul class="legend">{"".join(rows)}</ul>'
+    return (
+        f"<figure><figcaption>{captions[0]}</figcaption>\n"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-text">'
+        f'<title id="{name}-text">{attribute(captions[1])}</title>\n' + "\n".join(drawn) + "</svg>"
+        f'\n<ul class="legend">{"".join(keys)}</ul></figure>'
+    )
 
 
 def even_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:

@@ -1,4 +1,4 @@
-"""A plan as people see it: the error to expect of each cuboid, and in a notebook the promise."""
+"""A plan as people see it: the error to expect of each cuboid, and what is promised."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +8,20 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
-from hedgerow.errors import PlanError
+from hedgerow.errors import BudgetError, PlanError
 from hedgerow.notebook import block, heading, html_picture, html_table, paragraph, text_table
 from hedgerow.picture import (
     BLUE,
     GREEN,
+    GREY,
     INK,
     MUTE,
     OCHRE,
     RULE,
     figure_for,
     label_rows,
+    open_axes,
+    power_of_ten,
     row_height,
     row_names,
     rows_height,
@@ -28,6 +31,7 @@ from hedgerow.picture import (
     write_heading,
 )
 from hedgerow.plan.forecast import HEADINGS, Planned, forecast, forecast_matrix, forecast_rows
+from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise
 from hedgerow.tables.description import Description
 
@@ -185,6 +189,46 @@ def _few_ticks() -> Any:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - an optional extra
 
     return MaxNLocator(4, integer=True)
+
+
+def picture_of_profile(
+    profile: Profile, path: Path, stated: str, title: str = "What the guarantee says"
+) -> None:
+    """Draw ε against δ, tight and by the loose conversions, and the trade-off curve.
+
+    Raises:
+        BudgetError: matplotlib is not installed, or the file cannot be written.
+    """
+    with figure_for(path, (11, 4.2), BudgetError) as figure:
+        write_heading(figure, title, stated)
+        curve, trade = figure.subplots(1, 2)
+        grid = profile.epsilon_grid()
+        curve.semilogy(
+            grid,
+            [max(profile.delta(e), 1e-18) for e in grid],
+            color=GREEN,
+            label="exact" if profile.is_exact else "proved bound",
+        )
+        if profile.rho is not None:
+            deltas = np.logspace(-15, -2, 30)
+            for label, style, ask in (
+                ("from ρ, optimally", "--", profile.zcdp_epsilon),
+                ("from ρ, Bun & Steinke", ":", profile.bureau_epsilon),
+            ):
+                curve.semilogy(
+                    [ask(float(d)) for d in deltas], deltas, style, color=OCHRE, label=label
+                )
+        curve.set(xlabel="ε", ylabel="δ(ε)", ylim=(1e-15, 1))
+        curve.yaxis.set_major_formatter(power_of_ten)
+        curve.legend()
+        alphas = np.linspace(0, 1, 51)
+        trade.plot(alphas, profile.tradeoff_curve(alphas.tolist()), color=GREEN)
+        trade.plot([0, 1], [1, 0], color=GREY, linewidth=0.8)
+        trade.set(
+            xlabel="type I error α", ylabel="least type II error T(α)", xlim=(0, 1), ylim=(0, 1)
+        )
+        for axes in (curve, trade):
+            open_axes(axes)
 
 
 class Promised(Described, Protocol):

@@ -356,6 +356,13 @@ class Plan:
         return {name: value for name, value in vars(self).items() if name != "design"}
 
     @property
+    def possible_shares(self) -> dict[Levels, Fraction]:
+        """For each cuboid that can be measured its share, 0 where it has none."""
+        given = dict(zip(self.levels, self.shares, strict=True))
+        possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
+        return {levels: given[levels] or Fraction(0) for levels in possible}
+
+    @property
     def axis_shares(self) -> list[list[Fraction]] | None:
         """The shares of a cube by axis and level, the axis's total included, if they are a product.
 

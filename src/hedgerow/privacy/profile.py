@@ -183,6 +183,15 @@ class Profile:
                 raise
             return enough
 
+    def epsilon_grid(self, points: int = 60) -> list[float]:
+        """Return ε from 0 to where δ(ε) is below 1e-15, evenly spaced, for tables and pictures."""
+        last = self.epsilon("1e-15")
+        if not math.isfinite(last):
+            last = 2 * self.epsilon("0.5") + 10
+        last = max(last, 1e-3)
+        step = last / (points - 1)
+        return [*(k * step for k in range(points - 1)), last]
+
     def zcdp_epsilon(self, delta: Exact) -> float:
         """Return ε from ρ alone (Canonne, Kamath & Steinke 2020, Corollary 13), rounded up."""
         return self._from_rho(delta, optimal_epsilon)

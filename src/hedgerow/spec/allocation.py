@@ -20,7 +20,7 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import QueryShares, Shares
-from hedgerow.plan.cuboids import Measured, measurable
+from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
 from hedgerow.spec.release_file import AllocationSection, Numbers
@@ -217,9 +217,7 @@ def release_file_lines(plan: Plan) -> str:
 
 def _shares_along_a_chain(plan: Plan) -> str:
     """Return the shares as a TOML list, one for each depth that can be measured."""
-    given_to = dict(zip(plan.levels, plan.shares, strict=True))
-    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
-    return _listed([given_to[levels] or Fraction(0) for levels in possible])
+    return _listed(list(plan.possible_shares.values()))
 
 
 def _shares_by_name(plan: Plan) -> str:

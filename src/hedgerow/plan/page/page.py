@@ -10,12 +10,18 @@ import numpy as np
 
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
-from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
+from hedgerow.pages.markup import Document, attribute, document, items, part, shown, spoken, table
 from hedgerow.plan.cost import off_the_chain
-from hedgerow.plan.cuboids import Measured, Survivors, measurable
+from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
-from hedgerow.plan.page.protected import among, fixed, has_list_of_table, protected, restriction
+from hedgerow.plan.page.protected import (
+    among,
+    has_list_of_table,
+    not_hidden,
+    protected,
+    publisher,
+)
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
@@ -77,16 +83,12 @@ def planning_page(
         plan.description.axis_label(axis) for axis in plan.tree.axes
     )
     body = Template(spoken(part("hedgerow.plan.page", "page.html"), say)).substitute(
-        publisher=f"<b>{shown(plan.description.publisher)}</b>"
-        if plan.description.publisher
-        else "",
+        publisher=publisher(plan),
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),
         heading=shown(title),
         overview=_overview(plan, say),
         budget=say(f"planning.budget.{_kind(plan)}"),
-        promise=" ".join(
-            shown(told) for told in (protected(plan), restriction(plan), fixed(plan)) if told
-        ),
+        promise=" ".join(shown(told) for told in (protected(plan), not_hidden(plan)) if told),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=" ".join(say(f"planning.division.{key}") for key in _divisions(plan, facts)),
         hills=say("planning.hills") if plan.prior else "",
@@ -118,11 +120,10 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
     open_rows = [row["place"] for row in rows if row["place"] not in solver["public"]]
     words = say.script("planning")
-    possible = measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants)
-    given = dict(zip(plan.levels, plan.shares, strict=True))
+    listed = [str(share) for share in plan.possible_shares.values()]
     ticks = {float(text) for text in TICKS} & set(points["values"])
     for division in points["divisions"]:
-        division["listed"] = [str(given[levels] or 0) for levels in possible]
+        division["listed"] = listed
     return {
         "words": words | {"learn": among(plan, str(words["learn"]))},
         "solver": solver,
@@ -226,7 +227,7 @@ def _overview(plan: Plan, say: Catalogue) -> str:
     ]
     if plan.description.period:
         facts.insert(1, (say("planning.head.period"), attribute(plan.description.period)))
-    return "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in facts)
+    return items(facts, "overview")
 
 
 def _accuracy(say: Catalogue, rows: Sequence[dict[str, Any]], usual: dict[str, Any]) -> str:

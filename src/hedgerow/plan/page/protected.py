@@ -1,6 +1,7 @@
 """Who a plan protects, between which tables, in the language of its pages."""
 
 from hedgerow.pages.catalogue import catalogue
+from hedgerow.pages.markup import shown
 from hedgerow.plan.fixed import MOST_NAMED
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.neighbours import AddRemove
@@ -45,8 +46,8 @@ def among(plan: Plan, sentence: str, *, again: bool = False) -> str:
     return say(f"release.promise.{key}", agreed=named, sentence=sentence)
 
 
-def restriction(plan: Plan) -> str:
-    """Return what is not hidden as it is public by declaration, in sentences: text."""
+def not_hidden(plan: Plan) -> str:
+    """Return what is public by declaration, and what public files fix, in sentences: text."""
     say, restrictions = catalogue(plan.description.language), plan.protection.restrictions
     named = {
         "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
@@ -54,7 +55,7 @@ def restriction(plan: Plan) -> str:
     }
     last = say("list.last")
     each = [say(f"release.promise.{key}", names=last.join(n)) for key, n in named.items() if n]
-    return " ".join(each)
+    return " ".join(filter(None, [*each, fixed(plan)]))
 
 
 def fixed(plan: Plan) -> str:
@@ -71,3 +72,9 @@ def fixed(plan: Plan) -> str:
 def has_list_of_table(plan: Plan) -> bool:
     """Return whether the areas of an axis were read from the table that is protected."""
     return any(each.level is None for each in plan.protection.restrictions)
+
+
+def publisher(plan: Plan) -> str:
+    """Return who answers for the table: HTML, nothing where nobody is named."""
+    named = plan.description.publisher
+    return f"<b>{shown(named)}</b>" if named else ""

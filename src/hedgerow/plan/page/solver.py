@@ -29,7 +29,7 @@ from hedgerow.estimate.tree.shapes import LevelShapes, Shapes, level_shapes
 from hedgerow.limits import MOST_PAIRS_OF_A_MOVE
 from hedgerow.noise.loss import GaussianLoss, InEpsilon, precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import All, Measured, Public, Survivors, measurable
+from hedgerow.plan.cuboids import All, Measured, Public, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.privacy.budget import EpsilonDelta
@@ -58,7 +58,7 @@ def solver_of(plan: Plan) -> dict[str, Any]:
         precision 1; ``noise``.
     """
     price = plan.mechanism.price
-    possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
+    possible = plan.possible_shares
     rows = [row for row, levels in enumerate(plan.levels) if levels in possible]
     norm = norm_of(price)
     changes = [plan.changes(plan.levels[row]) for row in rows]
@@ -133,9 +133,7 @@ def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
 
 def is_measured_throughout(plan: Plan) -> bool:
     """Return whether a chain has noisy counts of all depths but those that repeat the one above."""
-    possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
-    told = plan.by_levels.items()
-    return all(isinstance(what, Measured) for levels, what in told if levels in possible)
+    return all(isinstance(plan.by_levels[levels], Measured) for levels in plan.possible_shares)
 
 
 def _projected(plan: Plan) -> dict[str, Any] | None:
@@ -194,9 +192,7 @@ def shares_for(plan: Plan) -> list[Any]:
     """Return the shares of a plan as the solver takes them: by axis of a cube, else by cuboid."""
     if is_priced(plan) and _cube(plan) is not None:
         return [[float(share) for share in each] for each in plan.axis_shares or ()]
-    possible = set(measurable(plan.tree, plan.workload, plan.neighbours, plan.invariants))
-    given = zip(plan.levels, plan.shares, strict=True)
-    return [float(share or 0) for levels, share in given if levels in possible]
+    return [float(share) for share in plan.possible_shares.values()]
 
 
 def _levels(axis: Sequence[LevelShapes]) -> list[dict[str, list[int]]]:

@@ -1,4 +1,7 @@
-"""Cumulative counts of a release over one numeric axis: released, estimated, and how sure."""
+"""Cumulative counts of a release over one numeric axis: released, estimated, and how sure.
+
+A page shows them as a picture.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.cut_error import CumulativeError
 from hedgerow.distribution.plan import SMALLEST_VARIANCE, cumulative_error
 from hedgerow.errors import ReleaseError
@@ -16,6 +20,8 @@ from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.pages.catalogue import catalogue
+from hedgerow.pages.markup import Line, Scale, even_ticks, picture, shown, table
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.source import uneven
@@ -170,3 +176,67 @@ def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
 
 def _exactly(total: int) -> Layer:
     return Layer(np.array([total], dtype=np.int64), 0.0)
+
+
+MOST_POINTS, MOST_ROWS = 400, 20
+"""Of the picture on a page, and of the table below it."""
+
+
+def section(release: Content) -> str:
+    """Return the CDF of a numeric release for its page: HTML; nothing where it has no band.
+
+    Args:
+        release: over one numeric axis (see `Cumulative.of_release`).
+    """
+    plan = release.plan
+    try:
+        cumulative = Cumulative.of_release(release)
+    except ReleaseError:
+        return ""
+    if cumulative.total == 0:
+        return ""
+    say, ranges = catalogue(plan.description.language), ranges_of(plan.tree.axes[0])
+    bins, edges = cumulative.bins, ranges.edges.tolist()
+    upto = np.arange(bins + 1)
+    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
+    part = cumulative.released / cumulative.total
+    under, over = np.minimum(np.stack([low, high]) / cumulative.total, 1.0)
+    kept, listed = (
+        np.unique(np.linspace(0, bins, min(bins, most) + 1).astype(int))
+        for most in (MOST_POINTS - 1, MOST_ROWS)
+    )
+    line = Line("exact", say("release.distribution.released"), [(edges[i], part[i]) for i in kept])
+    fifths = [(i / 5, say.percent(str(20 * i))) for i in range(6)]
+    drawn = picture(
+        "cdf",
+        (
+            say("release.distribution.caption"),
+            say("release.distribution.told", name=ranges.name),
+        ),
+        (
+            Scale(ranges.name, edges[0], edges[-1], even_ticks(edges[0], edges[-1])),
+            Scale(say("release.distribution.part_axis"), 0, 1, fifths),
+        ),
+        [line],
+        [(edges[i], under[i], over[i]) for i in kept],
+        [Line("band-key", say("release.distribution.band"), [])],
+    )
+    rows = [
+        [
+            say.numeral(f"{edges[i]:,.10g}"),
+            say.number(int(cumulative.released[i])),
+            say.percent(f"{100 * part[i]:.2f}"),
+            say.between(int(low[i]), int(high[i])) if low[i] < high[i] else say("script.exact"),
+        ]
+        for i in listed[1:]
+    ]
+    figures = table(
+        say,
+        say("release.distribution.table", name=shown(ranges.name)),
+        [say(f"release.distribution.{key}") for key in ("below", "records", "part", "interval")],
+        rows,
+    )
+    return (
+        f'<section id="distribution">\n<h2>{say("release.distribution.heading")}</h2>\n{drawn}'
+        f"\n{figures}\n<p>{say('release.distribution.quantiles')}</p>\n</section>"
+    )

@@ -1,7 +1,6 @@
 // Counts and codes out of the blocks of the page, each when it is first needed.
 
-const { axes, steps, depths, files, last, numeric, total } = facts;
-const unit = facts.unit;
+const { axes, unit, numeric } = facts;
 const held = new Map();
 let sure = 1; // which of the levels of `facts.sure` intervals are shown at
 standing.sure = facts.sure[sure];
@@ -12,6 +11,12 @@ function levelName(a, k) {
   if (alone) return alone[k - 1];
   return axes.length > 1 ? `${name} ${levels[k - 1]}` : levels[k - 1];
 }
+
+// The levels that a cuboid has below another.
+const wordsOf = (own, levels) => axes.map((_axis, a) => levels[a] > own[a]
+  ? levelName(a, levels[a]) : null).filter(Boolean).join(" × ");
+
+const fileOf = (levels) => `counts/cuboid=${levels.join("-")}.parquet`;
 
 async function parts(name) {
   const text = atob(document.getElementById(name).textContent);
@@ -53,8 +58,9 @@ function starts(sizes) {
 }
 
 // The family that a child belongs to: the last one that begins at or before it.
+// Of numbers in ascending order: the place of one of them.
 function owner(start, child) {
-  let low = 0, high = start.length - 1;
+  let low = 0, high = start.length;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
     if (start[middle] <= child) low = middle; else high = middle;
@@ -74,26 +80,54 @@ async function readEnds(name, low, high) {
   return { get low() { return ends.low[sure]; }, get high() { return ends.high[sure]; } };
 }
 
-async function readDepth(t) {
-  const [usual, sizes, step, count, over, under] = (await parts(`depth-${t}`)).map(numbers);
-  const start = starts(sizes), n = count.length, width = usual[0];
-  const place = new Uint32Array(n), low = new Float64Array(n), high = new Float64Array(n);
-  for (let family = 0; family < sizes.length; family++) {
-    let at = -1;
-    for (let i = start[family]; i < start[family + 1]; i++) place[i] = at += step[i] + 1;
-  }
+// The cells of a cuboid: their numbers in row-major order of the used codes of its levels, and their
+// codes; counts, intervals and estimates; and which of them their own measurements contradict.
+async function readCuboid(levels) {
+  const name = levels.join("-");
+  if (held.has(`cuboid-${name}`)) return held.get(`cuboid-${name}`);
+  await readLevels(levels);
+  const [usual, gaps, count, over, under, off] = (await parts(`cuboid-${name}`)).map(numbers);
+  const n = count.length, width = usual[0], doubts = new Set();
+  const flat = new Float64Array(n), low = new Float64Array(n), high = new Float64Array(n), unbiased = new Float64Array(n);
+  let at = -1;
   for (let i = 0; i < n; i++) {
+    flat[i] = at += gaps[i] + 1;
     high[i] = count[i] + unfolded(over[i]);
     low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
+    unbiased[i] = high[i] - Math.floor(width / 2) + unfolded(off[i]);
   }
-  const estimates = new Map();
-  if (document.getElementById(`contradicted-${t}`)) {
-    const [gaps, values] = (await parts(`contradicted-${t}`)).map(numbers);
-    let at = -1;
-    gaps.forEach((gap, k) => estimates.set(at += gap + 1, unfolded(values[k])));
+  if (document.getElementById(`contradicted-${name}`)) {
+    at = -1;
+    for (const gap of numbers((await parts(`contradicted-${name}`))[0])) doubts.add(at += gap + 1);
   }
-  const ends = await readEnds(t, low, high);
-  held.set(`depth-${t}`, { start, place, count, get low() { return ends.low; }, get high() { return ends.high; }, estimates });
+  const sizes = levels.map((k, a) => (k ? level(a, k).labels.length : 1));
+  const codesOf = (i) => {
+    const codes = [];
+    let rest = flat[i];
+    for (let a = sizes.length - 1; a >= 0; a--) {
+      codes[a] = rest % sizes[a];
+      rest = Math.floor(rest / sizes[a]);
+    }
+    return codes;
+  };
+  const ends = n ? await readEnds(name, low, high) : { low, high };
+  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts };
+  held.set(`cuboid-${name}`, cuboid);
+  return cuboid;
+}
+
+// What is said of a cell: its count and interval; where that is contradicted, also its estimate.
+const valueAt = ({ count, low, high, unbiased, doubts }, i) =>
+  ({ count: count[i], low: low[i], high: high[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
+
+// The codes of the levels of a cuboid, and of those above them, as far as the page has them.
+async function readLevels(levels) {
+  for (const [a, k] of levels.entries()) {
+    for (let l = 1; l <= k; l++) {
+      const name = `level-${a}-${l}`;
+      if (!held.has(name) && document.getElementById(name)) await readLevel(a, l);
+    }
+  }
 }
 
 async function readLevel(axis, level) {
@@ -108,15 +142,6 @@ async function readLevel(axis, level) {
   });
 }
 
-async function need(deepest) {
-  for (let t = 1; t <= Math.min(deepest, last); t++) {
-    if (held.has(`depth-${t}`)) continue;
-    await readLevel(...steps[t - 1]);
-    await readDepth(t);
-  }
-}
-
-const depth = (t) => held.get(`depth-${t}`);
 const level = (axis, k) => held.get(`level-${axis}-${k}`);
 
 function wholeCode(axis, k, code) {

@@ -1,66 +1,40 @@
-"""The depths that a page carries: from the coarsest on, as long as they stay small."""
+"""What a page carries for its scripts: columns of whole numbers and texts, deflated, in base64.
+
+A block is a sequence of parts. It begins with their number and their lengths in bytes (uint32,
+little-endian); numbers within a part are of variable length, seven bits a byte, lowest first.
+"""
 
 import base64
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.limits import (
-    LARGEST_DOUBLE,
-    MOST_BYTES_OF_A_BLOCK,
-    MOST_CHARACTERS,
-    MOST_NODES_OF_A_PAGE,
-)
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_BYTES_OF_A_BLOCK
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes, family_starts
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import (
-    COUNT,
-    ESTIMATE,
-    HIGH,
-    LOW,
-    STANDARD_ERROR,
-    Shape,
-    read_counts,
-)
-from hedgerow.release.directory.stored import read_nodes
-from hedgerow.release.page.intervals import Ends, most_often, other_intervals, usual_reach
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.text import visible
 
-# Counts as a page carries them: columns of small whole numbers, deflated, in base64.
-#
-# A block is a sequence of parts. It begins with their number and their lengths in bytes (uint32,
-# little-endian); numbers within a part are of variable length, seven bits a byte, lowest first.
+OTHERS = (Confidence(0.90), Confidence(0.99))
+"""The intervals that a reader can choose beside the usual ones: below these and above.
 
+The files list 95 % intervals. The others are made anew from the estimates and standard errors
+beside them, as `Release.level` makes them."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
-    """How sure the counts of a depth are.
-
-    Attributes:
-        low, high: int64 (nodes), records: their intervals.
-        contradicted: int64, ascending: which counts their own measurements contradict.
-        estimate: int64, records: the unbiased estimates of those, rounded.
-        others: the other intervals that a reader can choose.
-    """
-
-    low: Int64
-    high: Int64
-    contradicted: Int64
-    estimate: Int64
-    others: Sequence[Ends] = ()
-
-    def contradictions(self) -> dict[int, int]:
-        """Return the rounded estimate of each count that is contradicted, by its place."""
-        return dict(zip(self.contradicted.tolist(), self.estimate.tolist(), strict=True))
+Block = tuple[str, str]
+"""The name of a block and its text."""
+Ends = tuple[Int64, Int64]
+"""Where intervals begin and end: two int64 (cells), records."""
 
 
 def block(parts: list[bytes]) -> str:
@@ -93,96 +67,137 @@ def parts_of(text: str, most: int = MOST_BYTES_OF_A_BLOCK) -> list[bytes]:
     return [whole[first:last] for first, last in zip(starts, ends.tolist(), strict=True)]
 
 
-def depth_block(local: Int64, start: Int64, nodes: Nodes, interval: Interval) -> str:
-    """Return the nodes of a depth: family sizes, places among siblings, counts and intervals.
-
-    Most intervals of a depth have one width w, and their lower ends are cut off at 0; so of a lower
-    end it is written how far it is from ``max(0, high - w)``.
-
-    Args:
-        local: int64 (nodes), each one's place among the used children of its parent's code.
-        start: int64 (parents + 1): where each family begins.
-        nodes: with their counts.
-        interval: of each count.
-    """
-    step = np.diff(local, prepend=-1)
-    step[start[:-1]] = local[start[:-1]] + 1
-    width, values = value_parts(nodes.counts, interval.low, interval.high)
-    width_part = varints(np.array([width]))
-    return block([width_part, varints(np.diff(start)), varints(step - 1), *values])
-
-
-def value_parts(counts: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes]]:
-    """Return the usual width of intervals, and counts with their intervals as parts of a block.
-
-    Args:
-        counts: int64 (cells), records.
-        low: int64 (cells), records: where their intervals begin.
-        high: int64 (cells), records: and end.
-    """
-    width = most_often((high - low)[low > 0])
-    usual = np.maximum(0, high - width)
-    return width, [varints(counts), varints(folded(high - counts)), varints(folded(low - usual))]
-
-
-def intervals_block(high: Int64, others: Sequence[Ends]) -> str:
-    """Return the other intervals of counts, each as three parts of a block.
-
-    First how far most end beyond the usual ones, and their width; then what is left of each end,
-    the lower one beyond ``max(0, end - width)``.
-
-    Args:
-        high: int64 (cells), records: where the 95 % intervals end.
-        others: see `hedgerow.release.page.intervals`.
-    """
-    parts = []
-    for (low, end), (beyond, width) in zip(others, usual_reach(high, others), strict=True):
-        left = np.maximum(0, end - width)
-        head = np.array([int(folded(np.array(beyond))), width])
-        parts += [varints(head), varints(folded(end - high - beyond)), varints(folded(low - left))]
-    return block(parts)
-
-
-def contradicted_block(interval: Interval) -> str:
-    """Return which nodes of a depth have counts that are contradicted, and their estimates."""
-    gaps = np.diff(interval.contradicted, prepend=-1) - 1
-    return block([varints(gaps), varints(folded(interval.estimate))])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UsedCodes:
-    """The codes of one level of an axis that a page speaks of.
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The listed cells of a cuboid, row by row.
 
     Attributes:
-        codes: int64 (used), ascending: their numbers on the axis.
-        start: int64 (used codes of the level above + 1): how they group below those.
+        places: for each axis int64 (cells): the cell's place among the used codes of its level.
+        flat: int64 (cells), ascending: its number in row-major order of these.
+        counts: int64 (cells), records.
+        low, high: int64 (cells), records: their intervals.
+        estimate: int64 (cells), records: their unbiased estimates, rounded.
+        contradicted: bool (cells): whether their own measurements contradict them.
+        others: the other intervals that a reader can choose.
     """
 
-    codes: Int64
-    start: Int64
+    places: tuple[Int64, ...]
+    flat: Int64
+    counts: Int64
+    low: Int64
+    high: Int64
+    estimate: Int64
+    contradicted: NDArray[np.bool_]
+    others: Sequence[Ends] = ()
 
-    @classmethod
-    def of(cls, axis: Axis, level: int, codes: Int64, above: Int64) -> "UsedCodes":
-        """Return those of a level below those above it."""
-        child_start = axis.child_start[level - 1]
-        start = np.searchsorted(codes, child_start[above])
-        return cls(codes, np.append(start, len(codes)).astype(np.int64))
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def sentence(self, say: Catalogue, i: int, *, worded: bool = True) -> list[str]:
+        """Return a count, its interval and its estimate as HTML.
+
+        Args:
+            say: the texts of the page.
+            i: the cell.
+            worded: whether an interval without width is called exact.
+        """
+        count, low, high, estimate = (
+            int(each[i]) for each in (self.counts, self.low, self.high, self.estimate)
+        )
+        told = say.number(count)
+        if self.contradicted[i]:
+            doubt = say("release.contradicted", estimate=estimate)
+            told += f'<small class="doubt">{doubt}</small>'
+        sure = say("script.exact") if worded and low == high == count else say.between(low, high)
+        return [told, sure, say.number(estimate)]
 
 
-def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeric: bool) -> str:
+def other_intervals(
+    errors: CuboidErrors, estimate: Float64, variance: Float64, usual: Ends
+) -> list[Ends]:
+    """Return the other intervals of some counts, which lie within one another.
+
+    Args:
+        errors: of their cuboid.
+        estimate: float64 (cells), records: unbiased.
+        variance: float64 (cells), records².
+        usual: the 95 % intervals of the files.
+    """
+    narrow, wide = (errors.interval(estimate, variance, each) for each in OTHERS)
+    low, high = usual
+    return [
+        (np.maximum(narrow[0], low), np.minimum(narrow[1], high)),
+        (np.minimum(wide[0], low), np.maximum(wide[1], high)),
+    ]
+
+
+def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
+    """Yield the blocks of a cuboid.
+
+    Its cells are written as the usual width of intervals, the gaps between their numbers, counts,
+    ends of intervals, and estimates beyond the middle of these; other intervals as what is left
+    when the usual reach beyond these is taken off, which is little.
+    """
+    name = "-".join(map(str, levels))
+    width, ends = _ends(cells.counts, cells.low, cells.high)
+    off = varints(folded(cells.estimate - (cells.high - width // 2)))
+    head = [varints(np.array([width])), _gaps(cells.flat), varints(cells.counts)]
+    yield f"cuboid-{name}", block([*head, *ends, off])
+    parts = list[bytes]()
+    for low, high in cells.others:
+        beyond = most_often(high - cells.high)
+        width, ends = _ends(cells.high + beyond, low, high)
+        parts += [varints(np.array([folded(np.array(beyond)), width])), *ends]
+    if len(cells):
+        yield f"intervals-{name}", block(parts)
+    if cells.contradicted.any():
+        yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
+
+
+def _gaps(numbers: Int64) -> bytes:
+    """Return ascending numbers as how many are left out before each."""
+    return varints(np.diff(numbers, prepend=-1) - 1)
+
+
+def _ends(base: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes]]:
+    """Return the usual width of intervals, and as parts of a block what is left of their ends.
+
+    Most intervals of a cuboid have one width w, and their lower ends are cut off at 0; so of a
+    lower end it is written how far it is from ``max(0, high - w)``, of an upper one from the base.
+    """
+    width = most_often((high - low)[low > 0])
+    left = high - base, low - np.maximum(0, high - width)
+    return width, [varints(folded(each)) for each in left]
+
+
+def most_often(values: Int64) -> int:
+    """Return the commonest of some whole numbers; 0 of none."""
+    known, often = np.unique(values, return_counts=True)
+    return int(known[np.argmax(often)]) if len(known) else 0
+
+
+def level_block(axis: Axis, level: int, used: Int64, above: Int64, *, numeric: bool) -> str:
     """Return the codes of a level: family sizes, used and possible, and their labels, one a line.
 
     Where every label begins with that of its parent, the rest alone is written. The ranges of a
     numeric axis are written without the number before them. Names follow where the level has any,
     one a line, empty where a code has none.
+
+    Args:
+        axis: of the level.
+        level: of the axis.
+        used: int64 (used), ascending: the codes of the level that the page speaks of.
+        above: the same of the level above.
+        numeric: whether they are ranges of a column.
     """
-    child_start = axis.child_start[level - 1]
-    labels = visible_labels(axis.labels[level - 1].gather(used.codes))
+    first, end = (axis.child_start[level - 1][above + k] for k in (0, 1))
+    families = np.diff(np.searchsorted(used, np.append(first, end[-1:])))
+    labels = visible_labels(axis.labels[level - 1].gather(used))
     shortened = False
     if numeric:
         labels = labels.str.replace(r"^\d+ ", "")
     elif level > 1:
-        parent = np.repeat(above, np.diff(used.start))
+        parent = np.repeat(above, families)
         upper = visible_labels(axis.labels[level - 2].gather(parent))
         both = pl.DataFrame({"own": labels, "upper": upper})
         begins = both.select(pl.col("own").str.starts_with(pl.col("upper")).all()).item()
@@ -190,12 +205,12 @@ def level_block(axis: Axis, level: int, used: UsedCodes, above: Int64, *, numeri
         if shortened:
             labels = labels.str.slice(upper.str.len_chars())
     names = axis.names_of(level)
-    named = [] if names is None else [visible_labels(names.gather(used.codes).fill_null(""))]
+    named = [] if names is None else [visible_labels(names.gather(used).fill_null(""))]
     return block(
         [
             varints(np.array([int(shortened)])),
-            varints(np.diff(used.start)),
-            varints(child_start[above + 1] - child_start[above]),
+            varints(families),
+            varints(end - first),
             *("\n".join(each.to_list()).encode() for each in (labels, *named)),
         ]
     )
@@ -216,16 +231,6 @@ def visible_labels(labels: pl.Series) -> pl.Series:
     if not labels.str.contains(r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]").any():
         return labels
     return pl.Series(labels.name, [visible(label) for label in labels], pl.String)
-
-
-def local_places(tree: Tree, depth: int, nodes: Nodes, used: UsedCodes, above: Int64) -> Int64:
-    """Return each node's place among the used children of its parent's code: int64 (nodes)."""
-    number, level = tree.steps[depth - 1]
-    child_start = tree.axes[number].child_start[level - 1]
-    code = nodes.codes[number].astype(np.int64)
-    parent = np.searchsorted(child_start, code, side="right") - 1
-    place: Int64 = np.searchsorted(used.codes, code)
-    return place - used.start[np.searchsorted(above, parent)]
 
 
 def varints(values: Int64) -> bytes:
@@ -252,99 +257,54 @@ def folded(values: Int64) -> Int64:
     return np.where(values < 0, -2 * values - 1, 2 * values)
 
 
-ROOT = np.zeros(1, dtype=np.int64)
+def carry_maps(plan: Plan) -> tuple[list[dict[str, Any]], list[Block]]:
+    """Return the shapes of all axes that have some, for the script that draws a map of them.
 
-
-@dataclass(frozen=True, eq=False)
-class Carried:
-    """Depths 0 … `last` of a release, in memory and as blocks of text.
-
-    Attributes:
-        nodes: for each depth its listed counts.
-        intervals: and their intervals.
-        blocks: names and texts, see `hedgerow.release.page.carried`.
+    Returns:
+        For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
+    axes, blocks = list[dict[str, Any]](), dict[str, str]()
+    for number, axis in enumerate(plan.tree.axes):
+        if (shapes := axis.shapes) is not None:
+            text = block([*_shape_parts(shapes), *_code_parts(axis, shapes.level)])
+            name = blocks.setdefault(text, f"shapes-{number}")
+            about = ("level", "geographic", "scale", "translate")
+            given = {each: getattr(shapes, each) for each in about}
+            axes.append({"axis": number, "block": name, **given})
+    return axes, [(name, text) for text, name in blocks.items()]
 
-    nodes: list[Nodes] = field(default_factory=list)
-    intervals: list[Interval] = field(default_factory=list)
-    blocks: list[tuple[str, str]] = field(default_factory=list)
 
-    @property
-    def last(self) -> int:
-        """The deepest depth; -1 where not even the total is carried."""
-        return len(self.nodes) - 1
+def _shape_parts(shapes: Shapes) -> list[bytes]:
+    """Return borders and the rings that they make: sizes, steps from point to point, and numbers.
 
-
-def carry(folder: Path, plan: Plan, rows: Sequence[int], *, numeric: bool) -> Carried:
-    """Return the depths that fit, their families proved to add up.
-
-    Raises:
-        ReleaseError: codes that are not in the domain, or families that do not add up.
+    Polygons of each area, rings of each polygon, arcs of each ring, and these: ~i is arc i, turned.
     """
-    made, room, tree = Carried(), MOST_CHARACTERS, plan.tree
-    used = {(a, 0): UsedCodes(ROOT, ROOT) for a in range(len(tree.axes))}
-    for t, total in enumerate(np.cumsum(rows).tolist()):
-        if total > MOST_NODES_OF_A_PAGE or (numeric and tree.nodes(t) > MOST_NODES_OF_A_PAGE):
-            break
-        levels = tree.cuboid(t)
-        nodes = read_nodes(folder, tree, levels)
-        whole = int((made.nodes[0] if made.nodes else nodes).counts.sum())
-        errors = CuboidErrors.of(plan, levels, whole)
-        interval = _interval(folder, Shape.of(tree, levels), errors)
-        if max(interval.high.max(initial=0), nodes.counts.max(initial=0)) >= LARGEST_DOUBLE:
-            break
-        if t > 0:
-            blocks = _blocks(tree, t, (made.nodes[-1], nodes), interval, used, numeric=numeric)
-            room -= sum(len(text) for _, text in blocks)
-            if room < 0:
-                break
-            made.blocks.extend(blocks)
-        made.nodes.append(nodes)
-        made.intervals.append(interval)
-    return made
-
-
-def _blocks(
-    tree: Tree,
-    depth: int,
-    nodes: tuple[Nodes, Nodes],
-    interval: Interval,
-    used: dict[tuple[int, int], UsedCodes],
-    *,
-    numeric: bool,
-) -> list[tuple[str, str]]:
-    number, level = tree.steps[depth - 1]
-    axis, above = tree.axes[number], used[number, level - 1].codes
-    size = axis.size(level)
-    listed = np.bincount(nodes[1].codes[number], minlength=size) > 0
-    codes = np.arange(size) if numeric else np.flatnonzero(listed)
-    of_level = UsedCodes.of(axis, level, codes, above)
-    used[number, level] = of_level
-    start = family_starts(tree, depth, *nodes)
-    local = local_places(tree, depth, nodes[1], of_level, above)
-    blocks = [
-        (f"level-{number}-{level}", level_block(axis, level, of_level, above, numeric=numeric)),
-        (f"depth-{depth}", depth_block(local, start, nodes[1], interval)),
+    steps = np.diff(shapes.points, axis=0, prepend=0)
+    first = shapes.arc_start[:-1]
+    steps[first] = np.diff(shapes.points[first], axis=0, prepend=0)
+    polygons = [polygon for area in shapes.areas for polygon in area]
+    rings = [ring for polygon in polygons for ring in polygon]
+    return [
+        varints(np.diff(shapes.arc_start)),
+        varints(folded(steps[:, 0])),
+        varints(folded(steps[:, 1])),
+        *(varints(_sizes(each)) for each in (shapes.areas, polygons, rings)),
+        varints(folded(np.array([arc for ring in rings for arc in ring], dtype=np.int64))),
     ]
-    if len(nodes[1]):
-        others = intervals_block(interval.high, interval.others)
-        blocks.append((f"intervals-{depth}", others))
-    if len(interval.contradicted):
-        blocks.append((f"contradicted-{depth}", contradicted_block(interval)))
-    return blocks
 
 
-def _interval(folder: Path, shape: Shape, errors: CuboidErrors) -> Interval:
-    table = read_counts(folder, shape)
-    estimate, variance = table[ESTIMATE].to_numpy(), table[STANDARD_ERROR].to_numpy() ** 2
-    flags = errors.contradicted(table[COUNT].to_numpy(), estimate, variance)
-    places = np.flatnonzero(flags)
-    low, high = table[LOW].to_numpy(), table[HIGH].to_numpy()
-    others = other_intervals(errors, estimate, variance, (low, high))
-    return Interval(low, high, places, rounded(estimate[places]), others)
+def _code_parts(axis: Axis, finest: int) -> list[bytes]:
+    """Return for each level down to one: family sizes, codes, and names where it has any."""
+    parts: list[bytes] = []
+    for level in range(1, finest + 1):
+        names = axis.names_of(level)
+        parts += [
+            varints(np.diff(axis.child_start[level - 1])),
+            "\n".join(visible_labels(axis.labels[level - 1])).encode(),
+            b"" if names is None else "\n".join(visible_labels(names.fill_null(""))).encode(),
+        ]
+    return parts
 
 
-def rounded(estimate: Float64) -> Int64:
-    """Return estimates as whole numbers that a browser knows: int64 (cells), records."""
-    exact = LARGEST_DOUBLE - 1
-    return np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
+def _sizes(parts: Iterable[Any]) -> Int64:
+    return np.array([len(one) for one in parts], dtype=np.int64)

@@ -2,37 +2,12 @@
 
 const MOST_LISTED = 20000;
 
-// Cells of a cuboid: their places in row-major order of the used codes of its levels.
-async function readCuboid(name) {
-  const [usual, gaps, count, over, under, off] = (await parts(`cuboid-${name}`)).map(numbers);
-  const n = count.length, width = usual[0], doubts = new Set();
-  const flat = new Float64Array(n), low = new Float64Array(n), high = new Float64Array(n), unbiased = new Float64Array(n);
-  let at = -1;
-  for (let i = 0; i < n; i++) {
-    flat[i] = at += gaps[i] + 1;
-    high[i] = count[i] + unfolded(over[i]);
-    low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
-    unbiased[i] = high[i] - Math.floor(width / 2) + unfolded(off[i]);
-  }
-  if (document.getElementById(`contradicted-${name}`)) {
-    at = -1;
-    for (const gap of numbers((await parts(`contradicted-${name}`))[0])) doubts.add(at += gap + 1);
-  }
-  const ends = n ? await readEnds(name, low, high) : { low, high };
-  held.set(`cuboid-${name}`, { flat, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts });
-}
-
 async function load(place) {
-  for (const [a, { k }] of place.entries()) {
-    for (let l = 1; l <= k; l++) {
-      const name = `level-${a}-${l}`;
-      if (!held.has(name) && document.getElementById(name)) await readLevel(a, l);
-    }
-  }
+  await readLevels(place.map(({ k }) => k));
   const split = splitAxes(place);
   for (const some of [[], ...split.map((a) => [a]), split]) {
-    const name = cuboidOf(place, some).join("-");
-    if (carried.has(name) && !held.has(`cuboid-${name}`)) await readCuboid(name);
+    const levels = cuboidOf(place, some);
+    if (isCarried(levels)) await readCuboid(levels);
   }
 }
 
@@ -45,18 +20,8 @@ function below(a, { c, code }, k) {
 
 // The cells of a cuboid within the areas of a place, as indices, and the codes of each.
 function cut(place, levels) {
-  const cuboid = held.get(`cuboid-${levels.join("-")}`), { flat } = cuboid;
-  const sizes = levels.map((k, a) => (k ? level(a, k).labels.length : 1));
+  const cuboid = held.get(`cuboid-${levels.join("-")}`), { flat, sizes, codesOf } = cuboid;
   const ranges = place.map((area, a) => below(a, area, levels[a]));
-  const codesOf = (i) => {
-    const codes = [];
-    let rest = flat[i];
-    for (let a = sizes.length - 1; a >= 0; a--) {
-      codes[a] = rest % sizes[a];
-      rest = Math.floor(rest / sizes[a]);
-    }
-    return codes;
-  };
   const inner = sizes.slice(1).reduce((x, y) => x * y, 1);
   const [from, to] = ranges[0].map((code) => code * inner);
   const found = [];
@@ -64,7 +29,7 @@ function cut(place, levels) {
     const codes = codesOf(i);
     if (codes.every((code, a) => ranges[a][0] <= code && code < ranges[a][1])) found.push(i);
   }
-  return { cuboid, levels, found, codesOf };
+  return { cuboid, levels, found };
 }
 
 // What a cell opens: its areas, the axes whose areas they are now split one level further.
@@ -79,13 +44,12 @@ function opened(levels, codes, place, own) {
   return splitAxes(to).length ? to : undefined;
 }
 
-function itemOf({ cuboid, levels, codesOf }, i, place, whole) {
-  const codes = codesOf(i), own = splitAxes(place).filter((a) => levels[a] > place[a].c);
+function itemOf({ cuboid, levels }, i, place, whole) {
+  const codes = cuboid.codesOf(i), own = splitAxes(place).filter((a) => levels[a] > place[a].c);
   const target = opened(levels, codes, place, own);
-  const count = cuboid.count[i], unbiased = cuboid.unbiased[i];
+  const value = valueAt(cuboid, i);
   return {
-    areas: own.map((a) => [a, levels[a], codes[a]]), codes, count, low: cuboid.low[i], high: cuboid.high[i], unbiased,
-    estimate: cuboid.doubts.has(i) ? unbiased : undefined, part: count / whole,
+    areas: own.map((a) => [a, levels[a], codes[a]]), codes, ...value, unbiased: cuboid.unbiased[i], part: value.count / whole,
     name: own.map((a) => label(a, levels[a], codes[a])).join(" → ") || nameOf(named(place)),
     brief: own.map((a) => ending(a, levels[a], codes[a])).join(" → "),
     t: target ? written(target) : "", opens: Boolean(target),
@@ -108,7 +72,7 @@ function largest(part) {
 function sumsOf(part, place, a, whole) {
   const sums = new Map();
   for (const i of part.found) {
-    const code = part.codesOf(i)[a];
+    const code = part.cuboid.codesOf(i)[a];
     sums.set(code, (sums.get(code) || 0) + part.cuboid.count[i]);
   }
   return [...sums].map(([code, count]) => ({
@@ -129,7 +93,7 @@ function crossed(place, part, [down, across], whole, every, again) {
   const cells = (rowKeys, columnKeys) => {
     const at = new Map();
     for (const i of part.found) {
-      const codes = part.codesOf(i), [r, c] = [codes[down], codes[across]];
+      const codes = part.cuboid.codesOf(i), [r, c] = [codes[down], codes[across]];
       if (rowKeys.has(r) && columnKeys.has(c)) at.set(`${r},${c}`, itemOf(part, i, place, whole.count));
     }
     return at;
@@ -220,7 +184,7 @@ function draw(place, every = false) {
     const isLast = released && !facts.released.some((one) => isCoarser(levels, one));
     parts.push(make("p", {}, say(isLast ? "one_count_last" : "one_count")));
   } else if (!isCarried(levels)) {
-    parts.push(make("p", {}, say("in_file", { name, file: `counts/cuboid=${levels.join("-")}.parquet` })));
+    parts.push(make("p", {}, say("in_file", { name, file: fileOf(levels) })));
   } else {
     const part = cut(place, levels), few = largest(part);
     const items = itemsOf(few, place, whole.count), cells = possible(place);

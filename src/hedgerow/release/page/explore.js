@@ -39,7 +39,7 @@ function draw(t, i, wished, every = false) {
   drawAgain = () => draw(t, i, wished, every);
   let picture = null;
   if (t >= last) {
-    parts.push(make("p", {}, t < steps.length ? say("below_in_file", { file: files[t + 1] }) : say("finest")));
+    parts.push(make("p", {}, t < steps.length ? say("below_in_file", { file: fileOf(chain[t + 1]) }) : say("finest")));
   } else {
     const pairs = t + 2 <= last && steps[t][0] !== steps[t + 1][0];
     const mode = pairs ? wished : 1;
@@ -83,7 +83,7 @@ async function show() {
   if (t > last) [t, i] = [0, 0];
   await need(t + 2);
   if (location.hash !== hash) return; // someone went on while this level was read
-  if (t > 0 ? i >= depth(t).count.length : i > 0) [t, i] = [0, 0];
+  if (t > 0 ? i >= depth(t).order.length : i > 0) [t, i] = [0, 0];
   const before = lineage(shown[0], shown[1]);
   shown = [t, i, mode];
   asked = "";
@@ -102,7 +102,7 @@ function goUp(event) {
   go(up, path[up], 2, "back");
 }
 
-if (last >= 1 && total.length && typeof DecompressionStream !== "undefined") {
+if (last >= 1 && facts.start.length && typeof DecompressionStream !== "undefined") {
   box.addEventListener("keydown", goUp);
   addEventListener("hashchange", show);
   if (axes.length === 1 && !numeric) box.before(finder((_axis, k, code) => go(k, code, 2, "here")));

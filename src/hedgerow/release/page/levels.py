@@ -1,23 +1,22 @@
 """Tables of a release by level: what was measured, what is listed, which error to expect."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_ROWS_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
-from hedgerow.pages.markup import shown, table
+from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -28,9 +27,8 @@ from hedgerow.release.directory.measurements import (
     Shape,
     counts_file,
 )
-from hedgerow.release.directory.parquet_file import opened, rows_of
-from hedgerow.release.page.described import words_of
-from hedgerow.release.page.promise import keeps_budget
+from hedgerow.release.directory.parquet_file import read_batches, rows_of
+from hedgerow.release.page.words import words_of
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
@@ -89,7 +87,7 @@ def _facts(folder: Path, shape: Shape, errors: CuboidErrors, *, is_public: bool)
     listed = rows_of(folder, name, shape.counts)
     if listed > MOST_ROWS_OF_A_PAGE:
         return CuboidFacts(listed, None, number, relative)
-    for piece in _pieces(folder, name, shape, columns):
+    for piece in read_batches(folder, name, shape.counts, columns, ROWS_A_PIECE):
         count, estimate, error, low, high = (piece[column].to_numpy() for column in columns)
         if (count <= 0).any() or (low < 0).any() or (high < low).any():
             raise ReleaseError(f"{name} has a count or an interval that is none")
@@ -103,49 +101,49 @@ def _facts(folder: Path, shape: Shape, errors: CuboidErrors, *, is_public: bool)
     return CuboidFacts(listed, total, number, relative, contradicted)
 
 
-def _pieces(folder: Path, name: str, shape: Shape, columns: list[str]) -> Iterator[pl.DataFrame]:
-    """Yield some columns of the files, a piece at a time."""
-    with opened(folder, name, shape.counts) as files:
-        for file in files:
-            for batch in file.iter_batches(ROWS_A_PIECE, columns=columns):
-                yield pl.DataFrame(batch)  # PyArrow's own to_numpy would import pandas
-
-
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return for every cuboid its noise, share and expected error; of two axes also in pairs."""
     say, rows, expected = words_of(plan), [], forecast(plan).to_dicts()
     for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
-        noise = _kind(say, what) if row["noise"] is None else _noise(say, row["noise"])
+        name, depth = shown(plan.label_of(levels)), plan.design.depth_of(levels)
+        noise = row["noise"] and f'<span class="together">{say.numeral(row["noise"])}</span>'
         rows.append(
             [
-                _numbered(plan, levels),
+                name if depth is None else f'<span class="depth">{depth}</span> {name}',
                 say.number(plan.design.open_cells(levels)),
                 say.number(listed.listed),
-                noise,
-                "–" if row["share"] is None else say.percent(f"{100 * row['share']:.3g}"),
+                noise or _kind(say, what),
+                _share(say, row, "–"),
                 _error(say, row["noise_sd"]),
                 _error(say, row["rmse"]),
                 "–" if row["max_95"] is None else f"±{say.number(ceil(row['max_95']))}",
                 "–" if listed.total is None else say.number(listed.contradicted),
             ]
         )
-    is_paired = len(plan.tree.axes) == 2 and expected[0]["depth"] is None
+    is_paired = len(plan.tree.axes) == 2 and not plan.is_chain
     possible = "possible_facts" if plan.facts else "possible"
     share = "share" if plan.price_of_a_share == 1 else "share_beside"
-    keys = ["level", possible, "listed", "noise", share, "noise_sd", "rmse", "max_95"]
-    keys.append("contradicted")
-    return (pair_table(plan, expected) if is_paired else "") + table(
-        say,
-        say(f"release.levels.{plan.design.key}"),
-        [say(f"release.levels.{key}") for key in keys],
-        rows,
-    )
+    after = ("noise_sd", "rmse", "max_95", "contradicted")
+    headings = [
+        say(f"release.levels.{key}")
+        for key in ("level", possible, "listed", "noise", share, *after)
+    ]
+    caption = say(f"release.levels.{plan.design.key}")
+    return (pair_table(plan, expected) if is_paired else "") + table(say, caption, headings, rows)
 
 
 def _kind(say: Catalogue, what: CuboidPlan) -> str:
     """Return what a cuboid without noise of its own is."""
     return say("release.levels.public" if isinstance(what, Public) else "release.levels.unmeasured")
+
+
+def _share(say: Catalogue, row: dict[str, Any], otherwise: str) -> str:
+    return otherwise if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
+
+
+def _error(say: Catalogue, value: float | None) -> str:
+    return "–" if value is None else say.numeral(f"{value:,.4g}")
 
 
 def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
@@ -157,85 +155,97 @@ def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
         plan: over two axes; no chain.
         expected: its forecast, row by row.
     """
-    say, tree, cells = words_of(plan), plan.tree, {}
+    say, tree, said, cells = words_of(plan), plan.tree, plan.description, {}
     for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
-        part = None if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
-        share = _kind(say, what) if part is None else part
         error = say("script.exact") if isinstance(what, Public) else _error(say, row["rmse"])
         many = say("release.levels.counts", n=plan.design.open_cells(levels))
+        share = _share(say, row, _kind(say, what))
         cells[levels] = f"{error}<small>{many}</small><small>{share}</small>"
     a_sum = f"<small>{say('release.levels.sum')}</small>"
-    for levels in product(*(range(axis.depth + 1) for axis in tree.axes)):
-        if levels not in cells:
-            cells[levels] = "" if plan.table_of(levels) is None else a_sum
-    words = plan.description
-    names = [
-        [say("script.total"), *(words.level_words(tree, axis, level) for level in axis.levels)]
+    down, across = (
+        [say("script.total"), *(said.level_words(tree, axis, level) for level in axis.levels)]
         for axis in tree.axes
-    ]
-    down, across = (shown(words.axis_label(axis)) for axis in tree.axes)
-    told = [
-        say("release.levels.pairs_facts" if plan.facts else "release.levels.pairs"),
-        say(
-            "release.levels.and_share"
-            if plan.price_of_a_share == 1
-            else "release.levels.and_beside"
-        ),
-        say("release.levels.and_sums") if len(plan.levels) < len(cells) else "",
-    ]
-    return table(
-        say,
-        "".join(told),
-        [
-            f"{down} ↓<br>{across} →",
-            *map(shown, names[1]),
-        ],
-        [
-            [shown(name), *(cells[i, j] for j in range(len(names[1])))]
-            for i, name in enumerate(names[0])
-        ],
     )
-
-
-def _numbered(plan: Plan, levels: Levels) -> str:
-    """Return the name of a cuboid, on a chain behind the number of its depth."""
-    name, depth = shown(plan.label_of(levels)), plan.design.depth_of(levels)
-    return name if depth is None else f'<span class="depth">{depth}</span> {name}'
+    rows = [
+        [
+            shown(name),
+            *(
+                cells.get((i, j), a_sum if plan.table_of((i, j)) else "")
+                for j in range(len(across))
+            ),
+        ]
+        for i, name in enumerate(down)
+    ]
+    keys = (
+        "pairs_facts" if plan.facts else "pairs",
+        "and_share" if plan.price_of_a_share == 1 else "and_beside",
+        *(() if plan.has_all_combinations else ("and_sums",)),
+    )
+    caption = "".join(say(f"release.levels.{key}") for key in keys)
+    names = [shown(said.axis_label(axis)) for axis in tree.axes]
+    return table(say, caption, [corner(*names), *map(shown, across)], rows)
 
 
 def size_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """By number of digits of a count: its standard error, as a part of the count."""
     say = words_of(plan)
     listed = [(levels, f) for levels, f in zip(plan.levels, facts, strict=True) if f.total]
-    classes = [k for k in range(19) if any(f.number[k] for _, f in listed)]
-    rows = []
-    for levels, f in listed:
-        cells = [_relative(say, f, k, public=plan.is_public(levels)) for k in classes]
-        rows.append([shown(plan.label_of(levels)), *cells])
-    if not rows:
+    if not listed:
         return f"<p>{say('release.sizes.none')}</p>"
-    headings = [_class(say, k) for k in classes]
+    classes = [k for k in range(CLASSES) if any(f.number[k] for _, f in listed)]
+    rows = [
+        [shown(plan.label_of(levels)), *(_relative(plan, levels, f, k) for k in classes)]
+        for levels, f in listed
+    ]
+    headings = [say.between(10**k, 10 ** (k + 1) - 1) for k in classes]
     return table(say, say("release.sizes.caption"), [say("release.levels.level"), *headings], rows)
+
+
+def _relative(plan: Plan, levels: Levels, facts: CuboidFacts, size: int) -> str:
+    number = int(facts.number[size])
+    if not number:
+        return "–"
+    say, mean = words_of(plan), facts.relative[size] / number
+    is_exact = plan.is_public(levels) or mean == 0
+    words = say("script.exact") if is_exact else percent_of(say, 100 * mean)
+    return f"{words}<small>{say.number(number)}</small>"
+
+
+def percent_of(say: Catalogue, percent: float) -> str:
+    """Return a percentage in two digits; below a hundredth only that it is."""
+    if percent < LEAST_PERCENT:
+        return f"&lt; {say.percent(str(LEAST_PERCENT))}"
+    digits = float(f"{percent:.2g}")
+    return f"±{say.percent(f'{digits:,.10g}')}"  # never as a power of ten
 
 
 def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return how many counts their own measurements contradict, and what to do with them."""
     say, number = words_of(plan), sum(f.contradicted for f in facts)
-    summary = say(
-        "release.contradictions.some" if number else "release.contradictions.none", number=number
-    )
+    summary = say(f"release.contradictions.{'some' if number else 'none'}", number=number)
     is_whole = len(plan.tree.axes) == 1 or plan.has_all_combinations
     across = "" if is_whole else f" {say('release.contradictions.across')}"
     return f"<p>{summary} {say('release.contradictions.meant')}{across}</p>"
+
+
+def keeps_budget(plan: Plan) -> bool:
+    """Return whether the cost of the plan's noise, computed again, is within its budget.
+
+    ε(δ) is rounded up by as much as 1e-9 of itself, which is allowed for.
+    """
+    profile, budget = plan.guarantee, plan.budget
+    if isinstance(budget, EpsilonDelta):
+        return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
+    cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon
+    return cost is not None and cost <= (budget.rho if isinstance(budget, Rho) else budget.epsilon)
 
 
 def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:
     """Return what was recomputed from the files before this page was made, as a list."""
     say = words_of(plan)
     passed = [
-        say("release.checks.whole"),
-        say("release.checks.total", total=facts[0].total or 0),
-    ]
+        say("release.checks.whole"), say("release.checks.total", total=facts[0].total or 0),
+    ]  # fmt: skip
     if len(carried) > 1:
         finest = shown(plan.label_of(carried[-1]))
         key = "tables" if len(plan.tables) > 1 else plan.design.key
@@ -268,37 +278,3 @@ def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
         f"release.carried.some_{plan.design.key}" if carried else "release.carried.none", **numbers
     )
     return f"<p>{here} {say('release.carried.others', files=left)}</p>"
-
-
-def _relative(say: Catalogue, facts: CuboidFacts, size: int, *, public: bool) -> str:
-    number = int(facts.number[size])
-    if not number:
-        return "–"
-    mean = facts.relative[size] / number
-    is_exact = public or mean == 0
-    words = say("script.exact") if is_exact else percent_of(say, 100 * mean)
-    return f"{words}<small>{say.number(number)}</small>"
-
-
-def _noise(say: Catalogue, words: str) -> str:
-    return f'<span class="together">{say.numeral(words)}</span>'
-
-
-def percent_of(say: Catalogue, percent: float) -> str:
-    """Return a percentage in two digits; below a hundredth only that it is."""
-    if percent < LEAST_PERCENT:
-        return f"&lt; {say.percent(str(LEAST_PERCENT))}"
-    return f"±{say.percent(_digits(percent))}"
-
-
-def _class(say: Catalogue, digits: int) -> str:
-    return say("script.from_to", low=10**digits, high=10 ** (digits + 1) - 1)
-
-
-def _error(say: Catalogue, value: float | None) -> str:
-    return "–" if value is None else say.numeral(f"{value:,.4g}")
-
-
-def _digits(value: float) -> str:
-    """Return two significant digits, never as a power of ten."""
-    return f"{float(f'{value:.2g}'):,.10g}"

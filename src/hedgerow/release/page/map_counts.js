@@ -1,61 +1,16 @@
 // Counts of areas for a map, out of the blocks that all pictures of the page share.
 
-const isCube = Array.isArray(facts.cuboids);
-const depthLevels = isCube ? [] : [axes.map(() => 0)];
-if (!isCube) {
-  for (const [axis, k] of steps.slice(0, Math.max(0, last))) {
-    const next = depthLevels.at(-1).slice();
-    next[axis] = k;
-    depthLevels.push(next);
-  }
-}
 const sameLevels = (one, other) => one.every((k, a) => k === other[a]);
-const isOnPage = (levels) => (isCube ? facts.cuboids : depthLevels).some((one) => sameLevels(one, levels));
+const isOnPage = (levels) => facts.cuboids.some((one) => sameLevels(one, levels));
 
 // All listed cells of a cuboid: for each axis their codes, and their counts and intervals.
 async function cellsOfCuboid(levels) {
-  const key = `map-${levels.join("-")}-${sure}`;
-  if (!held.has(key)) held.set(key, await (isCube ? cubeCells(levels) : chainCells(levels)));
-  return held.get(key);
-}
-
-async function chainCells(levels) {
-  const t = depthLevels.findIndex((one) => sameLevels(one, levels));
-  await need(t);
-  let codes = axes.map(() => new Uint32Array(1));
-  for (let d = 1; d <= t; d++) {
-    const { start, place } = depth(d), [axis, k] = steps[d - 1], first = level(axis, k).start;
-    const below = axes.map(() => new Uint32Array(place.length));
-    for (let family = 0; family + 1 < start.length; family++) {
-      for (let i = start[family]; i < start[family + 1]; i++) {
-        for (let a = 0; a < codes.length; a++) below[a][i] = codes[a][family];
-        below[axis][i] = first[codes[axis][family]] + place[i];
-      }
-    }
-    codes = below;
+  const cuboid = await readCuboid(levels);
+  if (!cuboid.codes) {
+    cuboid.codes = axes.map(() => new Uint32Array(cuboid.count.length));
+    for (let i = 0; i < cuboid.count.length; i++) cuboid.codesOf(i).forEach((code, a) => { cuboid.codes[a][i] = code; });
   }
-  if (t > 0) return { codes, ...depth(t) };
-  const { count, low, high } = valueOf(0, 0);
-  return { codes, count: [count], low: [low], high: [high], estimates: new Map() };
-}
-
-async function cubeCells(levels) {
-  for (const [a, k] of levels.entries()) {
-    for (let l = 1; l <= k; l++) if (!held.has(`level-${a}-${l}`)) await readLevel(a, l);
-  }
-  const name = levels.join("-");
-  if (!held.has(`cuboid-${name}`)) await readCuboid(name);
-  const { flat, count, low, high, unbiased, doubts } = held.get(`cuboid-${name}`);
-  const sizes = levels.map((k, a) => (k ? level(a, k).labels.length : 1));
-  const codes = axes.map(() => new Uint32Array(flat.length));
-  flat.forEach((cell, i) => {
-    let rest = cell;
-    for (let a = sizes.length - 1; a >= 0; a--) {
-      codes[a][i] = rest % sizes[a];
-      rest = Math.floor(rest / sizes[a]);
-    }
-  });
-  return { codes, count, low, high, estimates: new Map([...doubts].map((i) => [i, unbiased[i]])) };
+  return cuboid;
 }
 
 // The node of the map that each code of the page stands for: both have the same codes as text.
@@ -80,9 +35,7 @@ async function countsOfNodes(shapes, a, k, other, only) {
   for (let i = 0; i < cells.count.length; i++) {
     if (other && fixed[cells.codes[other.axis][i]] !== other.node) continue;
     if (!isChosen(cells, i, only)) continue;
-    found.set(own[cells.codes[a][i]], {
-      count: cells.count[i], low: cells.low[i], high: cells.high[i], estimate: cells.estimates.get(i),
-    });
+    found.set(own[cells.codes[a][i]], valueAt(cells, i));
   }
   return found;
 }

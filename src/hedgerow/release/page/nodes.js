@@ -1,4 +1,44 @@
-// Nodes of the tree: a depth t and a place i among the listed nodes of that depth.
+// Nodes of the tree: a depth t and a place i among the listed nodes of that depth, in tree order.
+
+const chain = facts.released || [0, ...axes[0].levels.keys()].map((_k, t) => [t]);
+const last = facts.cuboids.length - 1; // the deepest that the page carries
+// The axis that each step refines, and the level that it refines it to.
+const steps = chain.slice(1).map((levels, t) => {
+  const axis = levels.findIndex((k, a) => k > chain[t][a]);
+  return [axis, levels[axis]];
+});
+const depths = chain.map((levels) => wordsOf(chain[0], levels));
+const depth = (t) => held.get(`depth-${t}`);
+
+async function need(deepest) {
+  for (let t = 0; t <= Math.min(deepest, last); t++) {
+    if (!held.has(`depth-${t}`)) held.set(`depth-${t}`, familiesOf(t, await readCuboid(chain[t])));
+  }
+}
+
+// The cells of a depth by families: where each begins, of each node the cell and the place among its
+// siblings, and of each cell the node.
+function familiesOf(t, cuboid) {
+  const n = cuboid.flat.length, order = new Uint32Array(n), place = new Uint32Array(n), nodes = new Uint32Array(n);
+  if (t === 0) return { cuboid, start: [0, n], order, place, nodes };
+  const [axis, k] = steps[t - 1], first = level(axis, k).start, upper = depth(t - 1);
+  const parents = new Uint32Array(n), steps_ = new Uint32Array(n), sizes = new Uint32Array(upper.order.length);
+  for (let i = 0; i < n; i++) {
+    const codes = cuboid.codesOf(i), code = codes[axis];
+    codes[axis] = owner(first, code);
+    const above = codes.reduce((number, own, a) => number * upper.cuboid.sizes[a] + own, 0);
+    parents[i] = upper.nodes[owner(upper.cuboid.flat, above)];
+    steps_[i] = code - first[codes[axis]];
+    sizes[parents[i]]++;
+  }
+  const start = starts(sizes), next = start.slice();
+  for (let i = 0; i < n; i++) {
+    const node = nodes[i] = next[parents[i]]++;
+    order[node] = i;
+    place[node] = steps_[i];
+  }
+  return { cuboid, start, order, place, nodes };
+}
 
 function lineage(t, i) {
   const path = [i];
@@ -19,11 +59,7 @@ function codesAlong(path) {
   return all;
 }
 
-function valueOf(t, i) {
-  if (t === 0) return { count: total[0], low: total[[3, 1, 5][sure]], high: total[[4, 2, 6][sure]] };
-  const { count, low, high, estimates } = depth(t);
-  return { count: count[i], low: low[i], high: high[i], estimate: estimates.get(i) };
-}
+const valueOf = (t, i) => valueAt(depth(t).cuboid, depth(t).order[i]);
 
 function child(t, i, codes, whole) {
   const [axis, k] = steps[t - 1];

@@ -43,7 +43,7 @@ function placeOf(hash) {
   return fits && isThere(place) ? place : null;
 }
 
-const START = (facts.start || []).map((k) => ({ c: 0, code: 0, k }));
+const START = facts.start.map((k) => ({ c: 0, code: 0, k }));
 
 // The areas of coarser levels that those of a place lie in.
 function within(place, levels) {
@@ -53,7 +53,3 @@ function within(place, levels) {
     return { c, code };
   });
 }
-
-// The levels that a cuboid has below another.
-const wordsOf = (own, levels) => axes.map((_axis, a) => levels[a] > own[a]
-  ? levelName(a, levels[a]) : null).filter(Boolean).join(" × ");

@@ -4,112 +4,61 @@ It is made from the public files of a release directory and its plan alone, and 
 gives the same page. It asks for nothing from any network, and a policy within it forbids that.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
-from typing import Any
 
-from hedgerow.arrays import Levels
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import BudgetError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.pages import markup
-from hedgerow.pages.markup import BLOCK, Document, document, part, shown, spoken
-from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
-from hedgerow.release.directory.measurements import counts_file
-from hedgerow.release.directory.stored import OnDisk
-from hedgerow.release.page import levels, words
-from hedgerow.release.page.carried import Carried, area_labels, carry, parts_of
-from hedgerow.release.page.cube import carry_cuboids
-from hedgerow.release.page.described import (
-    axis_facts,
-    between,
-    counted,
-    counted_units,
-    described,
-    first_table,
-    in_its_language,
-    publisher,
-    unit_facts,
-    words_of,
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.markup import (
+    BLOCK,
+    Document,
+    Line,
+    Scale,
+    attribute,
+    document,
+    even_ticks,
+    items,
+    part,
+    picture,
+    shown,
+    spoken,
+    table,
 )
+from hedgerow.plan.page.protected import among, publisher
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
+from hedgerow.privacy.budget import float_above
+from hedgerow.privacy.profile import FALSE_ALARMS
+from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
+from hedgerow.release.directory.stored import OnDisk
+from hedgerow.release.distribution import cumulative
+from hedgerow.release.page import levels, words
+from hedgerow.release.page.carried import carry_maps, parts_of
+from hedgerow.release.page.cuboids import carry
 from hedgerow.release.page.levels import CuboidFacts, cuboid_facts
-from hedgerow.release.page.map import carry_maps
-from hedgerow.release.page.promise import Priced, curves
-from hedgerow.release.page.words import distribution, is_numeric
-from hedgerow.text import format_rounded_up, raised, visible
-
-# What the picture of the hierarchy starts from: the shape of the tree, and a first table.
-
-MOST_ROWS = 60
-
-
-def first_shape(plan: Plan, carried: Carried, *, numeric: bool) -> dict[str, Any]:
-    """Return the tree as the page's script reads it, and the total with its interval."""
-    tree = plan.tree
-    root = carried.nodes[0].counts.tolist() if carried.nodes else []
-    first = carried.intervals[0] if root else None
-    pairs = [(first.low, first.high), *first.others] if first else []
-    return {
-        **unit_facts(plan),
-        "axes": [axis_facts(plan, axis) for axis in tree.axes],
-        "steps": tree.steps,
-        "depths": [visible(plan.label_of(levels)) for levels in tree.chain],
-        "files": [counts_file(levels) for levels in tree.chain],
-        "last": carried.last,
-        "numeric": numeric,
-        "total": [*root, *(int(end[0]) for pair in pairs for end in pair)],
-    }
-
-
-def first_counts(plan: Plan, carried: Carried) -> str:
-    """Return the coarsest level of several counts as a table, for readers without scripts."""
-    tree = plan.tree
-    depth = next((t for t in range(carried.last + 1) if tree.nodes(t) > 1), None)
-    if depth is None:
-        return f"<p>{words_of(plan)('release.in_files')}</p>"
-    nodes, interval = _first(carried.nodes[depth]), carried.intervals[depth]
-    say = words_of(plan)
-    codes = [
-        area_labels(axis, level, code)
-        for axis, level, code in zip(tree.axes, tree.cuboid(depth), nodes.codes, strict=True)
-        if level
-    ]
-    estimates = interval.contradictions()
-    rows = [
-        [
-            " › ".join(shown(code) for code in path),
-            counted(say, int(count), estimates.get(i)),
-            between(say, int(low), int(high)),
-        ]
-        for i, (path, count, low, high) in enumerate(
-            zip(zip(*codes, strict=True), nodes.counts, interval.low, interval.high, strict=False)
-        )
-    ]
-    name, every = shown(plan.label_of(tree.cuboid(depth))), len(carried.nodes[depth])
-    return first_table(say, name, ["interval"], rows, every)
-
-
-def _first(nodes: Nodes) -> Nodes:
-    return nodes.take(slice(MOST_ROWS))
-
+from hedgerow.release.page.words import noticed, unit_of, words_of
+from hedgerow.text import format_delta, format_rounded_up, raised
 
 MOST_LETTERS = 12
 """Of a fraction at the head of the page."""
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
-CHAIN_SCRIPTS = (
-    "blocks.js", "nodes.js", "sentences.js", "pictures.js", "grid.js", "matrix.js", "keys.js",
-    "search.js", "download.js", "listing.js", "explore.js",
+SHARED = (
+    "blocks.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js", "download.js",
+    "listing.js",
 )  # fmt: skip
-CUBE_SCRIPTS = (
-    "blocks.js", "places.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js",
-    "download.js", "listing.js", "cube.js",
-)  # fmt: skip
+EXPLORERS = {
+    "chain": ("nodes.js", "matrix.js", "explore.js"),
+    "cuboids": ("places.js", "cube.js"),
+}
+"""The parts of the script that show counts, behind those of all: by the key of the design."""
+MAPS = ("map_shapes.js", "map_counts.js", "map_scale.js", "map_read.js", "map.js")
+"""The parts that draw maps, with what d3-geo and topojson-client give to them."""
 
 
 def write_report(folder: Path, plan: Plan, estimator: Estimator) -> None:
@@ -145,82 +94,42 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     Raises:
         ReleaseError: the counts do not add up, or are no counts.
     """
-    facts, numeric = cuboid_facts(folder, plan), is_numeric(plan.tree)
-    seen = EXPLORED[plan.design.key](folder, plan, [each.listed for each in facts])
-    maps = carry_maps(plan)
-    say, total, priced = words_of(plan), facts[0].total or 0, Priced.of(plan.guarantee)
-    title = words.title(plan)
-    shape = distribution(OnDisk(folder, plan, estimator)) if numeric else None
+    facts, say = cuboid_facts(folder, plan), words_of(plan)
+    is_column = plan.is_chain and words.is_numeric(plan.tree)
+    seen = carry(folder, plan, [each.listed for each in facts], numeric=is_column)
+    carried, total, title = list(seen.cells), facts[0].total or 0, words.title(plan)
+    maps, shapes = carry_maps(plan)
     body = Template(spoken(_part("page.html"), say)).substitute(
-        heading=in_its_language(plan, title),
+        heading=words.in_its_language(plan, title),
         publisher=publisher(plan),
         lead=words.lead(plan, total),
-        described=described(plan),
-        made_by=say("release.foot.made_by", version=markup.attribute(made_by)),
+        described=words.described(plan),
+        made_by=say("release.foot.made_by", version=attribute(made_by)),
         overview=_overview(plan, facts),
         released=words.released(plan, total),
         promised=words.promised(plan, estimator),
-        hundred=words.in_a_hundred(plan),
-        map=maps.section(say),
-        map_link=maps.link(say),
-        explore=seen.first,
-        carried=levels.carried_words(seen.levels, plan),
-        distribution=""
-        if shape is None
-        else _DISTRIBUTION.format(say("release.distribution.heading"), shape),
+        hundred=in_a_hundred(plan),
+        map=spoken(_part("map.html"), say).rstrip() if maps else "",
+        map_link=f'<li><a href="#map">{say("map.heading")}</a></li>\n' if maps else "",
+        explore=seen.first_counts(),
+        carried=levels.carried_words(carried, plan),
+        distribution=cumulative.section(OnDisk(folder, plan, estimator)) if is_column else "",
         levels=levels.level_table(plan, facts),
         sizes=levels.size_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
-        curves=curves(plan, priced),
-        checks=levels.checks(plan, facts, seen.levels),
+        curves=curves(plan),
+        checks=levels.checks(plan, facts, carried),
         cite=words.cited(plan, total, made_by),
     )
-    script = maps.vendor + "".join(map(_part, (*seen.scripts, *maps.scripts)))
-    style = "".join(map(_part, ("page.css", *maps.styles)))
-    shown_facts, blocks = seen.facts | maps.facts(say), [*seen.blocks, *maps.blocks]
-    made = Document(title, body, style, script, shown_facts, blocks, made_by)
-    return document(made, say)
-
-
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """What a reader can explore on a page.
-
-    Attributes:
-        levels: the cuboids that the page carries.
-        first: the first counts as HTML, for readers without scripts.
-        facts: what the script starts from.
-        blocks: names and texts of the counts.
-        scripts: the parts of the page that show them.
-    """
-
-    levels: Sequence[Levels]
-    first: str
-    facts: dict[str, Any]
-    blocks: list[tuple[str, str]]
-    scripts: tuple[str, ...]
-
-
-def _chain(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
-    """Return the tree, to open depth by depth."""
-    tree, numeric = plan.tree, is_numeric(plan.tree)
-    carried = carry(folder, plan, listed, numeric=numeric)
-    first, shape = first_counts(plan, carried), first_shape(plan, carried, numeric=numeric)
-    depths = tree.chain[: carried.last + 1]
-    return Explored(depths, first, shape, carried.blocks, CHAIN_SCRIPTS)
-
-
-def _cuboids(folder: Path, plan: Plan, listed: Sequence[int]) -> Explored:
-    """Return the combinations of levels, to choose from."""
-    carried = carry_cuboids(folder, plan, dict(zip(plan.levels, listed, strict=True)))
-    facts, blocks = carried.facts(), carried.blocks
-    return Explored(list(carried.cells), carried.first_counts(), facts, blocks, CUBE_SCRIPTS)
-
-
-EXPLORED = {"chain": _chain, "cuboids": _cuboids}
-"""How counts are explored, by the key of the design."""
-
-_DISTRIBUTION = '<section id="distribution">\n<h2>{}</h2>\n{}\n</section>'
+    script = "".join(map(_part, (*SHARED, *EXPLORERS[plan.design.key])))
+    style, starts_from = _part("page.css"), seen.facts()
+    if maps:
+        vendor = part("hedgerow.pages.vendor", "cartography.js")
+        script = "".join([vendor, script, *map(_part, MAPS)])
+        style += _part("map.css")
+        starts_from |= {"maps": maps, "words": say.script("release", "map")}
+    blocks = [*seen.blocks, *shapes]
+    return document(Document(title, body, style, script, starts_from, blocks, made_by), say)
 
 
 def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
@@ -234,13 +143,13 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
     )
     listed = sum(each.listed for each in facts)
     tables = [(say("release.head.tables"), f"{len(plan.tables)}")] if len(plan.tables) > 1 else []
-    return markup.items(
+    return items(
         [
-            (counted_units(plan), say.number(facts[0].total or 0)),
+            (shown(words.capital(unit_of(plan))), say.number(facts[0].total or 0)),
             (say("release.head.listed"), say.number(listed)),
             (say(f"release.head.levels_{plan.design.key}"), f"{len(facts)}"),
             *tables,
-            (say("release.head.promise"), markup.attribute(promise)),
+            (say("release.head.promise"), attribute(promise)),
             *words.restricted(plan),
         ],
         "overview",
@@ -283,3 +192,153 @@ def _short(value: Fraction) -> str:
     if Fraction(exact) == value:
         return exact
     return str(value) if len(str(value)) <= MOST_LETTERS else format_rounded_up(value)
+
+
+# What is promised in pictures and figures: exact, beside what looser statements say.
+
+_STEP, _RADIUS, _SIDE = 22, 8, 10
+
+
+def in_a_hundred(plan: Plan) -> str:
+    """Return what an attacker notices of a hundred differences, as circles: HTML."""
+    say, guessed, seen = words_of(plan), 100 * FALSE_ALARMS, 100 * plan.guarantee.power()
+    told = shown(among(plan, say("release.hundred.caption", noticed=noticed(plan))))
+    circles = "".join(
+        _circle(k, min(max(guessed - k, 0.0), 1.0), min(max(seen - k, 0.0), 1.0))
+        for k in range(100)
+    )
+    size = _STEP * _SIDE
+    keys = "".join(
+        f'<li><span class="{kind}"></span>{say(f"release.hundred.{kind}")}</li>'
+        for kind in ("guessed", "noticed", "hidden")
+    )
+    return (
+        f'<figure class="hundred"><svg viewBox="0 0 {size} {size}" '
+        f'aria-hidden="true">{circles}</svg>\n'
+        f'<p>{told}</p><ul class="legend">{keys}</ul></figure>'
+    )
+
+
+def _circle(place: int, guessed: float, noticed: float) -> str:
+    """Return one circle, filled as far as it is guessed, and further as far as it is noticed."""
+    row, column = divmod(place, _SIDE)
+    x, y = (_STEP * k + _STEP // 2 for k in (column, row))
+    ring = f'<circle cx="{x}" cy="{y}" r="{_RADIUS}"/>'
+    return ring + _wedge(x, y, noticed, "noticed") + _wedge(x, y, guessed, "guessed")
+
+
+def _wedge(x: int, y: int, part: float, kind: str) -> str:
+    """Return a part of a disc, from its top clockwise; nothing of no part."""
+    if part <= 0:
+        return ""
+    if part >= 1:
+        return f'<circle class="{kind}" cx="{x}" cy="{y}" r="{_RADIUS}"/>'
+    angle = 2 * math.pi * part
+    end = f"{x + _RADIUS * math.sin(angle):.2f} {y - _RADIUS * math.cos(angle):.2f}"
+    arc = f"A{_RADIUS} {_RADIUS} 0 {int(part > 0.5)} 1 {end}"
+    return f'<path class="{kind}" d="M{x} {y}V{y - _RADIUS}{arc}Z"/>'
+
+
+LEAST_DELTA = 1e-15
+DELTAS = [0.5, 0.3, 0.2, 0.1, 0.05, 0.02, *(10.0**-k for k in range(2, 16))]
+LARGEST_EXPONENT = 700.0
+ALPHAS = [i / 50 for i in range(51)]
+POINTS = 40
+ROUND_OFF = 1e-14  # of a few sums of numbers below 1, each a few operations
+
+Pair = tuple[float, float]
+
+
+def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
+    """Return the least type II error at type I error α that pairs (ε, δ) leave, from below.
+
+    Each pair holds in both directions, so T(α) is at least ``1 - δ - e^ε α`` and
+    ``e^-ε (1 - δ - α)`` (Dong, Roth & Su 2022, Proposition 3).
+    """
+    bounds = [0.0]
+    for epsilon, delta in pairs:
+        bounds.append(1 - delta - math.exp(min(epsilon, LARGEST_EXPONENT)) * alpha)
+        bounds.append(math.exp(-epsilon) * (1 - delta - alpha))
+    return max(0.0, max(bounds) - ROUND_OFF)
+
+
+def curves(plan: Plan) -> str:
+    """Both pictures with their legend, and the figures that people ask for."""
+    say, profile = words_of(plan), plan.guarantee
+    try:  # a tight δ takes milliseconds, so each is computed once
+        tight = [(epsilon, profile.delta(epsilon)) for epsilon in profile.epsilon_grid(POINTS)]
+    except BudgetError:  # it is out of reach
+        tight = []
+    best, bureau = (
+        [(ask(delta), delta) for delta in DELTAS]
+        for ask in (profile.zcdp_epsilon, profile.bureau_epsilon)
+    )
+    pure = profile.pure_epsilon
+    loose = best if pure is None else [*best, (float_above(pure), 0.0)]
+    word = "exact" if profile.is_exact else "bound"
+    note = word if tight else "loose"
+    drawn = _price(say, word, tight, best, bureau), _test(plan, word, tight, loose)
+    return (
+        f"<p>{say(f'release.price.note_{note}')}</p>\n"
+        f'<div class="pair">{"".join(drawn)}</div>\n'
+        f"{_figures(plan, is_tight=bool(tight))}"
+    )
+
+
+def _exact(say: Catalogue, word: str, points: list[Pair]) -> list[Line]:
+    """Return the line of the tight profile, where it is within reach."""
+    return [Line("exact", say(f"release.price.{word}"), points)] if points else []
+
+
+def _price(
+    say: Catalogue, word: str, tight: list[Pair], best: list[Pair], bureau: list[Pair]
+) -> str:
+    lines = [
+        Line("dotted", say("release.price.bureau"), bureau),
+        Line("dashed", say("release.price.best"), best),
+        *_exact(say, word, [(e, d) for e, d in tight if d >= LEAST_DELTA]),
+    ]
+    last = max(e for line in lines for e, _ in line.points) * 1.02
+    powers = [(10.0**-k, f"10<tspan dy='-4' font-size='80%'>−{k}</tspan>") for k in range(3, 16, 3)]
+    upwards = say("release.price.delta_axis")
+    return picture(
+        "price",
+        (say("release.price.cost"), say("release.price.cost_told")),
+        (
+            Scale("ε", 0, last, even_ticks(0, last)),
+            Scale(upwards, LEAST_DELTA, 1, [(1, "1"), *powers], log=True),
+        ),
+        lines,
+    )
+
+
+def _test(plan: Plan, word: str, tight: list[Pair], loose: list[Pair]) -> str:
+    say, fifths = words_of(plan), [i / 5 for i in range(6)]
+    ticks = [(fifth, say.percent(f"{100 * fifth:.0f}")) for fifth in fifths]
+    across, upwards = (
+        Scale(say(f"release.price.{key}"), 0, 1, ticks) for key in ("alarms", "missed")
+    )
+    known, exact = (
+        [(alpha, least_missed(pairs, alpha)) for alpha in ALPHAS if pairs]
+        for pairs in (loose, tight)
+    )
+    lines = [
+        Line("plain", say("release.price.nothing"), [(0, 1), (1, 0)]),
+        Line("dashed", say("release.price.loose"), known),
+        *_exact(say, word, exact),
+    ]
+    told = among(plan, say("release.price.test_told"))
+    return picture("test", (say("release.price.test"), told), (across, upwards), lines)
+
+
+def _figures(plan: Plan, *, is_tight: bool) -> str:
+    say, profile, rows = words_of(plan), plan.guarantee, []
+    is_exact = profile.is_exact and is_tight and min(plan.deltas) >= SMALLEST_DELTA
+    for delta in plan.deltas:
+        asked = (plan.promise.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        figures = [say.numeral(format_rounded_up(ask(delta))) for ask in asked]
+        rows.append([raised(say.numeral(format_delta(delta))), *figures])
+    caption = "table" if is_exact else "table_bound"
+    keys = ("exact" if is_exact else "bound", "best_short", "bun_steinke")
+    headings = [say(f"release.price.{key}") for key in keys]
+    return table(say, say(f"release.price.{caption}"), ["δ", *headings], rows)

@@ -4,42 +4,35 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isinf
 
-import numpy as np
-
 from hedgerow.distribution.bins import ranges_of
-from hedgerow.errors import ReleaseError, TableError
+from hedgerow.errors import TableError
 from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.intervals import Confidence
-from hedgerow.pages.catalogue import USUAL, Catalogue
-from hedgerow.pages.markup import (
-    Line,
-    Scale,
-    attribute,
-    even_ticks,
-    items,
-    legend,
-    picture,
-    shown,
-    table,
-)
-from hedgerow.plan.cuboids import Measured, Public, Summed, Unmeasured
+from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
+from hedgerow.pages.markup import attribute, items, shown
+from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
 from hedgerow.plan.known import facts_in_words
-from hedgerow.plan.page.protected import agreed, among, fixed, protected, restriction
+from hedgerow.plan.page.protected import agreed, among, not_hidden, protected
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.profile import FALSE_ALARMS
-from hedgerow.release.directory.stored import OnDisk
-from hedgerow.release.distribution.cumulative import Cumulative
-from hedgerow.release.page.described import between, capital, level_labels, unit_of, words_of
-from hedgerow.release.page.promise import hundred
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 from hedgerow.text import format_delta, format_percent, format_rounded_up
 
-# The distribution of a numeric column in a release: its CDF, with the band of its intervals.
+MOST_TABLES = 3
+"""In the title of a page."""
+MOST_NAMED = 12
+"""Combinations of levels in a sentence; a table has all."""
 
-MOST_POINTS = 400
-MOST_ROWS = 20
+
+def words_of(plan: Plan) -> Catalogue:
+    """Return the texts of the page of a plan, in the language of its description."""
+    return catalogue(plan.description.language)
+
+
+def unit_of(plan: Plan) -> str:
+    """Return what counts count, in the plural: text."""
+    return plan.description.unit or words_of(plan)("release.records")
 
 
 def is_numeric(tree: Tree) -> bool:
@@ -54,71 +47,42 @@ def is_numeric(tree: Tree) -> bool:
     return True
 
 
-def distribution(release: OnDisk) -> str | None:
-    """Return the CDF of a numeric release as HTML; None where it has no band (see `Cumulative`)."""
-    try:
-        cumulative = Cumulative.of_release(release)
-    except ReleaseError:
-        return None
-    say, ranges = words_of(release.plan), ranges_of(release.plan.tree.axes[0])
-    if cumulative.total == 0:
-        return None
-    upto = np.arange(cumulative.bins + 1)
-    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
-    part = np.stack([cumulative.released, low, high]) / cumulative.total
-    kept = np.unique(
-        np.linspace(0, cumulative.bins, min(cumulative.bins + 1, MOST_POINTS)).astype(int)
-    )
-    edges = ranges.edges
-    line = Line(
-        "exact",
-        say("release.distribution.released"),
-        [(float(edges[i]), float(part[0, i])) for i in kept],
-    )
-    band = [
-        (float(edges[i]), min(float(part[1, i]), 1.0), min(float(part[2, i]), 1.0)) for i in kept
-    ]
-    first, last = float(edges[0]), float(edges[-1])
-    drawn = picture(
-        "cdf",
-        say("release.distribution.told", name=ranges.name),
-        Scale(ranges.name, first, last, even_ticks(first, last)),
-        Scale(
-            say("release.distribution.part_axis"),
-            0,
-            1,
-            [(i / 5, say.percent(str(20 * i))) for i in range(6)],
-        ),
-        [line],
-        band=band,
-    )
-    rows = [
-        [
-            say.numeral(f"{edges[i]:,.10g}"),
-            say.number(int(cumulative.released[i])),
-            say.percent(f"{100 * part[0, i]:.2f}"),
-            between(say, int(low[i]), int(high[i])) if low[i] < high[i] else say("script.exact"),
-        ]
-        for i in np.unique(np.linspace(0, cumulative.bins, MOST_ROWS + 1).astype(int))[1:]
-    ]
-    figures = table(
-        say,
-        say("release.distribution.table", name=shown(ranges.name)),
-        [say(f"release.distribution.{key}") for key in ("below", "records", "part", "interval")],
-        rows,
-    )
-    band_key = Line("band-key", say("release.distribution.band"), [])
-    return (
-        f"<figure><figcaption>{say('release.distribution.caption')}</figcaption>\n"
-        f"{drawn}\n{legend([line, band_key])}</figure>"
-        f"\n{figures}\n<p>{say('release.distribution.quantiles')}</p>"
-    )
+def level_labels(plan: Plan, axis: Axis) -> list[str]:
+    """Return what readers call the levels of an axis, beside it."""
+    return [plan.description.level_label(axis, level) for level in axis.levels]
 
 
-MOST_TABLES = 3
-"""In the title of a page."""
-MOST_NAMED = 12
-"""Combinations of levels in a sentence; a table has all."""
+def in_its_language(plan: Plan, text: str) -> str:
+    """Return a text of the publisher's as HTML, marked with its language where that is said."""
+    language = plan.description.language
+    is_theirs = bool(language) and text != "" and plan.description.title == text
+    return f'<span lang="{attribute(language)}">{shown(text)}</span>' if is_theirs else shown(text)
+
+
+def described(plan: Plan) -> str:
+    """Return what the publisher says of the table: HTML, nothing where that is nothing."""
+    said = plan.description
+    say = words_of(plan)
+    given = {"publisher": said.publisher, "period": said.period, "licence": said.licence}
+    points = [
+        (say(f"release.described.{term}"), shown(text)) for term, text in given.items() if text
+    ]
+    if said.notes:
+        points.append(
+            (
+                say("release.described.notes"),
+                "".join(f"<p>{shown(note)}</p>" for note in said.notes),
+            )
+        )
+    if not points:
+        return ""
+    text = items(points, "points")
+    return f'<div lang="{attribute(said.language)}">{text}</div>' if said.language else text
+
+
+def capital(words: str) -> str:
+    """Return words with a capital letter first."""
+    return words[:1].upper() + words[1:]
 
 
 def title(plan: Plan) -> str:
@@ -265,9 +229,7 @@ def stated(plan: Plan) -> str:
         )
     costs_said = say("release.promise.satisfies", costs=say("list.last").join(costs))
     cost = among(plan, costs_said, again=True)
-    return " ".join(
-        part for part in (protected(plan), cost, restriction(plan), fixed(plan)) if part
-    )
+    return " ".join(filter(None, [protected(plan), cost, not_hidden(plan)]))
 
 
 def _rounded_up(say: Catalogue, value: Fraction | float) -> str:
@@ -290,13 +252,6 @@ def noticed(plan: Plan) -> str:
     return told.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def in_a_hundred(plan: Plan) -> str:
-    """Return what an attacker notices of a hundred differences, as a figure: HTML."""
-    say = words_of(plan)
-    told = shown(among(plan, say("release.hundred.caption", noticed=noticed(plan))))
-    return hundred(say, 100 * FALSE_ALARMS, 100 * plan.guarantee.power(), told)
-
-
 def _how_well(plan: Plan) -> str:
     plainly = shown(among(plan, words_of(plan)("release.promise.plainly", noticed=noticed(plan))))
     return f"{shown(stated(plan))} {plainly}"
@@ -304,10 +259,15 @@ def _how_well(plan: Plan) -> str:
 
 def _public(plan: Plan) -> str:
     say = words_of(plan)
-    exact = [plan.label_of(k) for k, what in plan.by_levels.items() if isinstance(what, Public)]
-    names = say.joined([shown(name) for name in exact])
-    what = say("release.public.exact", names=names) if exact else say("release.public.none")
+    exact = say.joined(_of_kind(plan, Public))
+    what = say("release.public.exact", names=exact) if exact else say("release.public.none")
     return f"{what} {say('release.public.declared')}{_facts(plan)}"
+
+
+def _of_kind(plan: Plan, kind: type[CuboidPlan]) -> list[str]:
+    """Return the names of the cuboids of one kind: HTML."""
+    every = plan.by_levels.items()
+    return [shown(plan.label_of(levels)) for levels, what in every if isinstance(what, kind)]
 
 
 def _facts(plan: Plan) -> str:
@@ -328,28 +288,25 @@ def _plans_own(say: Catalogue, text: str) -> str:
 
 
 def _not_hidden(plan: Plan) -> str:
-    told = " ".join(part for part in (restriction(plan), fixed(plan)) if part)
+    told = not_hidden(plan)
     restricted_to = f"{shown(told)} " if told else ""
     return restricted_to + words_of(plan)("release.promise.true_of_many")
 
 
 def _made(plan: Plan, estimator: Estimator) -> str:
     say = words_of(plan)
-    every = [(plan.label_of(levels), what) for levels, what in plan.by_levels.items()]
-    measured = [name for name, what in every if isinstance(what, Measured | Summed)]
-    idle = [name for name, what in every if isinstance(what, Unmeasured)]
+    idle = _of_kind(plan, Unmeasured)
     key = f"release.made.{plan.mechanism.name}"
     noise = say(key) if key in say.texts else plan.mechanism.name.replace("-", " ")
     which = _CELLS[plan.design.key](plan)
     parts = [
         say(
             f"release.made.{plan.design.key}",
-            noise=noise, which=which, measured=len(measured), every=len(every),
+            noise=noise, which=which, measured=len(plan.measured), every=len(plan.levels),
         )
     ]  # fmt: skip
     if idle:
-        names = _few(say, [shown(name) for name in idle])
-        parts.append(say("release.made.idle", names=names))
+        parts.append(say("release.made.idle", names=_few(say, idle)))
     parts.append(_plans_own(say, plan.design.ways))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)

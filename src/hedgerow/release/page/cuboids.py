@@ -1,0 +1,351 @@
+"""The cuboids that a page carries, and the first of them as a table for readers without scripts.
+
+Margins, cuboids of one axis alone, come first, then the others coarse to fine, while they fit; each
+is proved to add up. The areas of a level that are used are the same in every cuboid with that
+level, as released counts agree on what they have in common; so a cell is one number: its place in
+row-major order of the used areas of its levels. A chain is carried like any other workload.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.cube.shape import is_within, maximal
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import LARGEST_DOUBLE, MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
+from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.markup import corner, shown, table
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.measurements import (
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+    Shape,
+    counts_file,
+    read_counts,
+)
+from hedgerow.release.directory.stored import read_nodes
+from hedgerow.release.page.carried import (
+    OTHERS,
+    Block,
+    Cells,
+    area_labels,
+    cell_blocks,
+    level_block,
+    other_intervals,
+)
+from hedgerow.release.page.words import level_labels, unit_of, words_of
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.product import BETWEEN_CODES
+from hedgerow.text import visible
+
+MOST_ROWS, MOST_COLUMNS = 60, 12
+"""Of the first table."""
+ROOT = np.zeros(1, dtype=np.int64)
+
+Used = dict[tuple[int, int], Int64]
+"""For each axis and level the codes that occur, ascending: int64 (used)."""
+
+
+def percent(confidence: Confidence) -> int:
+    """Return the level of a confidence in whole percents."""
+    return round(100 * confidence.coverage)
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Cuboids of a release, in memory and as blocks of text.
+
+    Attributes:
+        plan: of the release.
+        numeric: whether all codes of all levels are carried, as ranges of a column.
+        cells: for each carried cuboid its cells; all coarser cuboids of the workload are carried,
+            too.
+        used: for each axis and level the codes that occur.
+        blocks: names and texts, see `hedgerow.release.page.carried`.
+    """
+
+    plan: Plan
+    numeric: bool = False
+    cells: dict[Levels, Cells] = field(default_factory=dict)
+    used: Used = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def start(self) -> Levels:
+        """The cuboid that is shown first: the coarsest of two axes, or the nearest to that.
+
+        Along a chain it is the coarsest that has several counts.
+        """
+        axes, wanted = self.plan.tree.axes, 1 if self.plan.is_chain else 2
+
+        def rank(levels: Levels) -> tuple[int, int, list[int]]:
+            wide = sum(axis.size(k) > 1 for axis, k in zip(axes, levels, strict=True))
+            return abs(wide - wanted), sum(levels), [-k for k in levels]
+
+        return min(self.cells, key=rank, default=(0,) * len(axes))
+
+    def level_block(self, axis: int, level: int) -> Block:
+        """Return the block of the codes of a level that occur."""
+        used, above = (self.used[axis, k] for k in (level, level - 1))
+        text = level_block(self.plan.tree.axes[axis], level, used, above, numeric=self.numeric)
+        return f"level-{axis}-{level}", text
+
+    def facts(self) -> dict[str, Any]:
+        """Return the cuboids as the page's script reads them.
+
+        Under ``released`` stand all of the workload where they are not every combination of levels;
+        ``ruled`` says whether public facts rule some counts out.
+        """
+        plan, axes, is_any = self.plan, self.plan.tree.axes, any(map(len, self.cells.values()))
+        facts: dict[str, Any] = {
+            "unit": visible(unit_of(plan)),
+            "words": words_of(plan).script("release"),
+            "sure": sorted(map(percent, (USUAL, *OTHERS))),
+            "axes": [_axis_facts(plan, axis) for axis in axes],
+            "sizes": [[axis.size(k) for k in range(axis.depth + 1)] for axis in axes],
+            "cuboids": list(self.cells),
+            "start": self.start if is_any else [],
+            "ruled": bool(plan.facts),
+            "released": None if plan.has_all_combinations else list(plan.levels),
+        }
+        return facts | ({"numeric": True} if self.numeric else {})
+
+    def first_counts(self) -> str:
+        """Return the first counts as a table with its margins, for readers without scripts."""
+        levels = self.start
+        split = [a for a, k in enumerate(levels) if k]
+        if not split or not len(self.cells[levels]):
+            return f"<p>{self._say('release.in_files')}</p>"
+        if len(split) != 2 or self.plan.is_chain:
+            return self._list(levels)
+        used = [len(self.used[a, levels[a]]) for a in split]
+        if used[0] > MOST_ROWS or used[1] > MOST_COLUMNS:
+            rows = _only(levels, split[0])
+            return self._list(rows if rows in self.cells else levels)
+        return self._matrix(levels, (split[0], split[1]))
+
+    @property
+    def _say(self) -> Catalogue:
+        return words_of(self.plan)
+
+    def _headings(self, *keys: str) -> list[str]:
+        return [self._say(f"script.{key}", sure=percent(USUAL)) for key in keys]
+
+    def _labels(self, axis: int, level: int, places: slice | Int64) -> list[str]:
+        codes = self.used[axis, level][places]
+        return [shown(label) for label in area_labels(self.plan.tree.axes[axis], level, codes)]
+
+    def _list(self, levels: Levels) -> str:
+        cells, few, is_chain = self.cells[levels], slice(MOST_ROWS), self.plan.is_chain
+        name, every = shown(self.plan.label_of(levels)), len(cells)
+        headings = [name, *self._headings("count", "interval", "unbiased")]
+        columns = len(headings) - is_chain
+        between = " › " if is_chain else " → "
+        labels = [
+            self._labels(a, k, places[few])
+            for (a, k), places in zip(enumerate(levels), cells.places, strict=True)
+            if k
+        ]
+        rows = [
+            [between.join(path), *cells.sentence(self._say, i, worded=not is_chain)][:columns]
+            for i, path in enumerate(zip(*labels, strict=True))
+        ]
+        key = "release.first.list" if len(rows) == every else "release.first.part"
+        caption = self._say(key, name=name, rows=len(rows), every=every)
+        return table(self._say, caption, headings[:columns], rows)
+
+    def _margin(self, levels: Levels, axis: int) -> list[list[str]]:
+        """Return the counts of a pair's margin in words: sums alone where it was not released."""
+        cells = self.cells[levels]
+        if (margin := self.cells.get(_only(levels, axis))) is not None:
+            return [margin.sentence(self._say, i) for i in range(len(margin))]
+        sums = np.zeros(len(self.used[axis, levels[axis]]), dtype=np.int64)
+        np.add.at(sums, cells.places[axis], cells.counts)
+        return [[self._say.number(each), "–", "–"] for each in sums.tolist()]
+
+    def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
+        say, cells, whole = self._say, self.cells[levels], self.cells[(0,) * len(levels)]
+        names = [shown(self.plan.label_of(_only(levels, a))) for a in split]
+        rows, columns = (self._margin(levels, a) for a in split)
+        is_known = any(_only(levels, a) in self.cells for a in split)
+        words = self._headings("all", *(("interval", "unbiased") if is_known else ()))
+        places = zip(*(cells.places[a] for a in split), strict=True)
+        inner = {at: cells.sentence(say, i)[0] for i, at in enumerate(places)}
+        labels = [self._labels(a, levels[a], slice(None)) for a in split]
+        lines = [
+            [word, *([""] * len(words) if k else whole.sentence(say, 0)[: len(words)])]
+            + [each[k] for each in columns]
+            for k, word in enumerate(words)
+        ]
+        for r, label in enumerate(labels[0]):
+            row = (inner.get((r, c), "0") for c in range(len(columns)))
+            lines.append([label, *rows[r][: len(words)], *row])
+        caption = say("release.first.matrix", rows=names[0], columns=names[1])
+        return table(say, caption, [corner(*names), *words, *labels[1]], lines)
+
+
+def carry(folder: Path, plan: Plan, listed: Sequence[int], *, numeric: bool) -> Carried:
+    """Return the cuboids that fit, each proved to add up to the coarser ones.
+
+    Args:
+        folder: of the release.
+        plan: of the release.
+        listed: how many counts the file of each cuboid lists.
+        numeric: whether all codes of all levels are carried.
+
+    Raises:
+        ReleaseError: codes that are not in the domain or in no coarser cuboid, cells that are not
+            in their order, or cuboids that do not add up.
+    """
+    tree, rows = plan.tree, dict(zip(plan.levels, listed, strict=True))
+    made = Carried(plan, numeric, used={(a, 0): ROOT for a in range(len(tree.axes))})
+    room, left = MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
+    for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
+        above, is_wide = _above(plan, levels), numeric and tree.cells(levels) > MOST_NODES_OF_A_PAGE
+        if rows[levels] > left or is_wide or not all(each in made.cells for each in above):
+            continue
+        nodes = read_nodes(folder, tree, levels)
+        grown = replace(made, used=_used(made, levels, nodes))
+        if prod(len(grown.used[at]) for at in enumerate(levels)) >= LARGEST_DOUBLE:
+            continue
+        cells = _read(folder, grown, levels, nodes)
+        if max(cells.high.max(initial=0), cells.counts.max(initial=0)) >= LARGEST_DOUBLE:
+            continue
+        for coarser in above:
+            check_adds_up(grown, (levels, cells), (coarser, made.cells[coarser]))
+        fresh = sorted(grown.used.keys() - made.used.keys())
+        blocks = [*(grown.level_block(*at) for at in fresh), *cell_blocks(levels, cells)]
+        size = sum(len(text) for _, text in blocks)
+        if size > room:
+            continue
+        room, left = room - size, left - len(cells)
+        made.used.update(grown.used)
+        made.cells[levels] = cells
+        made.blocks.extend(blocks)
+    return made
+
+
+def _above(plan: Plan, levels: Levels) -> Sequence[Levels]:
+    """Return the finest cuboids of the workload that are coarser than one."""
+    steps = [(*levels[:a], k - 1, *levels[a + 1 :]) for a, k in enumerate(levels) if k]
+    if all(each in plan.by_levels for each in steps):
+        return steps
+    coarser = [each for each in plan.levels if each != levels and is_within(each, levels)]
+    return maximal(coarser) if coarser else ()
+
+
+def _ancestors(axis: Axis, upper: int, lower: int, codes: Int32 | Int64) -> Int64:
+    """Return the nodes of a level that those of a finer one belong to."""
+    return np.searchsorted(axis.descendant_start(upper, lower), codes, side="right") - 1
+
+
+def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
+    """Return the codes that occur in what is carried and in one cuboid more.
+
+    Raises:
+        ReleaseError: it has codes of a level that a cuboid before it has not.
+    """
+    used = dict(made.used)
+    for a, (axis, finest) in enumerate(zip(made.plan.tree.axes, levels, strict=True)):
+        own = np.unique(nodes.codes[a]).astype(np.int64)
+        for level in range(finest, 0, -1):
+            every = np.arange(axis.size(level)) if made.numeric else own
+            if not np.isin(own, used.setdefault((a, level), every)).all():
+                file = counts_file(levels)
+                raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
+            own = np.unique(_ancestors(axis, level - 1, level, own))
+    return used
+
+
+def _places(
+    used: Used, levels: Levels, codes: Sequence[Int32 | Int64]
+) -> tuple[tuple[Int64, ...], Int64]:
+    """Return the places of cells among used codes, and their numbers in row-major order."""
+    flat, places = np.zeros(len(codes[0]), dtype=np.int64), list[Int64]()
+    for at, own in zip(enumerate(levels), codes, strict=True):
+        places.append(np.searchsorted(used[at], own))
+        flat = flat * len(used[at]) + places[-1]
+    return tuple(places), flat
+
+
+def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Levels, Cells]) -> None:
+    """Raise unless the cells of a cuboid sum to those of a coarser one.
+
+    Args:
+        made: with the codes that both use.
+        below: the finer cuboid and its cells.
+        above: the coarser one.
+
+    Raises:
+        ReleaseError: they do not.
+    """
+    (levels, finer), (coarser, cells) = below, above
+    codes = [
+        _ancestors(axis, upper, lower, made.used[a, lower][place])
+        for a, (axis, upper, lower, place) in enumerate(
+            zip(made.plan.tree.axes, coarser, levels, finer.places, strict=True)
+        )
+    ]
+    number, which = np.unique(_places(made.used, coarser, codes)[1], return_inverse=True)
+    sums = np.zeros(len(number), dtype=np.int64)
+    np.add.at(sums, which, finer.counts)
+    if not np.array_equal(number, cells.flat) or not np.array_equal(sums, cells.counts):
+        raise ReleaseError(
+            f"the counts in {counts_file(levels)} do not add up to those in {counts_file(coarser)}"
+        )
+
+
+def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
+    plan, tree = made.plan, made.plan.tree
+    depth = plan.design.depth_of(levels)
+    # The file of a cuboid is row by row; that of a depth is in the order of the tree.
+    steps = tree.steps[:depth] if depth else list(enumerate(levels))
+    keys = [_ancestors(tree.axes[a], k, levels[a], nodes.codes[a]) for a, k in steps]
+    later = np.zeros(max(len(nodes) - 1, 0), dtype=np.bool_)
+    for key in keys[::-1]:
+        later = (key[1:] > key[:-1]) | (later & (key[1:] == key[:-1]))
+    if not later.all():
+        raise ReleaseError(
+            f"the counts in {counts_file(levels)} are not "
+            f"{'in tree order' if depth else 'row by row'}"
+        )
+    places, flat = _places(made.used, levels, nodes.codes)
+    order = np.argsort(flat, kind="stable")
+    counts, read = nodes.counts[order], read_counts(folder, Shape.of(tree, levels))[order]
+    estimate, error, low, high = (
+        read[name].to_numpy() for name in (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
+    )
+    errors = CuboidErrors.of(plan, levels, int(counts.sum()))
+    flags = errors.contradicted(counts, estimate, error**2)
+    others = other_intervals(errors, estimate, error**2, (low, high))
+    exact = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
+    whole = np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
+    sorted_places = tuple(place[order] for place in places)
+    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
+
+
+def _axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
+    """Return an axis as the page's script reads it: names; of a product what its labels list."""
+    said = plan.description
+    lists = {"levels": level_labels(plan, axis), "alone": said.labels_of(plan.tree, axis)}
+    if axis.product is not None:
+        columns = [axis.columns_of(level) for level in range(1, axis.depth + 1)]
+        each = [[said.level_label(axis, column) for column in own] for own in columns]
+        lists["told"] = [BETWEEN_CODES.join(own) if len(own) > 1 else "" for own in each]
+    given = {key: list(map(visible, words)) for key, words in lists.items() if words is not None}
+    return {"name": visible(said.axis_label(axis)), **given}
+
+
+def _only(levels: Levels, axis: int) -> Levels:
+    """Return the margin of a cuboid along one axis."""
+    return tuple(k if a == axis else 0 for a, k in enumerate(levels))
