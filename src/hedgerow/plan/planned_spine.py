@@ -15,8 +15,9 @@ from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.coupled import MOST_APART
+from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.model import Forms, Model
+from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.workload.observed import are_two_chains
@@ -96,7 +97,8 @@ class PlannedSpine(Spine, Joint):
         cuboid = self.shape.given(levels)
         _, numbers = self.attribute_cells(cuboid)
         reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
-        return self.model.support.count_pairs(cuboid[0], reaches)
+        kinds, times = np.unique(reaches, axis=0, return_counts=True)
+        return self.model.support.count_pairs(cuboid[0], kinds, times)
 
     def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
         """Return the cells of a cuboid that public facts do not rule out, row by row.

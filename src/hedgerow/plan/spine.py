@@ -100,7 +100,7 @@ class Spine:
             return ()
         below = own.descendant_start(self.cut, own.depth)
         rows = support.start[own.depth][below]
-        cells = support.cell_start(own.depth)[rows]
+        cells = support.cell[own.depth][rows]
         cuts, begin = [0], 0
         for node in range(1, len(cells) - 1):
             if cells[node] - cells[begin] >= WORTH_A_JOB:
@@ -174,16 +174,13 @@ class Spine:
         return self._numbered[beside]
 
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells, support = self.cells(cuboid), self.model.support
-        above = support.tree.ancestors(support.tree.depth, cells.coarse)
-        first = np.append(0, np.cumsum(cells.width))
-        group = np.repeat(np.arange(len(support.widths)), support.widths)
-        numbers = np.where(cells.place < 0, -1, first[above[group]] + cells.place).astype(np.int32)
+        cells = self.cells(cuboid)
+        numbers = cells.numbers
         sizes = [axis.sizes[-1] for axis in self.shape.axes[1:]]
         codes = np.unravel_index(self.leaves, sizes)
         found = []
         for axis, level, code in zip(self.shape.axes[1:], cuboid[1:], codes, strict=True):
-            nodes = np.zeros(int(first[-1]), dtype=np.int32)
+            nodes = np.zeros(int(cells.width.sum()), dtype=np.int32)
             nodes[numbers] = axis.ancestors(axis.depth, level)[code]
             found.append(nodes)
         return tuple(found), numbers

@@ -32,7 +32,7 @@ from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.row_blocks import settle_blocks, settle_root_cells
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, run_starts
 from hedgerow.kernels import over_families
 
 Squares: TypeAlias = tuple[Coupled, RowSquares, GroupTrees]
@@ -83,7 +83,9 @@ class _Descent:
         (coupled, _, trees), here = self.squares, self.support
         group = here.group[0]
         z = np.clip(self.said[0][0], -LIMIT, LIMIT)
-        metric = np.linalg.inv(coupled.combined(0, range(1))[1].reshape(len(group), len(group)))
+        metric = np.linalg.inv(
+            coupled.squares.combined_matrices(0, range(1))[1].reshape(len(group), len(group))
+        )
         counts = settle_root((metric + metric.T) / 2, z, (here.low[0], here.high[0]), total)
         rests = trees.sums(group, self.said[1][0])
         for level in range(trees.depth):
@@ -101,11 +103,12 @@ class _Descent:
         Raises:
             EstimateError: they are missing, negative, or outside public bounds.
         """
-        rows, cell = self._rows(self.part.root), self._cells(self.part.root)
+        here, root = self.support, self.part.root
+        rows, cell = here.part_rows(self.part, root), here.part_cells(self.part, root)
         if above is None or above.shape != (int(cell[-1]),) or above.dtype != np.int64:
             raise EstimateError(f"a part below the top needs the {cell[-1]} counts of its roots")
         totals = np.add.reduceat(above, cell[:-1])
-        low, high = self.support.low[self.part.root][rows], self.support.high[self.part.root][rows]
+        low, high = here.low[root][rows], here.high[root][rows]
         if (above < 0).any() or (totals < low).any() or (totals > high).any():
             raise EstimateError("the counts of a part's roots must not break public bounds")
         return above
@@ -113,9 +116,11 @@ class _Descent:
     def below(self, level: int, above: Int64) -> Int64:
         """Return the counts of a level, given those of the level above it."""
         (_, rests, trees), here = self.squares, self.support
-        rows, upper = self._rows(level), self._rows(level - 1)
+        rows, upper = here.part_rows(self.part, level), here.part_rows(self.part, level - 1)
         group, group_above = here.group[level][rows], here.group[level - 1][upper]
-        members = self._members(level)
+        parent = here.parent[level][rows] - upper.start
+        counts = np.bincount(parent, minlength=upper.stop - upper.start)
+        members = run_starts(counts), np.argsort(parent, kind="stable")
         column_sums = trees.sums(group_above, above)
         counts = self._groups(level, column_sums[0], members)
         said = trees.sums(group, self.said[1][level])
@@ -135,12 +140,12 @@ class _Descent:
     def _groups(self, level: int, totals: Int64, members: tuple[Int64, Int64]) -> Int64:
         """Return the counts of the groups of every node of a level: int64 (rows)."""
         coupled, here = self.squares[0], self.support
-        rows, upper = self._rows(level), self._rows(level - 1)
+        rows, upper = here.part_rows(self.part, level), here.part_rows(self.part, level - 1)
         z = np.clip(self.said[0][level], -LIMIT, LIMIT)
         x = coupled.step(self.part, level, z[:, None], totals[:, None].astype(np.float64))[:, 0]
         nodes, above = here.nodes(self.part, level), here.nodes(self.part, level - 1)
         row_start = here.start[level][nodes.start : nodes.stop + 1] - rows.start
-        start, entries = coupled.combined(level, nodes)
+        start, entries = coupled.squares.combined_matrices(level, nodes)
         entries = entries.copy()
         invert_blocks(row_start, start, entries)
         sizes = np.diff(row_start)
@@ -153,19 +158,3 @@ class _Descent:
         task = partial(settle_families, bounded, metric, members, parents, x, counts)
         over_families(task, members[0][parents[0]])
         return counts
-
-    def _members(self, level: int) -> tuple[Int64, Int64]:
-        """Return where the children's rows of each row above begin, and these rows."""
-        rows, upper = self._rows(level), self._rows(level - 1)
-        parent = self.support.parent[level][rows] - upper.start
-        counts = np.bincount(parent, minlength=upper.stop - upper.start)
-        start = np.concatenate(([0], np.cumsum(counts)))
-        return start, np.argsort(parent, kind="stable")
-
-    def _rows(self, level: int) -> slice:
-        """Return the rows of the part at a level."""
-        return self.support.rows(level, self.support.nodes(self.part, level))
-
-    def _cells(self, level: int) -> Int64:
-        """Return where the cells of the rows of a level begin: int64 (rows + 1)."""
-        return self.support.relative_cells(level, self._rows(level))
