@@ -30,7 +30,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 Nodes: TypeAlias = tuple[Int64, Int64, Float64]
@@ -113,8 +113,9 @@ class BlockSquares:
 
     def combined_matrices(self, level: int, nodes: range) -> tuple[Int64, Float64]:
         """Return C of some nodes: int64 (nodes + 1), where each matrix begins, and the entries."""
-        start = self.start[level][nodes.start : nodes.stop + 1]
-        return start - start[0], self.combined[level][start[0] : start[-1]]
+        start = self.start[level]
+        entries = self.combined[level][start[nodes.start] : start[nodes.stop]]
+        return starts_within(start, nodes), entries
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:
         """Return F of all nodes of a level: where each matrix begins, and the entries."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel
 
 
@@ -109,8 +109,7 @@ class Cells:
 
     def start(self, nodes: range) -> Int64:
         """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
-        start = self.starts[nodes.start : nodes.stop + 1]
-        return np.asarray(start - start[0])
+        return starts_within(self.starts, nodes)
 
     def sums(self, detail: NDArray[Any], nodes: range) -> NDArray[Any]:
         """Return the flat table of a range of nodes: the sums of their detail.

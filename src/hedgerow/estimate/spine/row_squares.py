@@ -25,7 +25,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,12 @@ class RowSquares:
 
     def combined_matrices(self, level: int, nodes: range) -> tuple[Int64, Float64]:
         """Return C of some nodes as matrices, u on the diagonal: where each begins, and entries."""
-        rows = self.support.start[level][nodes.start : nodes.stop + 1]
+        rows = starts_within(self.support.start[level], nodes)
         sizes = np.diff(rows)
-        start, every = run_starts(sizes**2), np.arange(rows[0], rows[-1])
-        found, node = np.zeros(int(start[-1])), np.repeat(np.arange(len(sizes)), sizes)
-        found[start[node] + (every - rows[node]) * (sizes[node] + 1)] = self.combined[level][every]
+        start, node = run_starts(sizes**2), np.repeat(np.arange(len(sizes)), sizes)
+        found, place = np.zeros(int(start[-1])), np.arange(rows[-1]) - rows[node]
+        own = self.combined[level][self.support.rows(level, nodes)]
+        found[start[node] + place * (sizes[node] + 1)] = own
         return start, found
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:

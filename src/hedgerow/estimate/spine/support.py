@@ -130,8 +130,7 @@ class Support:
 
     def relative_cells(self, level: int, rows: slice) -> Int64:
         """Return where the cells of each of a run of rows begin, from 0: int64 (rows + 1)."""
-        cell = self.cell[level][rows.start : rows.stop + 1]
-        return np.asarray(cell - cell[0])
+        return starts_within(self.cell[level], rows)
 
     def nodes(self, part: Part, level: int) -> range:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
@@ -220,6 +219,11 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
 def run_starts(lengths: NDArray[np.integer]) -> Int64:
     """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def starts_within(start: Int64, some: range | slice) -> Int64:
+    """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
+    return start[some.start : some.stop + 1] - start[some.start]
 
 
 def runs(first: Int64, lengths: Int64) -> Int64:

@@ -16,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.spine.support import runs
+from hedgerow.estimate.spine.support import runs, starts_within
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -66,7 +66,8 @@ def estimates_of_sums(
         rows = support.rows(level, nodes)
         group = support.group[level][rows]
         number = numbers[_detail_cells(support.offset, group)]
-        above = np.repeat(np.arange(nodes.start, nodes.stop), _rows_of(support.start[level], nodes))
+        sizes = np.diff(starts_within(support.start[level], nodes))
+        above = np.repeat(np.arange(nodes.start, nodes.stop), sizes)
         flat = np.repeat(above, support.widths[group]) * many + number
         place = np.searchsorted(keys[here], flat)
         there = (number >= 0) & (place < here.stop - here.start)
@@ -74,11 +75,6 @@ def estimates_of_sums(
         size = here.stop - here.start
         found[order[here]] = np.bincount(place[there], estimates[there], minlength=size)
     return found
-
-
-def _rows_of(start: Int64, nodes: range) -> Int64:
-    """Return how many rows some nodes have: int64 (nodes)."""
-    return np.diff(start[nodes.start : nodes.stop + 1])
 
 
 def _detail_cells(offset: Int64, group: Int32) -> Int64:

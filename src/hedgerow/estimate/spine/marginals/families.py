@@ -21,7 +21,7 @@ from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02
@@ -61,13 +61,12 @@ def settle_families(
     """
     over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
     rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
-    start = support.start[level][nodes.start : nodes.stop + 1]
-    upper_start = support.start[level - 1][over.start : over.stop + 1]
-    child_start = support.spine.child_start[level - 1][over.start : over.stop + 1]
+    start = starts_within(support.start[level], nodes)
     matrices = run_starts(np.diff(start) ** 2) * residuals.count
     layout = (
-        child_start - nodes.start, start - rows.start, upper_start - upper.start,
-        support.parent[level][rows] - upper.start, matrices, support.group[level - 1][upper],
+        starts_within(support.spine.child_start[level - 1], over), start,
+        starts_within(support.start[level - 1], over), support.parent[level][rows] - upper.start,
+        matrices, support.group[level - 1][upper],
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(squares, level, nodes, matrices)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.estimate.spine.elimination import Elimination
+from hedgerow.estimate.spine.coupled import Elimination
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support
