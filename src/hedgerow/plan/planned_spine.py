@@ -20,11 +20,11 @@ from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.workload.observed import are_two_chains
+from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import Planned, Work
-from hedgerow.plan.joint import TARGETS, Joint, Variances, own_levels, shape_of_tree
+from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.product import axis_factors, product_variances
@@ -49,23 +49,12 @@ class PlannedSpine(Spine, Joint):
 
     Attributes:
         is_free: bool (detail cells): whether no public rule says that nobody is there.
-        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
     seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
     is_free: Flags
-    own_levels: Mapping[Levels, Levels]
     excess: float
-
-    @property
-    def cuboids(self) -> tuple[Levels, ...]:
-        """The cuboids of the workload, each after all that are coarser."""
-        return tuple(self.own_levels)
-
-    def levels(self, cuboid: Levels) -> Levels:
-        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return self.own_levels.get(cuboid) or self.shape.first(cuboid)
 
     @property
     def bytes_read(self) -> int:

@@ -154,6 +154,11 @@ class GeneralSolver:
                     found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
         return found
 
+    def variances_of(self, cuboid: Levels) -> "GeneralSolver":
+        """Return itself: all estimates rest on the same counts."""
+        del cuboid
+        return self
+
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         return self._figures_of(cuboid)[0]

@@ -146,6 +146,11 @@ class SpineSolver:
             found[cuboid] = summed(shape, beside.turn(table, there), there, cuboid)
         return found
 
+    def variances_of(self, cuboid: Levels) -> "SpineSolver":
+        """Return itself: all estimates rest on the same counts."""
+        del cuboid
+        return self
+
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         columns, factors = self._terms(cuboid)
