@@ -73,15 +73,19 @@ class Spine:
     @property
     def bytes_held(self) -> int:
         """The memory that the top and a job a core take."""
-        largest = max((self._cells_in(part) for part in self.jobs), default=0)
-        at_once = min(len(self.jobs), core_count())
-        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + at_once * largest)
+        top, largest = self._cells_held
+        return BYTES_A_CELL * (top + min(len(self.jobs), core_count()) * largest)
 
     @property
     def largest_held(self) -> int:
         """The cells of the top and of the largest job: what is held at once, of one job."""
+        return sum(self._cells_held)
+
+    @property
+    def _cells_held(self) -> tuple[int, int]:
+        """The cells of the top, and of the largest job."""
         top = sum(self.held[: self.cut + 1])
-        return top + max((self._cells_in(part) for part in self.jobs), default=0)
+        return top, max((self._cells_in(part) for part in self.jobs), default=0)
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support

@@ -147,6 +147,11 @@ class Support:
         """Return where the cells of each of these rows begin, from 0: int64 (rows + 1)."""
         return self.relative_cells(level, self.part_rows(part, level))
 
+    def together(self, level: int) -> NDArray[np.bool_]:
+        """Return which groups lie in one cell of a level of their tree: bool (groups, groups)."""
+        cell = self.tree.ancestors(self.tree.depth, level)
+        return np.asarray(cell[:, None] == cell)
+
     def count_pairs(self, level: int, kinds: NDArray[np.bool_], times: Int64) -> int:
         """Return how many pairs of a node of a level and a sum have a cell.
 

@@ -146,10 +146,9 @@ def _root_sums(
 
 def _cells(support: Support, residuals: Residuals) -> Cells:
     """Return what kernels need of the residuals and of the groups' tree."""
-    tree, near = support.tree, np.zeros((support.groups, support.groups))
-    for level in range(tree.depth + 1):
-        cell = tree.ancestors(tree.depth, level)
-        near += cell[:, None] == cell[None, :]
+    near = np.zeros((support.groups, support.groups))
+    for level in range(support.tree.depth + 1):
+        near += support.together(level)
     return residuals.extents, residuals.runs, residuals.sum_place, near
 
 

@@ -268,13 +268,12 @@ class Marginals(Model):
 
     def _information(self, residual: int) -> list[Float64]:
         """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
-        groups, tree = self.support.groups, self.support.tree
+        groups = self.support.groups
         found = [np.zeros((groups, groups)) for _ in self.support.spine.sizes]
         for key, variance in self.measured.items():
             marginal = self._marginal(key)
             if residual & ~marginal == 0:
-                cell = tree.ancestors(tree.depth, self._group_level(key))
-                same = cell[:, None] == cell[None, :]
+                same = self.support.together(self._group_level(key))
                 found[key[self.spine_axis]] += same * (self.residuals.spread(marginal) / variance)
         return found
 

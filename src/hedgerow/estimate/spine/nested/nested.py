@@ -292,7 +292,7 @@ def _information(
     support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
 ) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    tree, found = support.tree, list[Float64]()
+    found = list[Float64]()
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined[0]
@@ -300,7 +300,6 @@ def _information(
         here = np.diag(own)
         for b, s in enumerate(coarse):
             if np.isfinite(s) and not (is_known and (level, b) == (0, 0)):
-                cell = tree.ancestors(tree.depth, b)
-                here += (cell[:, None] == cell) / s
+                here += support.together(b) / s
         found.append(here / variance)
     return found
