@@ -92,9 +92,10 @@ class Joint(Design):
     def is_best(self) -> bool:
         """Whether estimates are those of all noisy counts with the variances of the noise."""
 
-    @abstractmethod
     def is_own_noise(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
+        own = self.noise.get(cuboid)
+        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
     def size(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured where it is measured whole."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -163,11 +163,6 @@ class PlannedSpine(Spine, Joint):
         """
         return self.mean(cuboid) * self.excess
 
-    def is_own_noise(self, cuboid: Levels) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts alone."""
-        own = self.noise.get(cuboid)
-        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
-
     def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is a sum of cells that are all measured: every one is."""
         return len(cuboid) == len(self.shape.axes)
@@ -304,16 +299,14 @@ def planned_spine(plan: Planned) -> PlannedSpine:
         raise (NoSpineError if plan.known is None else PlanError)(str(error)) from None
     wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
-    leaves = _detail_leaves(shape, model, _group_axis(shape, known))
     found = PlannedSpine(
         shape=shape,
         model=model,
-        leaves=leaves,
         plan=plan,
         noise=noise,
         public=exact,
         whole=frozenset(own),
-        is_free=~known.zeros[leaves],
+        is_free=~known.zeros[model.leaves],
         own_levels=own,
         excess=excess,
     )
@@ -410,7 +403,8 @@ def _marginals(
     Raises:
         EstimateError: it does not fit.
     """
-    axis = _group_axis(shape, known)
+    several = [a for a, each in enumerate(shape.axes) if a and each.depth > 1]
+    axis = known.group_axis or (several[0] if several else None)
     by_group = known.has, known.bounds
     has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
     return Marginals.of(
@@ -423,21 +417,3 @@ def _marginals(
         noise,
         total_known=public is not None,
     )
-
-
-def _group_axis(shape: CubeShape, known: Known) -> int | None:
-    """Return the attribute axis of the groups: the facts', or the one that has several levels."""
-    several = [a for a, axis in enumerate(shape.axes) if a and axis.depth > 1]
-    return known.group_axis or (several[0] if several else None)
-
-
-def _detail_leaves(shape: CubeShape, model: Model, group_axis: int | None) -> Int32:
-    """Return the attribute leaf that each detail cell is: int32 (detail cells of all groups)."""
-    if isinstance(model, Nested):
-        return model.detail_leaves
-    sizes = [axis.sizes[-1] for axis in shape.axes[1:]]
-    every = np.arange(prod(sizes), dtype=np.int32).reshape(sizes)
-    if group_axis is None:
-        return every.ravel()
-    by_group = np.moveaxis(every, group_axis - 1, 0).reshape(sizes[group_axis - 1], -1)
-    return by_group[model.support.widths > 0].ravel()

@@ -46,12 +46,10 @@ class Spine:
     Attributes:
         shape: how the levels of all axes nest.
         model: what estimates and settles a part of the spine.
-        leaves: int32 (detail cells): of each the attribute leaf, all attributes row by row.
     """
 
     shape: CubeShape
     model: Model
-    leaves: Int32
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -130,6 +128,11 @@ class Spine:
         return {}
 
     # --- cells ----------------------------------------------------------------------------------
+
+    @cached_property
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+        return self.model.leaves
 
     @cached_property
     def detail_of(self) -> Int32:

@@ -370,11 +370,9 @@ class PlannedTables(Joint):
         Of a product by the nominal variances, which the weights are best for: under those of the
         noise a combined estimate may be worse than the noisy count.
         """
-        if cuboid not in self.noise:
-            return False
-        if self.product is not None:
-            return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
-        return self.mean(cuboid) >= self.noise[cuboid] * (1 - 1e-9)
+        if self.product is None or cuboid not in self.noise:
+            return super().is_own_noise(cuboid)
+        return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
 
     @property
     def ways(self) -> str:
@@ -393,7 +391,6 @@ class PlannedTables(Joint):
             return None
         if product is None or len(product.boxes) > 1:
             return None
-        leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
         try:
             model = Nested.of(
                 spine=axes[0],
@@ -401,7 +398,7 @@ class PlannedTables(Joint):
                 group_level=0,
                 has=None,
                 bounds=(),
-                zero_leaves=np.zeros(len(leaves), dtype=np.bool_),
+                zero_leaves=np.zeros(axes[1].sizes[-1], dtype=np.bool_),
                 spine_variances=product.squares[0].own,
                 attribute_variances=product.squares[1].own,
                 total_known=public is not None,
@@ -409,7 +406,7 @@ class PlannedTables(Joint):
             )
         except EstimateError:  # more rows than are held
             return None
-        return Spine(self.shape, model, leaves)
+        return Spine(self.shape, model)
 
     @cached_property
     def along(self) -> Spine | None:

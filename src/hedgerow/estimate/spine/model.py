@@ -50,6 +50,11 @@ class Model(ABC):
     measured: Mapping[Levels, float]
     total_known: bool
 
+    @property
+    @abstractmethod
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+
     def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
         if key not in self._known:

@@ -24,8 +24,8 @@ Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
-from typing import TypeVar
+from math import isfinite, prod, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,7 @@ class Marginals(Model):
             tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis))
         )
         tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
-        allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
+        allowed = ~_zeros(shape, spine_axis, group_axis, zero_cells)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
         support = Support.of(shape.axes[spine_axis], tree, widths, has, bounds)
         support.check_held(_numbers_held(support, residuals))
@@ -170,6 +170,13 @@ class Marginals(Model):
         """The attribute axes beside the groups that have more than one node."""
         return _others(self.shape, self.spine_axis, self.group_axis)
 
+    @property
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+        every = np.arange(self.allowed.size, dtype=np.int32)
+        table = _by_group(self.shape, self.spine_axis, self.group_axis, every)
+        return np.asarray(table[self.support.widths > 0].ravel())
+
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""
         axes = [self.shape.axes[a] for a in self.others]
@@ -178,7 +185,7 @@ class Marginals(Model):
         for axis, level in zip(axes, levels, strict=True):
             ancestors = axis.ancestors(axis.depth, level)
             place = place[..., None] * axis.sizes[level] + ancestors
-        width = int(np.prod([a.sizes[k] for a, k in zip(axes, levels, strict=True)], initial=1))
+        width = prod(a.sizes[k] for a, k in zip(axes, levels, strict=True))
         coarse = self._group_level(key)
         live = int((self.support.widths > 0).sum())
         every = np.tile(place.ravel().astype(np.int32), live)
@@ -307,16 +314,26 @@ def _others(shape: CubeShape, spine_axis: int, group_axis: int | None) -> list[i
     return [a for a in every if a not in (spine_axis, group_axis) and shape.axes[a].depth > 0]
 
 
-def _allowed(
+def _zeros(
     shape: CubeShape, spine_axis: int, group_axis: int | None, zero_cells: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """Return where counts may be above 0: bool (groups, other attributes' finest nodes …)."""
-    axes = [a for a in range(len(shape.axes)) if a != spine_axis]
-    sizes = [shape.axes[a].sizes[-1] for a in axes]
-    zero = np.zeros(sizes, dtype=bool) if zero_cells is None else np.asarray(zero_cells, dtype=bool)
-    if zero.size != np.prod(sizes, dtype=np.int64):
+    """Return which cells are 0 by rule: bool (groups, W)."""
+    cells = prod(axis.sizes[-1] for a, axis in enumerate(shape.axes) if a != spine_axis)
+    zero = np.zeros(cells, dtype=bool) if zero_cells is None else np.asarray(zero_cells, dtype=bool)
+    if zero.size != cells:
         raise EstimateError(
-            f"zeros by rule need one entry for each of {np.prod(sizes)} cells, got {zero.size}"
+            f"zeros by rule need one entry for each of {cells} cells, got {zero.size}"
         )
-    free = ~zero.reshape(sizes)
-    return np.moveaxis(free, axes.index(group_axis), 0) if group_axis is not None else free
+    return _by_group(shape, spine_axis, group_axis, zero)
+
+
+def _by_group(
+    shape: CubeShape, spine_axis: int, group_axis: int | None, cells: NDArray[Any]
+) -> NDArray[Any]:
+    """Return a table of all attributes' finest cells as (groups, W)."""
+    axes = [a for a in range(len(shape.axes)) if a != spine_axis]
+    table = cells.reshape([shape.axes[a].sizes[-1] for a in axes])
+    if group_axis is None:
+        return table.reshape(1, -1)
+    moved = np.moveaxis(table, axes.index(group_axis), 0)
+    return moved.reshape(len(moved), -1)

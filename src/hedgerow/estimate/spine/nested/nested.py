@@ -139,8 +139,8 @@ class Nested(Model):
         return self.support.tree.depth
 
     @property
-    def detail_leaves(self) -> Int32:
-        """The attribute leaf of each detail cell: int32 (detail cells of all groups)."""
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf: int32 (detail cells of all groups)."""
         return self.trees.leaf
 
     @cached_property
