@@ -128,10 +128,6 @@ class Support:
         rows = self.rows(level, nodes)
         return int(self.cell[level][rows.stop] - self.cell[level][rows.start])
 
-    def relative_cells(self, level: int, rows: slice) -> Int64:
-        """Return where the cells of each of a run of rows begin, from 0: int64 (rows + 1)."""
-        return starts_within(self.cell[level], rows)
-
     def nodes(self, part: Part, level: int) -> range:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
         first, last = part.nodes.start, part.nodes.stop
@@ -145,7 +141,7 @@ class Support:
 
     def part_cells(self, part: Part, level: int) -> Int64:
         """Return where the cells of each of these rows begin, from 0: int64 (rows + 1)."""
-        return self.relative_cells(level, self.part_rows(part, level))
+        return starts_within(self.cell[level], self.part_rows(part, level))
 
     def together(self, level: int) -> NDArray[np.bool_]:
         """Return which groups lie in one cell of a level of their tree: bool (groups, groups)."""

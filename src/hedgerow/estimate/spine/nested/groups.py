@@ -133,33 +133,6 @@ def _clip(
 
 
 @kernel
-def _write_problem(
-    rows: BoundedRows,
-    metric: Metric,
-    members: Members,
-    total: int,
-    p: int,
-    scratch: tuple[Float64, Int64],
-    x: Float64,
-) -> int:
-    """Write t, s, low and high of the rows of a parent's row; return how many they are."""
-    z, low, high = rows
-    first, size, start, entries = metric
-    floats, ints = scratch
-    n = 0
-    for m in range(members[0][p], members[0][p + 1]):
-        row = members[1][m]
-        own, pull = entries[start[row] + row - first[row]], 0.0
-        for j in range(size[row]):
-            other = first[row] + j
-            pull += entries[start[row] + j] * (x[other] - z[other])
-        floats[0, n], floats[1, n] = x[row] - pull / own, 1.0 / own
-        ints[0, n], ints[1, n] = low[row], min(high[row], total)
-        n += 1
-    return n
-
-
-@kernel
 def _settle_group(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     rows: BoundedRows,
     metric: Metric,
@@ -172,8 +145,17 @@ def _settle_group(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     is_whole: bool,  # noqa: FBT001 - a kernel
 ) -> float:
     """Do step 2 for one group, or step 3; return by how much the farthest count moves."""
-    n = _write_problem(rows, metric, members, total, p, scratch, x)
-    floats, ints = scratch
+    (z, low, high), (start, members_of), (floats, ints) = rows, members, scratch
+    first, size, begin, entries = metric
+    n = start[p + 1] - start[p]
+    for i in range(n):  # t, s, low and high of the rows of the parent's row
+        row = members_of[start[p] + i]
+        own, pull = entries[begin[row] + row - first[row]], 0.0
+        for j in range(size[row]):
+            other = first[row] + j
+            pull += entries[begin[row] + j] * (x[other] - z[other])
+        floats[0, i], floats[1, i] = x[row] - pull / own, 1.0 / own
+        ints[0, i], ints[1, i] = low[row], min(high[row], total)
     if is_whole:
         for i in range(n):
             floats[0, i] = min(max(floats[0, i], -FARTHEST), FARTHEST)
@@ -185,7 +167,7 @@ def _settle_group(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
         floats[2, :n] = ints[2, :n]
     moved = 0.0
     for i in range(n):
-        row = members[1][members[0][p] + i]
+        row = members_of[start[p] + i]
         moved = max(moved, abs(floats[2, i] - x[row]))
         x[row] = floats[2, i]
         if is_whole:

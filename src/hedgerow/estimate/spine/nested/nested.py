@@ -34,7 +34,7 @@ from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.rests import Rests, add_gains
-from hedgerow.estimate.spine.nested.settle import settle_part
+from hedgerow.estimate.spine.nested.settle import Descent
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Bounds, Support
 
@@ -228,7 +228,7 @@ class Nested(Model):
         """Return whole counts of a part; see `Model.settle`."""
         self.check_total(part, total)
         squares = self.coupled, self.rests.squares, self.trees
-        return settle_part(squares, part, (upward.whole, upward.rest), above, total)
+        return Descent(*squares, part, upward.whole, upward.rest).counts(above, total)
 
     def variances(self, labels: Int32) -> Forms:
         """Return the variances of the estimates of sums of detail cells; see `Model.variances`."""

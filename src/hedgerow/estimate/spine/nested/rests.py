@@ -16,7 +16,7 @@ from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.spine.coupled import Elimination
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, starts_within
 from hedgerow.kernels import kernel
 
 
@@ -43,7 +43,7 @@ class Rests(Elimination):
     def starts(self, level: int, rows: slice, table: Float64) -> Int64:
         """Return where the cells of each of some rows begin, from 0: int64 (rows + 1)."""
         del table
-        return self.support.relative_cells(level, rows)
+        return starts_within(self.support.cell[level], rows)
 
     def combined(self, level: int, nodes: range, own: Float64, sums: Float64 | None) -> Float64:
         """Return z of some nodes from their own tables' rests, which are overwritten."""

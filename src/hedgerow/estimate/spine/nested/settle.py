@@ -40,12 +40,6 @@ from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
-Squares: TypeAlias = tuple[Coupled, RowSquares, GroupTrees]
-"""Least squares of the vectors of groups, of the rests along the spine, and below groups."""
-
-Said: TypeAlias = tuple[Mapping[int, Float64], Mapping[int, Float64]]
-"""What each row's subtree says, for each level: of its count (rows) and of its rests (detail)."""
-
 TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
 """Where the nodes of each group begin at a level of the trees, and at the next one; where the
 children of each node begin; and the variances v of the nodes of the next level."""
@@ -54,52 +48,57 @@ Settled: TypeAlias = tuple[Int64, Int64]
 """Where the nodes of each row begin in a flat table, int64 (rows + 1), and the counts."""
 
 
-def settle_part(
-    squares: Squares, part: Part, said: Said, above: Int64 | None, total: int | None
-) -> dict[int, Int64]:
-    """Return the whole counts of every level of a part: int64, detail layout, records.
-
-    Args:
-        squares: the factors of least squares.
-        part: a part of the spine.
-        said: what the subtrees of its rows say.
-        above: the counts of the roots, detail layout; None for the top.
-        total: for the top the public number of records, if it is public.
-
-    Raises:
-        EstimateError: counts of roots that break their bounds, or a total that does.
-    """
-    descent = _Descent(squares, part, said)
-    root = descent.at_root(total) if part.is_top else descent.checked(above)
-    found = {max(part.root, 0): root}
-    for level in range(max(part.root, 0) + 1, part.last + 1):
-        found[level] = descent.below(level, found[level - 1])
-    return {level: found[level] for level in part.levels}
-
-
 @dataclass(frozen=True, slots=True)
-class _Descent:
-    """The steps down one part."""
+class Descent:
+    """The steps down one part.
 
-    squares: Squares
+    Attributes:
+        coupled: least squares of the vectors of groups.
+        rests: least squares of the rests along the spine.
+        trees: those below groups.
+        part: a part of the spine.
+        whole: what each row's subtree says of its count: for each level float64 (rows).
+        rest: what it says of its rests: for each level float64, detail layout.
+    """
+
+    coupled: Coupled
+    rests: RowSquares
+    trees: GroupTrees
     part: Part
-    said: Said
+    whole: Mapping[int, Float64]
+    rest: Mapping[int, Float64]
+
+    def counts(self, above: Int64 | None, total: int | None) -> dict[int, Int64]:
+        """Return the whole counts of every level of the part: int64, detail layout, records.
+
+        Args:
+            above: the counts of the roots, detail layout; None for the top.
+            total: for the top the public number of records, if it is public.
+
+        Raises:
+            EstimateError: counts of roots that break their bounds, or a total that does.
+        """
+        first = max(self.part.root, 0)
+        found = {first: self.at_root(total) if self.part.is_top else self.checked(above)}
+        for level in range(first + 1, self.part.last + 1):
+            found[level] = self.below(level, found[level - 1])
+        return {level: found[level] for level in self.part.levels}
 
     @property
     def support(self) -> Support:
         """Which nodes have which groups."""
-        return self.squares[0].support
+        return self.coupled.support
 
     def at_root(self, total: int | None) -> Int64:
         """Return the counts of the spine's root."""
-        (coupled, _, trees), here = self.squares, self.support
+        trees, here = self.trees, self.support
         group = here.group[0]
-        z = np.clip(self.said[0][0], -LIMIT, LIMIT)
+        z = np.clip(self.whole[0], -LIMIT, LIMIT)
         metric = np.linalg.inv(
-            coupled.squares.combined_matrices(0, range(1))[1].reshape(len(group), len(group))
+            self.coupled.squares.combined_matrices(0, range(1))[1].reshape(len(group), len(group))
         )
         counts = settle_root((metric + metric.T) / 2, z, (here.low[0], here.high[0]), total)
-        rests = trees.sums(group, self.said[1][0])
+        rests = trees.sums(group, self.rest[0])
         for level in range(trees.depth):
             start, below = trees.row_start(level, group), trees.row_start(level + 1, group)
             found = np.zeros(int(below[-1]), dtype=np.int64)
@@ -127,7 +126,7 @@ class _Descent:
 
     def below(self, level: int, above: Int64) -> Int64:
         """Return the counts of a level, given those of the level above it."""
-        (_, rests, trees), here = self.squares, self.support
+        trees, here = self.trees, self.support
         rows, upper = here.part_rows(self.part, level), here.part_rows(self.part, level - 1)
         group, group_above = here.group[level][rows], here.group[level - 1][upper]
         parent = here.parent[level][rows] - upper.start
@@ -135,8 +134,8 @@ class _Descent:
         members = run_starts(counts), np.argsort(parent, kind="stable")
         column_sums = trees.sums(group_above, above)
         counts = self._groups(level, column_sums[0], members)
-        said = trees.sums(group, self.said[1][level])
-        u = rests.combined[level][rows]
+        said = trees.sums(group, self.rest[level])
+        u = self.rests.combined[level][rows]
         for k in range(trees.depth):
             start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
             found = np.zeros(int(below[-1]), dtype=np.int64)
@@ -151,9 +150,9 @@ class _Descent:
 
     def _groups(self, level: int, totals: Int64, members: tuple[Int64, Int64]) -> Int64:
         """Return the counts of the groups of every node of a level: int64 (rows)."""
-        coupled, here = self.squares[0], self.support
+        coupled, here = self.coupled, self.support
         rows = here.part_rows(self.part, level)
-        z = np.clip(self.said[0][level], -LIMIT, LIMIT)
+        z = np.clip(self.whole[level], -LIMIT, LIMIT)
         x = coupled.step(self.part, level, z[:, None], totals[:, None].astype(np.float64))[:, 0]
         nodes, above = here.nodes(self.part, level), here.nodes(self.part, level - 1)
         row_start = starts_within(here.start[level], nodes)
