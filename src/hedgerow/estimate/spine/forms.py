@@ -33,7 +33,7 @@ DIGITS = 12
 """Sums whose forms are alike to so many digits of the largest have one variance; rounding leaves
 1e-14."""
 CHUNK = 1 << 18
-"""Nodes that are worked on at a time."""
+"""Pairs of a node and a sum that are worked on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,7 @@ class Forms:
     group: Int32
     parts: tuple[Component, ...]
     excess: float = 1.0
-    _means: dict[int, float] = field(default_factory=dict, repr=False)
-    _largest: dict[int, float] = field(default_factory=dict, repr=False)
+    _surveys: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -115,22 +114,24 @@ class Forms:
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
-        if level not in self._means:
-            one = self._whole
-            each = (times @ one.at(level, n, 0 * n) for n, times in self._unlike_nodes(level))
-            pairs = self.support.count_pairs(level, *self._reaches)
-            self._means[level] = float(sum(each)) / max(pairs, 1)
-        return self._means[level]
+        return self._survey(level)[0]
 
     def largest(self, level: int) -> float:
         """Return the largest over all pairs of a node and a sum that has a cell there, records²."""
-        if level not in self._largest:
-            self._largest[level] = max(
-                float(self.at(level, nodes, np.full(len(nodes), one)).max())
-                for nodes, _ in self._unlike_nodes(level)
-                for one in self._unlike_sums
-            )
-        return self._largest[level]
+        return self._survey(level)[1]
+
+    def _survey(self, level: int) -> tuple[float, float]:
+        """Return the mean and the largest variance of a level."""
+        if level not in self._surveys:
+            (sums, many), total, most = self._unlike_sums, 0.0, 0.0
+            for nodes, times in self._unlike_nodes(level, max(1, CHUNK // len(sums))):
+                both = np.repeat(nodes, len(sums)), np.tile(sums, len(nodes))
+                found = self.at(level, *both).reshape(len(nodes), len(sums))
+                total += float(times @ (found @ many))
+                most = float(found.max(initial=most))
+            pairs = self.support.count_pairs(level, *self._reaches)
+            self._surveys[level] = total / max(pairs, 1), most
+        return self._surveys[level]
 
     @cached_property
     def _begin(self) -> Int64:
@@ -146,17 +147,6 @@ class Forms:
         return {1: (self.group,), 2: (np.repeat(self.group, many), other)}
 
     @cached_property
-    def _whole(self) -> "Forms":
-        """The sum of all forms, as those of one sum."""
-        used, groups, parts = np.unique(self.group), self.support.groups, list[Component]()
-        for squares, forms in self.parts:
-            sizes = (groups,) * squares.dimensions
-            flat = np.ravel_multi_index(self._groups[squares.dimensions], sizes)
-            table = np.bincount(flat, forms, minlength=groups**squares.dimensions).reshape(sizes)
-            parts.append((squares, table[np.ix_(*[used] * squares.dimensions)].ravel()))
-        return Forms(self.support, np.array([0, len(used)]), used, tuple(parts), self.excess)
-
-    @cached_property
     def _reaches(self) -> tuple[Bool, Int64]:
         """The groups of kinds of sums, bool (kinds, groups), and how many sums are of each."""
         kinds = Counter(self.group[a:b].tobytes() for a, b in pairwise(self.start))
@@ -166,28 +156,29 @@ class Forms:
         return found, np.array(list(kinds.values()))
 
     @cached_property
-    def _unlike_sums(self) -> list[int]:
-        """Sums of which every other one has the forms of one: cells of like families are alike."""
-        starts, found = {1: self.start, 2: self._begin}, dict[bytes, int]()
+    def _unlike_sums(self) -> tuple[Int64, Float64]:
+        """Sums of unlike forms, and how many are like each: cells of like families are alike."""
+        starts, every = {1: self.start, 2: self._begin}, range(len(self.start) - 1)
         tables: list[tuple[Int64, NDArray[Any]]] = [(self.start, self.group)]
         for squares, forms in self.parts:
             rounded = np.round(forms / np.abs(forms).max(initial=1e-300), DIGITS) + 0.0  # no -0.0
             tables.append((starts[squares.dimensions], rounded))
-        for s in range(len(self.start) - 1):
-            key = b"".join(table[start[s] : start[s + 1]].tobytes() for start, table in tables)
-            found.setdefault(key, s)
-        return list(found.values())
+        keys = [
+            b"".join(t[start[s] : start[s + 1]].tobytes() for start, t in tables) for s in every
+        ]
+        many, first = Counter(keys), dict(zip(reversed(keys), reversed(every), strict=True))
+        return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
 
-    def _unlike_nodes(self, level: int) -> Iterator[tuple[Int64, Int64]]:
-        """Yield nodes with other groups or covariances than the one before, and how many follow."""
+    def _unlike_nodes(self, level: int, most: int) -> Iterator[tuple[Int64, Int64]]:
+        """Yield nodes of which others that follow are like them, and how many these are."""
         rows = self.support.start[level], self.support.group[level]
         is_unlike = np.zeros(len(rows[0]) - 1, dtype=np.bool_)
         for squares, _ in self.parts:
             _mark_unlike(rows, squares.final_matrices(level), is_unlike)
         every = np.flatnonzero(is_unlike)
         times = np.diff(every, append=len(is_unlike))
-        for begin in range(0, len(every), CHUNK):
-            yield every[begin : begin + CHUNK], times[begin : begin + CHUNK]
+        for begin in range(0, len(every), most):
+            yield every[begin : begin + most], times[begin : begin + most]
 
 
 @kernel

@@ -156,7 +156,11 @@ class Support:
             kinds: bool (kinds, groups): whether a sum has a cell in a group.
             times: int64 (kinds): how many sums are of a kind.
         """
-        return int(_count_pairs(self.start[level], self.group[level], kinds, times))
+        is_single = kinds.sum(axis=1) == 1  # most sums: as many pairs as rows of the group
+        rows = np.bincount(self.group[level], minlength=self.groups)
+        single = int((kinds[is_single] @ rows) @ times[is_single])
+        layout, others = (self.start[level], self.group[level]), ~is_single
+        return single + int(_count_pairs(*layout, kinds[others], times[others]))
 
     @property
     def pairs(self) -> int:

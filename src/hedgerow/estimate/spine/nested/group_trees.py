@@ -45,7 +45,7 @@ class GroupTrees:
         combined: for each level float64 (nodes): u.
         family: for each level but the last float64 (nodes): S.
         share: for each level float64 (nodes): q; for level 0 ones.
-        gain: for each level float64 (nodes): g.
+        gain: float64 (leaves): g.
         leaf: int32 (leaves): which leaf of the attribute axis each one is.
     """
 
@@ -55,7 +55,7 @@ class GroupTrees:
     combined: tuple[Float64, ...]
     family: tuple[Float64, ...]
     share: tuple[Float64, ...]
-    gain: tuple[Float64, ...]
+    gain: Float64
     leaf: Int32
 
     @classmethod
@@ -92,14 +92,14 @@ class GroupTrees:
             family.insert(0, np.add.reduceat(combined[0], child_start[level][:-1]))
             u = 1 / (1 / own[level] + 1 / family[0])
             combined.insert(0, u if np.isfinite(own[level]) else family[0])
-        share, gain = [np.ones(len(kept[0]))], [np.ones(len(kept[0]))]
+        share, gain = [np.ones(len(kept[0]))], np.ones(len(kept[0]))
         for level in range(1, len(own)):
             up = np.repeat(np.arange(len(kept[level - 1])), np.diff(child_start[level - 1]))
             share.append(combined[level] / family[level - 1][up])
-            gain.append(gain[-1][up] * share[-1])
+            gain = gain[up] * share[-1]
         leaf = kept[-1].astype(np.int32)
         return cls(
-            start, child_start, own, tuple(combined), tuple(family), tuple(share), tuple(gain), leaf
+            start, child_start, own, tuple(combined), tuple(family), tuple(share), gain, leaf
         )
 
     @property

@@ -240,7 +240,7 @@ class Nested(Model):
     def _add_gains(self, part: Part, level: int, x: Float64, table: Float64) -> None:
         """Add to each cell of a table its gain times the number of its row, in place."""
         group = self.support.group[level][self.support.part_rows(part, level)]
-        add_gains(group, (self.support.offset, self.trees.gain[-1]), x, table)
+        add_gains(group, (self.support.offset, self.trees.gain), x, table)
 
     def _of_nodes(
         self, part: Part, level: int, noisy: Mapping[Levels, Float64]
