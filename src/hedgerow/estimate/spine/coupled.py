@@ -193,7 +193,7 @@ class Coupled(Elimination):
     def starts(self, level: int, rows: slice, table: Float64) -> Int64:
         """Return where the coordinates of each of some rows begin: int64 (rows + 1)."""
         del level
-        return np.arange(rows.stop - rows.start + 1) * table.shape[1]
+        return np.asarray(np.arange(rows.stop - rows.start + 1) * table.shape[1])
 
     def combined(self, level: int, nodes: range, own: Float64, sums: Float64 | None) -> Float64:
         """Return z of some nodes, from h and, above the deepest level, from Σ E z_child."""

@@ -228,7 +228,7 @@ def run_starts(lengths: NDArray[np.integer]) -> Int64:
 
 def starts_within(start: Int64, some: range | slice) -> Int64:
     """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
-    return start[some.start : some.stop + 1] - start[some.start]
+    return np.asarray(start[some.start : some.stop + 1] - start[some.start])
 
 
 def runs(first: Int64, lengths: Int64) -> Int64:
