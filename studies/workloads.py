@@ -82,7 +82,8 @@ def standard_error(plan: hr.Plan, levels: Levels) -> float:
         depth = plan.tree.chain.index(levels)
         return float(hr.forecast(plan)["rmse"][depth])
     joint = as_tables(plan.design)
-    return float(np.sqrt(joint.solver.mean(joint.shape.given(levels))))
+    cuboid = joint.shape.given(levels)
+    return float(np.sqrt(joint.variances_of(cuboid).mean(cuboid)))
 
 
 def named(tree: Tree, levels: Levels) -> str:

@@ -5,20 +5,19 @@ translates. Nothing here is confidential.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
-from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.workload.observed import Variances
 from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import (
@@ -48,29 +47,6 @@ TARGETS = (
 """Of settled sums that are kept nearly, as a table of three axes may not admit all."""
 
 
-class Variances(Protocol):
-    """The variances of estimates that rest on the same noisy counts (records²)."""
-
-    def mean(self, cuboid: Levels) -> float:
-        """Return the mean over the cells of a cuboid."""
-
-    def largest(self, cuboid: Levels) -> float:
-        """Return the largest one, or a bound of it."""
-
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return those of all cells: float64 (cells along each axis)."""
-
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
-        """Return those of listed cells: float64 (cells)."""
-
-    @property
-    def has_covariances(self) -> bool:
-        """Whether covariances of sums are known without iteration."""
-
-    def covariance(self, first: Product, second: Product) -> float:
-        """Return the covariance of two sums whose weights are products."""
-
-
 @dataclass(frozen=True, eq=False)
 class Joint(Design):
     """Cuboids that are estimated together.
@@ -84,6 +60,7 @@ class Joint(Design):
         public: the finest cuboid whose counts are public, if any.
         whole: the cuboids of which every cell is measured, public or a sum of such; of the others,
             survivors.
+        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
     """
 
     key: ClassVar[str] = "cuboids"
@@ -91,15 +68,16 @@ class Joint(Design):
     noise: Mapping[Levels, float]
     public: Levels | None
     whole: frozenset[Levels]
+    own_levels: Mapping[Levels, Levels]
 
     @property
-    @abstractmethod
     def cuboids(self) -> tuple[Levels, ...]:
         """The cuboids of the workload, each after all that are coarser."""
+        return tuple(self.own_levels)
 
-    @abstractmethod
     def levels(self, cuboid: Levels) -> Levels:
         """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
+        return self.own_levels.get(cuboid) or self.shape.first(cuboid)
 
     @abstractmethod
     def variances_of(self, cuboid: Levels) -> Variances:
@@ -114,9 +92,10 @@ class Joint(Design):
     def is_best(self) -> bool:
         """Whether estimates are those of all noisy counts with the variances of the noise."""
 
-    @abstractmethod
     def is_own_noise(self, cuboid: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone."""
+        own = self.noise.get(cuboid)
+        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
     def size(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured where it is measured whole."""

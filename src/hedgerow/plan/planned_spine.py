@@ -9,21 +9,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.coupled import MOST_APART
+from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.model import Forms, Model
+from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.workload.observed import are_two_chains
+from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import Planned, Work
-from hedgerow.plan.joint import TARGETS, Joint, Variances, own_levels, shape_of_tree
+from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.product import axis_factors, product_variances
@@ -48,23 +49,12 @@ class PlannedSpine(Spine, Joint):
 
     Attributes:
         is_free: bool (detail cells): whether no public rule says that nobody is there.
-        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
     seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
     is_free: Flags
-    own_levels: Mapping[Levels, Levels]
     excess: float
-
-    @property
-    def cuboids(self) -> tuple[Levels, ...]:
-        """The cuboids of the workload, each after all that are coarser."""
-        return tuple(self.own_levels)
-
-    def levels(self, cuboid: Levels) -> Levels:
-        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        return self.own_levels.get(cuboid) or self.shape.first(cuboid)
 
     @property
     def bytes_read(self) -> int:
@@ -96,7 +86,8 @@ class PlannedSpine(Spine, Joint):
         cuboid = self.shape.given(levels)
         _, numbers = self.attribute_cells(cuboid)
         reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
-        return self.model.support.count_pairs(cuboid[0], reaches)
+        kinds, times = np.unique(reaches, axis=0, return_counts=True)
+        return self.model.support.count_pairs(cuboid[0], kinds, times)
 
     def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
         """Return the cells of a cuboid that public facts do not rule out, row by row.
@@ -171,11 +162,6 @@ class PlannedSpine(Spine, Joint):
         Estimates vary the more, the more noise does, and by no more than its largest excess.
         """
         return self.mean(cuboid) * self.excess
-
-    def is_own_noise(self, cuboid: Levels) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts alone."""
-        own = self.noise.get(cuboid)
-        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
     def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is a sum of cells that are all measured: every one is."""
@@ -313,16 +299,14 @@ def planned_spine(plan: Planned) -> PlannedSpine:
         raise (NoSpineError if plan.known is None else PlanError)(str(error)) from None
     wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
-    leaves = _detail_leaves(shape, model, _group_axis(shape, known))
     found = PlannedSpine(
         shape=shape,
         model=model,
-        leaves=leaves,
         plan=plan,
         noise=noise,
         public=exact,
         whole=frozenset(own),
-        is_free=~known.zeros[leaves],
+        is_free=~known.zeros[model.leaves],
         own_levels=own,
         excess=excess,
     )
@@ -419,7 +403,8 @@ def _marginals(
     Raises:
         EstimateError: it does not fit.
     """
-    axis = _group_axis(shape, known)
+    several = [a for a, each in enumerate(shape.axes) if a and each.depth > 1]
+    axis = known.group_axis or (several[0] if several else None)
     by_group = known.has, known.bounds
     has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
     return Marginals.of(
@@ -432,21 +417,3 @@ def _marginals(
         noise,
         total_known=public is not None,
     )
-
-
-def _group_axis(shape: CubeShape, known: Known) -> int | None:
-    """Return the attribute axis of the groups: the facts', or the one that has several levels."""
-    several = [a for a, axis in enumerate(shape.axes) if a and axis.depth > 1]
-    return known.group_axis or (several[0] if several else None)
-
-
-def _detail_leaves(shape: CubeShape, model: Model, group_axis: int | None) -> Int32:
-    """Return the attribute leaf that each detail cell is: int32 (detail cells of all groups)."""
-    if isinstance(model, Nested):
-        return model.detail_leaves
-    sizes = [axis.sizes[-1] for axis in shape.axes[1:]]
-    every = np.arange(prod(sizes), dtype=np.int32).reshape(sizes)
-    if group_axis is None:
-        return every.ravel()
-    by_group = np.moveaxis(every, group_axis - 1, 0).reshape(sizes[group_axis - 1], -1)
-    return by_group[model.support.widths > 0].ravel()

@@ -46,12 +46,10 @@ class Spine:
     Attributes:
         shape: how the levels of all axes nest.
         model: what estimates and settles a part of the spine.
-        leaves: int32 (detail cells): of each the attribute leaf, all attributes row by row.
     """
 
     shape: CubeShape
     model: Model
-    leaves: Int32
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -73,15 +71,19 @@ class Spine:
     @property
     def bytes_held(self) -> int:
         """The memory that the top and a job a core take."""
-        largest = max((self._cells_in(part) for part in self.jobs), default=0)
-        at_once = min(len(self.jobs), core_count())
-        return BYTES_A_CELL * (sum(self.held[: self.cut + 1]) + at_once * largest)
+        top, largest = self._cells_held
+        return BYTES_A_CELL * (top + min(len(self.jobs), core_count()) * largest)
 
     @property
     def largest_held(self) -> int:
         """The cells of the top and of the largest job: what is held at once, of one job."""
+        return sum(self._cells_held)
+
+    @property
+    def _cells_held(self) -> tuple[int, int]:
+        """The cells of the top, and of the largest job."""
         top = sum(self.held[: self.cut + 1])
-        return top + max((self._cells_in(part) for part in self.jobs), default=0)
+        return top, max((self._cells_in(part) for part in self.jobs), default=0)
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support
@@ -100,7 +102,7 @@ class Spine:
             return ()
         below = own.descendant_start(self.cut, own.depth)
         rows = support.start[own.depth][below]
-        cells = support.cell_start(own.depth)[rows]
+        cells = support.cell[own.depth][rows]
         cuts, begin = [0], 0
         for node in range(1, len(cells) - 1):
             if cells[node] - cells[begin] >= WORTH_A_JOB:
@@ -126,6 +128,11 @@ class Spine:
         return {}
 
     # --- cells ----------------------------------------------------------------------------------
+
+    @cached_property
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+        return self.model.leaves
 
     @cached_property
     def detail_of(self) -> Int32:
@@ -174,16 +181,13 @@ class Spine:
         return self._numbered[beside]
 
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells, support = self.cells(cuboid), self.model.support
-        above = support.tree.ancestors(support.tree.depth, cells.coarse)
-        first = np.append(0, np.cumsum(cells.width))
-        group = np.repeat(np.arange(len(support.widths)), support.widths)
-        numbers = np.where(cells.place < 0, -1, first[above[group]] + cells.place).astype(np.int32)
+        cells = self.cells(cuboid)
+        numbers = cells.numbers
         sizes = [axis.sizes[-1] for axis in self.shape.axes[1:]]
         codes = np.unravel_index(self.leaves, sizes)
         found = []
         for axis, level, code in zip(self.shape.axes[1:], cuboid[1:], codes, strict=True):
-            nodes = np.zeros(int(first[-1]), dtype=np.int32)
+            nodes = np.zeros(int(cells.width.sum()), dtype=np.int32)
             nodes[numbers] = axis.ancestors(axis.depth, level)[code]
             found.append(nodes)
         return tuple(found), numbers

@@ -23,7 +23,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.observed import Observed, Solver, are_two_chains
+from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
 from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
@@ -34,7 +34,7 @@ from hedgerow.noise.loss import precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.design import Design, Planned
-from hedgerow.plan.joint import TARGETS, Joint, Tables, Variances, own_levels, shape_of_tree
+from hedgerow.plan.joint import TARGETS, Joint, Tables, own_levels, shape_of_tree
 from hedgerow.plan.product import AxisFactors, axis_factors, product_squares
 from hedgerow.plan.spine import Spine, is_cut
 from hedgerow.plan.workload import Cube
@@ -66,14 +66,12 @@ class PlannedTables(Joint):
 
     Attributes:
         nominal: for each measured cuboid the variance of its noise if it were wide, records².
-        own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
         factors: for each axis the share of each level relative to that of its last one; None where
             shares are no product over the axes.
         instead: why attributes do not stand beside a spine, in a clause; empty where there is none.
     """
 
     nominal: Mapping[Levels, float]
-    own_levels: Mapping[Levels, Levels]
     factors: AxisFactors | None
     instead: str
 
@@ -103,8 +101,8 @@ class PlannedTables(Joint):
             {k: max(what.mechanism.noise_variance, SMALLEST) for k, what in measured.items()},
             public,
             frozenset(map(shape.given, plan.whole)),
-            {k: wide_variance(what.mechanism) for k, what in measured.items()},
             own_levels(shape, plan.by_levels),
+            {k: wide_variance(what.mechanism) for k, what in measured.items()},
             axis_factors(shape, {k: what.share for k, what in measured.items()}, public),
             instead,
         )
@@ -214,17 +212,6 @@ class PlannedTables(Joint):
             )
             for cuboid in self.sparse
         }
-
-    @property
-    def cuboids(self) -> tuple[Levels, ...]:
-        """The cuboids of the workload, each after all that are coarser."""
-        return tuple(self.own_levels)
-
-    def levels(self, cuboid: Levels) -> Levels:
-        """Return the levels of the tree's axes that a cuboid has: the coarsest of equal ones."""
-        if cuboid in self.own_levels:
-            return self.own_levels[cuboid]
-        return self.shape.first(cuboid)
 
     @property
     def is_cube(self) -> bool:
@@ -345,7 +332,7 @@ class PlannedTables(Joint):
 
     def variances_of(self, cuboid: Levels) -> Variances:
         """Return the variances of what tells most of a cuboid that is measured whole."""
-        return self.solver if self.product is None else self.product.variances_of(cuboid)
+        return self.solver.variances_of(cuboid)
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
@@ -369,7 +356,7 @@ class PlannedTables(Joint):
             return self.nominal[cuboid]
         if self.product is not None:
             return self.product.box_of(cuboid).wide_mean(cuboid)
-        return self._wide.mean(cuboid)
+        return self._wide.variances_of(cuboid).mean(cuboid)
 
     @cached_property
     def _wide(self) -> Solver:
@@ -383,11 +370,9 @@ class PlannedTables(Joint):
         Of a product by the nominal variances, which the weights are best for: under those of the
         noise a combined estimate may be worse than the noisy count.
         """
-        if cuboid not in self.noise:
-            return False
-        if self.product is not None:
-            return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
-        return self.mean(cuboid) >= self.noise[cuboid] * (1 - 1e-9)
+        if self.product is None or cuboid not in self.noise:
+            return super().is_own_noise(cuboid)
+        return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
 
     @property
     def ways(self) -> str:
@@ -406,7 +391,6 @@ class PlannedTables(Joint):
             return None
         if product is None or len(product.boxes) > 1:
             return None
-        leaves = np.arange(axes[1].sizes[-1], dtype=np.int32)
         try:
             model = Nested.of(
                 spine=axes[0],
@@ -414,7 +398,7 @@ class PlannedTables(Joint):
                 group_level=0,
                 has=None,
                 bounds=(),
-                zero_leaves=np.zeros(len(leaves), dtype=np.bool_),
+                zero_leaves=np.zeros(axes[1].sizes[-1], dtype=np.bool_),
                 spine_variances=product.squares[0].own,
                 attribute_variances=product.squares[1].own,
                 total_known=public is not None,
@@ -422,7 +406,7 @@ class PlannedTables(Joint):
             )
         except EstimateError:  # more rows than are held
             return None
-        return Spine(self.shape, model, leaves)
+        return Spine(self.shape, model)
 
     @cached_property
     def along(self) -> Spine | None:

@@ -8,7 +8,7 @@ import numpy as np
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.part import Part
-from tests.estimate.spine.spines import random_axis, random_pairs
+from tests.estimate.spine.spines import parts_below, random_axis, random_pairs
 
 
 def flat_axis(size):
@@ -137,16 +137,14 @@ def run_whole(model, tables, total):
 
 def run_parts(model, tables, total, cut):
     """The same in a top and a part a node of the level of the cut, put together again."""
-    top, parts = Part.top(cut), model.support.parts_below(cut)
+    top, parts = Part.top(cut), parts_below(model.support, cut)
     upward = [model.up(part, of_part(model, part, tables)) for part in parts]
-    for part, each in zip(parts, upward, strict=True):
-        assert len(each.told) == model.told_size(part)
     told = np.concatenate([each.told for each in upward])
     above = model.up(top, of_part(model, top, tables), told)
-    assert len(above.told) == model.told_size(top) == 0
+    assert len(above.told) == 0
     estimates = model.estimates(top, above, None, total)
     counts = model.settle(top, above, None, total)
-    cells = model.support.cell_start(cut)
+    cells = model.support.cell[cut]
     rows = model.support.start[cut]
     below = []
     for node, (part, each) in enumerate(zip(parts, upward, strict=True)):

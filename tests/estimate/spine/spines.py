@@ -3,6 +3,7 @@
 import numpy as np
 
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Support
 
 
@@ -57,4 +58,11 @@ def detail_cells(support, level, nodes):
         for node in nodes
         for group in every[node]
         for cell in range(offset[group], offset[group + 1])
+    ]
+
+
+def parts_below(support, cut):
+    """A part a node of a level, each down to the deepest level."""
+    return [
+        Part(cut, range(n, n + 1), support.spine.depth) for n in range(support.spine.sizes[cut])
     ]

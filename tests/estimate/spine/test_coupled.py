@@ -9,11 +9,12 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Support
 from tests.estimate.spine.dense_spines import dense_information, embedding, solve
-from tests.estimate.spine.spines import random_support
+from tests.estimate.spine.spines import parts_below, random_support
 
 COORDINATES = 2
 TWO_TOWNS = AxisShape.of([np.array([0, 2])])
@@ -66,6 +67,14 @@ def largest_gap(found, expected):
     return np.abs(found - expected).max(initial=0.0) / (1 + np.abs(expected).max(initial=0.0))
 
 
+def variances(coupled, level, nodes, weights):
+    """The variance of a sum over a node's groups for each node."""
+    forms = Forms.of(
+        coupled.support, np.arange(weights.size), [(coupled.squares, weights.reshape(-1, 1))]
+    )
+    return forms.at(level, nodes, np.arange(len(nodes)))
+
+
 def several_groups(made):
     """The first of some random problems with several groups."""
     return next(p for p in map(made, range(100)) if p[0].support.groups > 1)
@@ -98,7 +107,7 @@ def test_estimates_and_covariances_are_the_dense_ones(seed, kind):
             rows = slice(start[node], start[node + 1])
             a_rows = sums[rows].T @ a[group[rows]]
             forms.append(a_rows @ covariance @ a_rows)
-        assert largest_gap(coupled.variances(level, nodes, weights), np.array(forms)) < 1e-9
+        assert largest_gap(variances(coupled, level, nodes, weights), np.array(forms)) < 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,7 +119,7 @@ def test_jobs_that_are_cut_at_any_level_find_what_the_whole_finds(seed, kind):
     expected_z = coupled.up(whole, h)
     expected = coupled.down(whole, expected_z, total)
     for cut in range(depth):
-        jobs = support.parts_below(cut)
+        jobs = parts_below(support, cut)
         tables = [cut_out(coupled, job, h) for job in jobs]
         ups = [coupled.up(job, table) for job, table in zip(jobs, tables, strict=True)]
         told = [coupled.told(job, z) for job, z in zip(jobs, ups, strict=True)]
@@ -205,6 +214,6 @@ def test_a_known_sum_must_be_given_and_no_other():
 
 def test_a_part_below_the_top_needs_its_roots():
     coupled, _, h, _ = next(p for p in map(random_problem, range(99)) if p[3] is None)
-    job = next(iter(coupled.support.parts_below(0)))
+    job = next(iter(parts_below(coupled.support, 0)))
     with pytest.raises(EstimateError, match="the estimates of its roots"):
         coupled.down(job, coupled.up(job, h), None)

@@ -15,6 +15,7 @@ from tests.estimate.spine.censuses import (
     random_census,
     random_noisy,
 )
+from tests.estimate.spine.spines import parts_below
 from tests.estimate.spine.test_nested import whole_of
 
 
@@ -48,7 +49,7 @@ def bounded_census(seed, **kind):
 
 
 def group_counts(model, level, detail):
-    return np.add.reduceat(detail, model.support.cell_start(level)[:-1])
+    return np.add.reduceat(detail, model.support.cell[level][:-1])
 
 
 def check_counts(model, counts, total):
@@ -61,10 +62,10 @@ def check_counts(model, counts, total):
         assert (groups >= support.low[level]).all()
         assert (groups <= support.high[level]).all()
         if level > 0:
-            start = support.cell_start(level)
+            start = support.cell[level]
             above = np.zeros_like(counts[level - 1])
             for row, parent in enumerate(support.parent[level]):
-                at = support.cell_start(level - 1)[parent]
+                at = support.cell[level - 1][parent]
                 width = start[row + 1] - start[row]
                 above[at : at + width] += table[start[row] : start[row + 1]]
             assert np.array_equal(above, counts[level - 1])
@@ -101,7 +102,7 @@ def test_jobs_that_are_cut_at_any_level_settle_what_the_whole_does(seed):
     noisy, whole = random_noisy(seed, model), whole_of(model)
     expected = model.settle(whole, model.up(whole, noisy), None, given)
     for cut in range(depth):
-        top, jobs = Part.top(cut), support.parts_below(cut)
+        top, jobs = Part.top(cut), parts_below(support, cut)
         ups = [model.up(job, of_part(model, job, noisy)) for job in jobs]
         upward = model.up(top, of_part(model, top, noisy), np.concatenate([u.told for u in ups]))
         found = model.settle(top, upward, None, given)
@@ -153,7 +154,7 @@ def test_a_public_total_outside_the_bounds_is_refused():
 
 def test_counts_of_roots_that_break_bounds_are_refused():
     model, total = bounded_census(1, total_known=True, depth=2)
-    job = model.support.parts_below(0)[0]
+    job = parts_below(model.support, 0)[0]
     upward = model.up(job, of_part(model, job, random_noisy(1, model)))
     good = model.settle(whole_of(model), model.up(whole_of(model), random_noisy(1, model)),
                         None, total)[0]  # fmt: skip

@@ -7,7 +7,13 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
-from tests.estimate.spine.spines import detail_cells, groups_of, random_pairs, random_support
+from tests.estimate.spine.spines import (
+    detail_cells,
+    groups_of,
+    parts_below,
+    random_pairs,
+    random_support,
+)
 
 TWO_TOWNS = AxisShape.of([np.array([0, 2]), np.array([0, 2, 4])])
 THREE_GROUPS = AxisShape.of([np.array([0, 3])])
@@ -47,7 +53,7 @@ def test_the_detail_layout_goes_node_by_node_group_by_group(seed):
         cells = detail_cells(support, level, nodes)
         assert support.cells(level, nodes) == len(cells)
         rows = support.rows(level, nodes)
-        start = support.cell_start(level)[rows.start : rows.stop]
+        start = support.cell[level][rows.start : rows.stop]
         firsts = [i for i, (_, g, c) in enumerate(cells) if c == support.offset[g]]
         assert (start - start[:1]).tolist() == firsts
 
@@ -143,14 +149,14 @@ def test_a_count_must_not_be_wanted_where_the_group_is_absent():
 
 def test_parts_know_their_levels_and_nodes():
     support = random_support(np.random.default_rng(3), depth=3)
-    top, job = Part.top(1), support.parts_below(1)[-1]
+    top, job = Part.top(1), parts_below(support, 1)[-1]
     assert list(top.levels) == [0, 1]
     assert list(job.levels) == [2, 3]
     assert support.nodes(top, 1) == range(support.spine.sizes[1])
     children = support.spine.child_start[1]
     assert support.nodes(job, 2) == range(children[-2], children[-1])
     assert support.nodes(job, 1) == job.nodes
-    joined = [n for part in support.parts_below(1) for n in support.nodes(part, 3)]
+    joined = [n for part in parts_below(support, 1) for n in support.nodes(part, 3)]
     assert joined == list(range(support.spine.sizes[3]))
 
 

@@ -10,18 +10,27 @@ of what its subtree says, F for the covariance of its estimate from everything:
 with C = M⁻¹ at the deepest level and F = C at the root, or F = C - C w wᵀC / wᵀC w where wᵀx is
 known.
 
+*Over some nodes.* A child c of p has the estimate y_c = K_c y_p + r_c, K_c = C_c Eᵀ V⁻¹, and
+residuals of different families are uncorrelated. So a sum Σ_c B_c y_c over children of p is B_p y_p
+and a residual of the family,
+
+    B_p = Σ_c B_c K_c,   Cov = Σ_c (B_c - B_p E) C_c (B_c - B_p E)ᵀ,
+
+the last over all children of p, with B_c = 0 for those that are not in the sum. Families are added
+up from the level of the nodes to the root, whose own covariance is F.
+
 Matrices stand row-major one behind the other, a node's having as many rows as it has groups.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 Nodes: TypeAlias = tuple[Int64, Int64, Float64]
@@ -43,6 +52,7 @@ class BlockSquares:
         known_total: float64 (groups): w where wᵀx is known at the root, or None.
     """
 
+    dimensions: ClassVar[int] = 2
     support: Support
     start: tuple[Int64, ...]
     combined: tuple[Float64, ...]
@@ -54,21 +64,22 @@ class BlockSquares:
         cls, support: Support, information: Sequence[Float64], known_total: Float64 | None
     ) -> "BlockSquares":
         """Return the matrices of a spine: `hedgerow.estimate.spine.coupled.Coupled.of`."""
-        sizes = (np.diff(rows) ** 2 for rows in support.start)
-        start = tuple(np.concatenate(([0], np.cumsum(each))) for each in sizes)
+        depth = support.spine.depth
+        start = tuple(run_starts(np.diff(rows) ** 2) for rows in support.start)
         combined = [np.empty(int(each[-1])) for each in start]
-        joined = [np.empty(int(each[-1])) for each in start[:-1]]
-        for level in range(support.spine.depth, -1, -1):
+        joined = [*(np.empty_like(each) for each in combined[:-1]), combined[-1]]
+        for level in range(depth, -1, -1):
             nodes = support.start[level], start[level], combined[level]
             own = support.group[level], np.ascontiguousarray(information[level])
-            if level == support.spine.depth:
-                over_families(partial(_combine_deepest, nodes, own), start[level])
-                continue
-            children = support.spine.child_start[level], support.parent[level + 1]
-            below = support.start[level + 1], start[level + 1], combined[level + 1]
-            task = partial(_combine, nodes, own, joined[level], children, below)
-            over_families(task, start[level + 1][children[0]])
-        return cls(support, start, tuple(combined), tuple(joined), known_total)
+            if level == depth:  # no children
+                below, work = nodes, start[level]
+                children = np.zeros_like(work), support.parent[level]
+            else:
+                below = support.start[level + 1], start[level + 1], combined[level + 1]
+                children = support.spine.child_start[level], support.parent[level + 1]
+                work = start[level + 1][children[0]]
+            over_families(partial(_combine, nodes, own, joined[level], children, below), work)
+        return cls(support, start, tuple(combined), tuple(joined[:-1]), known_total)
 
     @cached_property
     def final(self) -> tuple[Float64, ...]:
@@ -100,6 +111,42 @@ class BlockSquares:
         """Return V⁻¹ times a table of the rows of some nodes: float64 (rows, coordinates)."""
         return self._times(self.joined[level], level, nodes, table)
 
+    def combined_matrices(self, level: int, nodes: range) -> tuple[Int64, Float64]:
+        """Return C of some nodes: int64 (nodes + 1), where each matrix begins, and the entries."""
+        start = self.start[level]
+        entries = self.combined[level][start[nodes.start] : start[nodes.stop]]
+        return starts_within(start, nodes), entries
+
+    def final_matrices(self, level: int) -> tuple[Int64, Float64]:
+        """Return F of all nodes of a level: where each matrix begins, and the entries."""
+        return self.start[level], self.final[level]
+
+    def over(self, level: int, nodes: Int64) -> Float64:
+        """Return the covariance of the sum of estimates over some nodes: float64 (groups, groups).
+
+        It takes the nodes, their ancestors and the siblings of both, whatever else the spine has.
+
+        Args:
+            level: of the spine.
+            nodes: int64 (nodes), ascending, each once.
+        """
+        support = self.support
+        groups, found = support.groups, np.zeros((support.groups, support.groups))
+        row = support.listed_rows(level, nodes)
+        maps = np.zeros((len(row), groups))  # Bᵀ: a line for each row of each node
+        maps[np.arange(len(row)), support.group[level][row]] = 1.0
+        for above in range(level - 1, -1, -1):
+            children = support.spine.child_start[above]
+            parents = np.unique(np.searchsorted(children, nodes, side="right") - 1)
+            upper = np.zeros((len(support.listed_rows(above, parents)), groups))
+            lower = support.start[above + 1], self.start[above + 1], self.combined[above + 1]
+            higher = support.start[above], self.start[above], self.joined[above]
+            family = children, support.parent[above + 1]
+            _climb(lower, higher, family, (nodes, parents), (maps, upper), found)
+            nodes, maps = parents, upper
+        root = len(support.group[0])
+        return found + maps.T @ self.final[0].reshape(root, root) @ maps
+
     def _times(self, matrices: Float64, level: int, nodes: range, table: Float64) -> Float64:
         """Return each node's matrix times its rows of a table."""
         here = slice(nodes.start, nodes.stop + 1)
@@ -123,20 +170,6 @@ def invert_blocks(rows: Int64, start: Int64, matrices: Float64) -> None:
 
 
 @kernel
-def _combine_deepest(nodes: Nodes, own: tuple[Int32, Float64], first: int, last: int) -> None:
-    """Write C = M⁻¹ of a range of nodes of the deepest level."""
-    rows, start, combined = nodes
-    group, information = own
-    for n in range(first, last):
-        k = rows[n + 1] - rows[n]
-        matrix = combined[start[n] : start[n + 1]].reshape(k, k)
-        for i in range(k):
-            for j in range(k):
-                matrix[i, j] = information[group[rows[n] + i], group[rows[n] + j]]
-        invert(matrix)
-
-
-@kernel
 def _combine(
     nodes: Nodes,
     own: tuple[Int32, Float64],
@@ -146,7 +179,7 @@ def _combine(
     first: int,
     last: int,
 ) -> None:
-    """Write V⁻¹ and C of a range of nodes."""
+    """Write V⁻¹ and C of a range of nodes; where they have no children C = M⁻¹."""
     rows, start, combined = nodes
     (group, information), (child_start, parent) = own, children
     for n in range(first, last):
@@ -161,7 +194,8 @@ def _combine(
                     p, q = parent[below[0][c] + i] - rows[n], parent[below[0][c] + j] - rows[n]
                     whole[p, q] += below[2][at + i * some + j]
         inverse[:] = whole
-        invert(inverse)
+        if child_start[n] < child_start[n + 1]:
+            invert(inverse)
         is_measured = False
         for i in range(k):
             is_measured |= information[group[rows[n] + i], group[rows[n] + i]] > 0.0
@@ -190,7 +224,7 @@ def _finish(
     for n in range(first, last):
         k = rows[n + 1] - rows[n]
         inverse = joined[start[n] : start[n + 1]].reshape(k, k)
-        known = _product(inverse, _product(above[start[n] : start[n + 1]].reshape(k, k), inverse))
+        known = _times(inverse, _times(above[start[n] : start[n + 1]].reshape(k, k), inverse))
         for c in range(child_start[n], child_start[n + 1]):
             some = lower[0][c + 1] - lower[0][c]
             own = lower[2][lower[1][c] : lower[1][c + 1]].reshape(some, some)
@@ -199,23 +233,11 @@ def _finish(
                 for j in range(some):
                     p, q = parent[lower[0][c] + i] - rows[n], parent[lower[0][c] + j] - rows[n]
                     gain[i, j] = inverse[p, q] - known[p, q]
-            less = _product(own, _product(gain, own))
+            less = _times(own, _times(gain, own))
             for i in range(some):
                 for j in range(some):
                     both = 0.5 * (less[i, j] + less[j, i])
                     final[lower[1][c] + i * some + j] = own[i, j] - both
-
-
-@kernel
-def _product(a: Float64, b: Float64) -> Float64:
-    """Return the product of two small square matrices."""
-    k = len(a)
-    found = np.zeros((k, k))
-    for i in range(k):
-        for m in range(k):
-            for j in range(k):
-                found[i, j] += a[i, m] * b[m, j]
-    return found
 
 
 @kernel
@@ -252,3 +274,66 @@ def _multiply(rows: Int64, start: Int64, matrices: Float64, table: Float64, foun
                 entry = matrices[start[n] + i * k + j]
                 for r in range(table.shape[1]):
                     found[base + i, r] += entry * table[base + j, r]
+
+
+@kernel
+def _climb(
+    lower: tuple[Int64, Int64, Float64],
+    higher: tuple[Int64, Int64, Float64],
+    family: tuple[Int64, Int64],
+    chosen: tuple[Int64, Int64],
+    maps: tuple[Float64, Float64],
+    found: Float64,
+) -> None:
+    """Write Bᵀ of the parents, and add the covariance of their families' residuals."""
+    # Where rows and matrices of a level begin, and its matrices: C of children, V⁻¹ of parents.
+    rows, start, combined = lower
+    upper_rows, upper_start, joined = higher
+    (children, parent), (nodes, parents), (below, above) = family, chosen, maps
+    groups = below.shape[1]
+    i, line, written = 0, 0, 0  # the next node, its first line, and the next line above
+    for p in parents:
+        k = upper_rows[p + 1] - upper_rows[p]
+        first, first_line = i, line
+        sums = np.zeros((k, groups))  # (Σ B C Eᵀ)ᵀ
+        while i < len(nodes) and nodes[i] < children[p + 1]:
+            c = nodes[i]
+            m = rows[c + 1] - rows[c]
+            own = combined[start[c] : start[c + 1]].reshape(m, m)
+            told = _times(own, below[line : line + m])
+            for a in range(m):
+                sums[parent[rows[c] + a] - upper_rows[p]] += told[a]
+            i, line = i + 1, line + m
+        inverse = joined[upper_start[p] : upper_start[p + 1]].reshape(k, k)
+        above[written : written + k] = _times(inverse, sums)
+        for c in range(children[p], children[p + 1]):
+            m = rows[c + 1] - rows[c]
+            left = np.zeros((m, groups))  # (B_c - B_p E)ᵀ
+            for a in range(m):
+                left[a] -= above[written + parent[rows[c] + a] - upper_rows[p]]
+            if first < i and nodes[first] == c:
+                left += below[first_line : first_line + m]
+                first, first_line = first + 1, first_line + m
+            _add_squares(combined[start[c] : start[c + 1]].reshape(m, m), left, found)
+        written += k
+
+
+@kernel
+def _times(matrix: Float64, table: Float64) -> Float64:
+    """Return a small square matrix times a table of its rows."""
+    found = np.zeros(table.shape)
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            for g in range(table.shape[1]):
+                found[i, g] += matrix[i, j] * table[j, g]
+    return found
+
+
+@kernel
+def _add_squares(matrix: Float64, table: Float64, found: Float64) -> None:
+    """Add tableᵀ matrix table."""
+    told = _times(matrix, table)
+    for i in range(len(matrix)):
+        for g in range(table.shape[1]):
+            for h in range(table.shape[1]):
+                found[g, h] += table[i, g] * told[i, h]

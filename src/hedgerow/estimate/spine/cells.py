@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel
 
 
@@ -50,8 +50,8 @@ class Cells:
                 f"a cuboid needs the widths of {nodes} coarse cells and the places of {cells} "
                 f"detail cells, got {len(self.width)} and {len(self.place)}"
             )
-        group = np.repeat(np.arange(self.support.groups), self.support.widths)
-        if (self.place >= self.width[self._coarse_cell[group]]).any() or (self.place < -1).any():
+        width = self.width[self._coarse_cell[self._group_of]]
+        if (self.place >= width).any() or (self.place < -1).any():
             raise EstimateError("the place of a detail cell must lie within its coarse cell")
 
     @cached_property
@@ -63,12 +63,18 @@ class Cells:
     @cached_property
     def _offset(self) -> Int64:
         """Where each coarse cell's cells begin within the attribute cuboid: int64."""
-        return np.concatenate(([0], np.cumsum(self.width)))
+        return run_starts(self.width)
 
     @cached_property
     def _group_of(self) -> Int32:
         """The group of each detail cell: int32 (detail cells of all groups)."""
         return np.repeat(np.arange(self.support.groups, dtype=np.int32), self.support.widths)
+
+    @property
+    def numbers(self) -> Int32:
+        """The attribute cuboid's cell to which each detail cell adds, -1 for none: int32."""
+        first = self._offset[self._coarse_cell[self._group_of]]
+        return np.where(self.place < 0, -1, first + self.place).astype(np.int32)
 
     @cached_property
     def is_detail(self) -> bool:
@@ -86,8 +92,16 @@ class Cells:
         """Where the cells of each node of the level begin, and the end: int64 (nodes + 1)."""
         nodes = range(len(self.support.start[self.level]) - 1)
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
-        _count_cells(self._rows(nodes), self._coarse_cell, self.width, start)
-        return np.cumsum(start, out=start)
+        _lay_out(self._rows(nodes), (self._coarse_cell, self.width), start[:0], start)
+        return start
+
+    def row_starts(self, nodes: range) -> Int64:
+        """Return where the cells of each row's coarse cell begin in the nodes' table: (rows)."""
+        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        rows = self.support.rows(self.level, nodes)
+        found = np.empty(rows.stop - rows.start, dtype=np.int64)
+        _lay_out(self._rows(nodes), (self._coarse_cell, self.width), found, start)
+        return found
 
     def count(self, nodes: range) -> int:
         """Return the number of measured cells of a range of nodes."""
@@ -95,8 +109,7 @@ class Cells:
 
     def start(self, nodes: range) -> Int64:
         """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
-        start = self.starts[nodes.start : nodes.stop + 1]
-        return np.asarray(start - start[0])
+        return starts_within(self.starts, nodes)
 
     def sums(self, detail: NDArray[Any], nodes: range) -> NDArray[Any]:
         """Return the flat table of a range of nodes: the sums of their detail.
@@ -117,7 +130,7 @@ class Cells:
         if self.is_detail:
             return detail
         out = np.zeros(self.count(nodes), dtype=detail.dtype)
-        layout = self._coarse_cell, self.width, self.support.offset, self.place
+        layout = self.row_starts(nodes), self.support.offset, self.place
         _sum_detail(self._rows(nodes), layout, detail, out)
         return out
 
@@ -132,8 +145,8 @@ class Cells:
                 of groups that the node does not have and of nodes outside are left out.
             values: int64 (counts), records.
         """
-        layout = self._coarse_cell, self.width, self._group_of, self.place
-        _add_counts(self._rows(nodes), layout, self.start(nodes), (node, cell, values), out)
+        layout = self.row_starts(nodes), self._group_of, self.place
+        _add_counts(self._rows(nodes), layout, (node, cell, values), out)
 
     def located(self, places: Int64, nodes: range) -> tuple[Int64, Int64]:
         """Return the node and the attribute cuboid's cell of places in the nodes' flat table.
@@ -146,12 +159,12 @@ class Cells:
             int64 (places) both: nodes numbered over the whole level, cells over the attribute
             cuboid with all its coarse cells.
         """
-        start = self.start(nodes)
-        node = np.searchsorted(start, places, side="right") - 1
-        cell = np.empty(len(places), dtype=np.int64)
-        layout = self._coarse_cell, self.width, self._offset
-        _locate(self._rows(nodes), layout, node, places - start[node], cell)
-        return node + nodes.start, cell
+        first, start, group = self._rows(nodes)
+        begin = self.row_starts(nodes)
+        row = np.searchsorted(begin, places, side="right") - 1  # the last one of the coarse cell
+        coarse = self._coarse_cell[group[start[0] : start[-1]]]
+        node = np.searchsorted(start, row + start[0], side="right") - 1
+        return node + first, self._offset[coarse[row]] + places - begin[row]
 
     def _rows(self, nodes: range) -> tuple[int, Int64, Int32]:
         """Return the first node, and of all nodes of a range where rows begin, and all groups."""
@@ -160,99 +173,68 @@ class Cells:
 
 
 @kernel
-def _count_cells(rows: tuple[int, Int64, Int32], coarse: Int32, width: Int64, start: Int64) -> None:
-    """Write the number of cells of each node behind its place."""
-    _, row_start, group = rows
+def _lay_out(
+    rows: tuple[int, Int64, Int32], layout: tuple[Int32, Int64], begin: Int64, start: Int64
+) -> None:
+    """Write where each row's coarse cell begins, if asked, and behind each node where it ends."""
+    (_, row_start, group), (coarse, width) = rows, layout
+    base = 0
     for n in range(len(row_start) - 1):
         last = -1
-        for row in range(row_start[n], row_start[n + 1]):
-            here = coarse[group[row]]
-            if here != last:
-                start[n + 1] += width[here]
-                last = here
-
-
-@kernel
-def _sum_detail(
-    rows: tuple[int, Int64, Int32],
-    layout: tuple[Int32, Int64, Int64, Int32],
-    detail: NDArray[Any],
-    out: NDArray[Any],
-) -> None:
-    """Add every detail cell to its cell."""
-    _, row_start, group = rows
-    coarse, width, offset, place = layout
-    base, at, zero = 0, 0, out.dtype.type(0)
-    for n in range(len(row_start) - 1):
-        last = -1
-        for row in range(row_start[n], row_start[n + 1]):
-            g = group[row]
-            if last >= 0 and coarse[g] != last:
-                base += width[last]
-            last = coarse[g]
-            # Neighbours mostly add to one cell, whose sum so far stays in a register.
-            here, total = np.int32(-1), zero
-            for i in range(offset[g], offset[g + 1]):
-                if place[i] != here:
-                    if here >= 0:
-                        out[base + here] = total
-                    here = place[i]
-                    if here >= 0:
-                        total = out[base + here]
-                total += detail[at]
-                at += 1
-            if here >= 0:
-                out[base + here] = total
-        if last >= 0:
-            base += width[last]
-
-
-@kernel
-def _add_counts(
-    rows: tuple[int, Int64, Int32],
-    layout: tuple[Int32, Int64, Int32, Int32],
-    start: Int64,
-    given: tuple[Int32, Int32, Int64],
-    out: Int64,
-) -> None:
-    """Add each count to its cell, if there is one."""
-    first, row_start, group = rows
-    coarse, width, group_of, place = layout
-    nodes, cells, values = given
-    for i in range(len(nodes)):
-        n, cell = nodes[i] - first, cells[i]
-        if cell < 0 or n < 0 or n >= len(start) - 1 or place[cell] < 0:
-            continue
-        base, last = start[n], -1
         for row in range(row_start[n], row_start[n + 1]):
             here = coarse[group[row]]
             if last >= 0 and here != last:
                 base += width[last]
             last = here
-            if group[row] == group_of[cell]:
-                out[base + place[cell]] += values[i]
-                break
+            if len(begin) > 0:
+                begin[row - row_start[0]] = base
+        if last >= 0:
+            base += width[last]
+        start[n + 1] = base
 
 
 @kernel
-def _locate(
+def _sum_detail(
     rows: tuple[int, Int64, Int32],
-    layout: tuple[Int32, Int64, Int64],
-    nodes: Int64,
-    within: Int64,
-    cell: Int64,
+    layout: tuple[Int64, Int64, Int32],
+    detail: NDArray[Any],
+    out: NDArray[Any],
 ) -> None:
-    """Write the cell of each place, given its node and its place within the node's cells."""
-    _, row_start, group = rows
-    coarse, width, offset = layout
+    """Add every detail cell to its cell."""
+    (_, row_start, group), (begin, offset, place) = rows, layout
+    at, zero = 0, out.dtype.type(0)
+    for row in range(row_start[0], row_start[-1]):
+        g, base = group[row], begin[row - row_start[0]]
+        # Neighbours mostly add to one cell, whose sum so far stays in a register.
+        here, total = np.int32(-1), zero
+        for i in range(offset[g], offset[g + 1]):
+            if place[i] != here:
+                if here >= 0:
+                    out[base + here] = total
+                here = place[i]
+                if here >= 0:
+                    total = out[base + here]
+            total += detail[at]
+            at += 1
+        if here >= 0:
+            out[base + here] = total
+
+
+@kernel
+def _add_counts(
+    rows: tuple[int, Int64, Int32],
+    layout: tuple[Int64, Int32, Int32],
+    given: tuple[Int32, Int32, Int64],
+    out: Int64,
+) -> None:
+    """Add each count to its cell, if there is one."""
+    (first, row_start, group), (begin, group_of, place) = rows, layout
+    nodes, cells, values = given
     for i in range(len(nodes)):
-        left, last = within[i], -1
-        for row in range(row_start[nodes[i]], row_start[nodes[i] + 1]):
-            here = coarse[group[row]]
-            if here == last:
-                continue
-            if left < width[here]:
-                cell[i] = offset[here] + left
+        n, cell = nodes[i] - first, cells[i]
+        if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
+            continue
+        for row in range(row_start[n], row_start[n + 1]):
+            if group[row] == group_of[cell]:
+                out[begin[row - row_start[0]] + place[cell]] += values[i]
                 break
-            left -= width[here]
-            last = here

@@ -14,13 +14,13 @@ t, x = z + C w (t - wᵀz) / wᵀC w, which is exact and needs no tiny variance.
 diagonal the groups do not meet, and one number a row does (`RowSquares`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.part import Part
@@ -54,8 +54,93 @@ def check_apart(variances: Iterable[float], most: int = MOST_APART) -> None:
         )
 
 
+class Elimination(ABC):
+    """Least squares along a spine, up and down, of tables that have some numbers for each row."""
+
+    support: Support
+
+    @abstractmethod
+    def starts(self, level: int, rows: slice, table: Float64) -> Int64:
+        """Return where the numbers of each of some rows begin in such a table: int64 (rows + 1)."""
+
+    @abstractmethod
+    def combined(self, level: int, nodes: range, own: Float64, sums: Float64 | None) -> Float64:
+        """Return z of some nodes, from their own tables and from the sums over their children."""
+
+    @abstractmethod
+    def step(self, part: Part, level: int, z: Float64, above: Float64) -> Float64:
+        """Return the estimates of one level of a part, x.
+
+        Args:
+            part: a part of the spine.
+            level: of the part, below its first one if it is the top.
+            z: of `up`, at this level.
+            above: the estimates of the level above.
+        """
+
+    def up(
+        self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None
+    ) -> dict[int, Float64]:
+        """Return what each node's subtree says, z, for each level of a part.
+
+        Args:
+            part: a part of the spine.
+            own: for each measured level of the part what the nodes' own tables say.
+            below: for a part that does not reach the deepest level what the parts below tell of
+                the nodes of its last level.
+
+        Raises:
+            EstimateError: ``below`` is missing or of other rows.
+        """
+        found, here = dict[int, Float64](), self.support
+        for level in reversed(part.levels):
+            nodes = here.nodes(part, level)
+            if level == here.spine.depth:
+                found[level] = self.combined(level, nodes, own[level], None)
+                continue
+            sums = below if level == part.last else self.sums(part, level, found[level + 1])
+            if sums is None or sums.size != self.starts(level, here.rows(level, nodes), sums)[-1]:
+                raise EstimateError("a part that ends above the deepest level needs what is below")
+            is_measured = level in own
+            found[level] = self.combined(level, nodes, own[level], sums) if is_measured else sums
+        return found
+
+    def told(self, part: Part, z: Mapping[int, Float64]) -> Float64:
+        """Return what a part says of its roots: Σ E z_child."""
+        return self.sums(part, part.root, z[part.root + 1])
+
+    def estimates(self, part: Part, z: Mapping[int, Float64], above: Float64) -> dict[int, Float64]:
+        """Return the estimates from everything, x, for each level of a part.
+
+        Args:
+            part: a part of the spine.
+            z: of `up`.
+            above: the estimates of the roots; for the top those of the spine's root.
+        """
+        first = max(part.root, 0)
+        found = {first: above}
+        for level in range(first + 1, part.last + 1):
+            found[level] = self.step(part, level, z[level], found[level - 1])
+        return {level: found[level] for level in part.levels}
+
+    def sums(self, part: Part, level: int, table: Float64) -> Float64:
+        """Return the sums over the children, for each row of a level of a part or its roots.
+
+        Args:
+            part: a part of the spine.
+            level: a level of the part but the last, or that of its roots.
+            table: of the next level.
+        """
+        here = self.support
+        rows, below = here.part_rows(part, level), here.part_rows(part, level + 1)
+        starts = self.starts(level, rows, table), self.starts(level + 1, below, table)
+        found = np.zeros(int(starts[0][-1]))
+        _add_children(here.parent[level + 1][below] - rows.start, starts, table.ravel(), found)
+        return found.reshape(-1, *table.shape[1:])
+
+
 @dataclass(frozen=True, eq=False)
-class Coupled:
+class Coupled(Elimination):
     """Least squares of vectors over groups along a spine.
 
     All tables are float64 (rows, coordinates): every coordinate is a problem of its own, with the
@@ -105,41 +190,16 @@ class Coupled:
         blocks = BlockSquares.of(support, information, known_total)
         return cls(support, blocks, known_total)
 
-    def up(
-        self, part: Part, h: Mapping[int, Float64], below: Float64 | None = None
-    ) -> dict[int, Float64]:
-        """Return what each node's subtree says, z: for each level of a part (rows, coordinates).
+    def starts(self, level: int, rows: slice, table: Float64) -> Int64:
+        """Return where the coordinates of each of some rows begin: int64 (rows + 1)."""
+        del level
+        return np.asarray(np.arange(rows.stop - rows.start + 1) * table.shape[1])
 
-        Args:
-            part: a part of the spine.
-            h: for each measured level of the part (rows, coordinates): information times
-                observation, summed over the measurements.
-            below: for a part that does not reach the deepest level what the parts below tell of
-                the nodes of its last level (rows, coordinates).
-
-        Raises:
-            EstimateError: ``below`` is missing or of other rows.
-        """
-        found, depth = dict[int, Float64](), self.support.spine.depth
-        for level in reversed(part.levels):
-            nodes, own = self.support.nodes(part, level), h.get(level)
-            if level == depth:
-                found[level] = self.squares.times_combined(level, nodes, h[level])
-                continue
-            sums = below if level == part.last else self._sums(part, level, found[level + 1])
-            rows = self.support.rows(level, nodes)
-            if sums is None or len(sums) != rows.stop - rows.start:
-                raise EstimateError("a part that ends above the deepest level needs what is below")
-            if own is None:
-                found[level] = sums
-                continue
+    def combined(self, level: int, nodes: range, own: Float64, sums: Float64 | None) -> Float64:
+        """Return z of some nodes, from h and, above the deepest level, from Σ E z_child."""
+        if sums is not None:
             own = own + self.squares.over_family(level, nodes, sums)
-            found[level] = self.squares.times_combined(level, nodes, own)
-        return found
-
-    def told(self, part: Part, z: Mapping[int, Float64]) -> Float64:
-        """Return what a part says of its roots: Σ E z_child, (rows of the roots, coordinates)."""
-        return self._sums(part, part.root, z[part.root + 1])
+        return self.squares.times_combined(level, nodes, own)
 
     def down(
         self, part: Part, z: Mapping[int, Float64], above: Float64 | None
@@ -153,78 +213,19 @@ class Coupled:
                 (coordinates), the known sums t, or None where no sum is known.
         """
         if part.is_top:
-            found = {0: self._at_root(z[0], above)}
+            above = self._at_root(z[0], above)
         elif above is None:
             raise EstimateError("a part below the top needs the estimates of its roots")
-        else:
-            found = {part.root: above}
-        for level in range(max(part.root, 0) + 1, part.last + 1):
-            found[level] = self.step(part, level, z[level], found[level - 1])
-        return {level: found[level] for level in part.levels}
+        return self.estimates(part, z, above)
 
     def step(self, part: Part, level: int, z: Float64, above: Float64) -> Float64:
-        """Return the estimates of one level of a part, x: float64 (rows, coordinates).
-
-        Args:
-            part: a part of the spine.
-            level: of the part, below its first one if it is the top.
-            z: of `up`, at this level.
-            above: the estimates of the level above (rows, coordinates).
-        """
+        """Return the estimates of one level of a part, x: float64 (rows, coordinates)."""
         nodes, nodes_above = (self.support.nodes(part, k) for k in (level, level - 1))
         rows, upper = self.support.rows(level, nodes), self.support.rows(level - 1, nodes_above)
-        gap = above - self._sums(part, level - 1, z)
+        gap = above - self.sums(part, level - 1, z)
         moved = self.squares.over_family(level - 1, nodes_above, gap)
         moved = moved[self.support.parent[level][rows] - upper.start]
         return z + self.squares.times_combined(level, nodes, moved)
-
-    def final(self, level: int) -> tuple[Int64, Float64]:
-        """Return F, the covariance of every node's estimate from everything, at a level.
-
-        Returns:
-            int64 (nodes + 1), where the matrix of each node begins; and float64 (entries), the
-            matrices row-major, each of as many rows as its node has groups, records².
-        """
-        if level not in self._finals:
-            nodes = range(self.support.spine.sizes[level])
-            self._finals[level] = self._matrices(level, nodes, self.squares.final[level])
-        return self._finals[level]
-
-    @cached_property
-    def _finals(self) -> dict[int, tuple[Int64, Float64]]:
-        """What `final` has found: every part of a spine asks for it."""
-        return {}
-
-    def combined(self, level: int, nodes: range) -> tuple[Int64, Float64]:
-        """Return C, the covariance of what the subtrees of some nodes say; as `final`, from 0."""
-        return self._matrices(level, nodes, self.squares.combined[level])
-
-    def _matrices(self, level: int, nodes: range, values: Float64) -> tuple[Int64, Float64]:
-        """Return the matrices of some nodes, diagonal ones where there is a number a row."""
-        rows = self.support.start[level][nodes.start : nodes.stop + 1]
-        sizes = np.diff(rows)
-        start = np.concatenate(([0], np.cumsum(sizes**2)))
-        if isinstance(self.squares, BlockSquares):
-            first = int(self.squares.start[level][nodes.start])
-            return start, values[first : first + int(start[-1])]
-        node = np.repeat(np.arange(len(sizes)), sizes)
-        found = np.zeros(int(start[-1]))
-        place = np.arange(rows[0], rows[-1]) - rows[node]
-        found[start[node] + place * (sizes[node] + 1)] = values[rows[0] : rows[-1]]
-        return start, found
-
-    def variances(self, level: int, nodes: Int64, weights: Float64) -> Float64:
-        """Return aᵀF a, the variances of sums over a node's groups: float64 (sums).
-
-        Args:
-            level: of the spine.
-            nodes: int64 (sums): the node of each.
-            weights: float64 (sums, groups): a; groups that a node does not have are left out.
-        """
-        found, here = np.zeros(len(nodes)), self.support
-        layout = here.start[level], here.group[level]
-        _write_forms(nodes, layout, self.final(level), weights, found)
-        return found
 
     def _at_root(self, z: Float64, total: Float64 | None) -> Float64:
         """Return the estimate of the root (rows, coordinates)."""
@@ -235,14 +236,6 @@ class Coupled:
         w = self.known_total[self.support.group[0]]
         moved = self.squares.times_combined(0, range(1), w[:, None])
         return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
-
-    def _sums(self, part: Part, level: int, z: Float64) -> Float64:
-        """Return Σ E z_child of each node of a level: (rows, coordinates)."""
-        rows = self.support.rows(level, self.support.nodes(part, level))
-        below = self.support.rows(level + 1, self.support.nodes(part, level + 1))
-        found = np.zeros((rows.stop - rows.start, z.shape[1]))
-        _add_rows(self.support.parent[level + 1][below], rows.start, z, found)
-        return found
 
 
 def _check_information(matrix: Float64, level: int, depth: int) -> None:
@@ -262,28 +255,12 @@ def _is_diagonal(matrix: Float64) -> bool:
 
 
 @kernel
-def _add_rows(parent: Int64, first: int, below: Float64, above: Float64) -> None:
-    """Add each row of a table to its parent's, in order."""
-    for row in range(len(parent)):
-        at = parent[row] - first
-        for r in range(below.shape[1]):
-            above[at, r] += below[row, r]
-
-
-@kernel
-def _write_forms(
-    nodes: Int64,
-    layout: tuple[Int64, Int32],
-    final: tuple[Int64, Float64],
-    weights: Float64,
-    found: Float64,
+def _add_children(
+    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
 ) -> None:
-    """Add up aᵀF a of every node."""
-    (rows, group), (start, entries) = layout, final
-    for i in range(len(nodes)):
-        first, k = rows[nodes[i]], rows[nodes[i] + 1] - rows[nodes[i]]
-        for p in range(k):
-            for q in range(k):
-                entry = entries[start[nodes[i]] + p * k + q]
-                both = weights[i, group[first + p]] * weights[i, group[first + q]]
-                found[i] += both * entry
+    """Add the numbers of each row to its parent's, in order."""
+    upper, lower = starts
+    for row in range(len(parent)):
+        at = upper[parent[row]]
+        for i in range(lower[row], lower[row + 1]):
+            above[at + i - lower[row]] += below[i]

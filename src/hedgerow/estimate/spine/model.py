@@ -7,11 +7,18 @@ order of the nodes, are what the top is told of its last level; and what the top
 what each part below is given.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Support
 
@@ -20,8 +27,8 @@ class Upward(Protocol):
     """What the noisy tables of a part say, level by level from its deepest up.
 
     Attributes:
-        told: float64 (`Model.told_size`): all that the part says of its roots, node by node, so
-            that tables of neighbouring parts may be put one behind the other; empty for the top.
+        told: float64: all that the part says of its roots, node by node, so that tables of
+            neighbouring parts may be put one behind the other; empty for the top.
     """
 
     @property
@@ -29,49 +36,40 @@ class Upward(Protocol):
         """All that the part says of its roots."""
 
 
-class Forms(Protocol):
-    """The variances of sums of detail cells, at every node: quadratic forms of each node's own."""
-
-    def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
-        """Return the variance of each pair of a node and a sum: float64 (pairs), records²."""
-
-    def over(self, level: int, nodes: Int64) -> Float64:
-        """Return the variance of each sum over some nodes together: float64 (sums), records².
-
-        Args:
-            level: of the spine.
-            nodes: int64 (nodes), ascending, each once.
-        """
-
-    def mean(self, level: int) -> float:
-        """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
-
-    def largest(self, level: int) -> float:
-        """Return the largest over all pairs of a node and a sum that has a cell there, records²."""
-
-
-class Model(Protocol):
+@dataclass(frozen=True, eq=False)
+class Model(ABC):
     """Best linear unbiased estimates and whole counts along a spine.
 
     Attributes:
         support: which nodes have which groups, and the detail layout.
         measured: the noise variance of each measured cuboid, records².
+        total_known: whether the number of records at the root is public.
     """
 
-    @property
-    def support(self) -> Support:
-        """Which nodes have which groups."""
+    support: Support
+    measured: Mapping[Levels, float]
+    total_known: bool
 
     @property
-    def measured(self) -> Mapping[Levels, float]:
-        """The noise variance of each measured cuboid, records²."""
+    @abstractmethod
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
 
     def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
+        if key not in self._known:
+            self._known[key] = self._made_cells(key)
+        return self._known[key]
 
-    def told_size(self, part: Part) -> int:
-        """Return the length of what a part says of its roots."""
+    @cached_property
+    def _known(self) -> dict[Levels, Cells]:
+        return {}
 
+    @abstractmethod
+    def _made_cells(self, key: Levels) -> Cells:
+        """Return the cells of a cuboid."""
+
+    @abstractmethod
     def up(
         self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> Upward:
@@ -82,8 +80,12 @@ class Model(Protocol):
             noisy: for each measured cuboid of the part's levels float64 (cells of `Cells.start`).
             below: for a part that does not reach the deepest level what the parts below it say of
                 the nodes of its last level.
+
+        Raises:
+            EstimateError: a table is missing, of another length or not finite.
         """
 
+    @abstractmethod
     def estimates(
         self, part: Part, upward: Any, above: Float64 | None, total: float | None = None
     ) -> dict[int, Float64]:
@@ -97,8 +99,13 @@ class Model(Protocol):
 
         Returns:
             For each level float64, detail layout, records.
+
+        Raises:
+            EstimateError: the estimates of the roots are missing or of another length; a total is
+                given that is not known, or not given although it is.
         """
 
+    @abstractmethod
     def settle(
         self, part: Part, upward: Any, above: Int64 | None, total: int | None = None
     ) -> dict[int, Int64]:
@@ -113,12 +120,47 @@ class Model(Protocol):
         Returns:
             For each level int64, detail layout, records: every cell's sum over the children is the
             parent's, every group is within its bounds.
+
+        Raises:
+            EstimateError: as `estimates`; counts or a total outside public bounds.
         """
 
+    @abstractmethod
     def variances(self, labels: Int32) -> Forms:
         """Return the variances of the estimates of sums of detail cells.
 
         Args:
             labels: int32 (detail cells of all groups): the number of the sum that each detail cell
                 belongs to, -1 for none; any partial partition.
+
+        Returns:
+            Exact variances where the noise has the variances that are the weights; else upper
+            bounds, larger by a factor of at most the spread of their ratios.
+
+        Raises:
+            EstimateError: another number of labels, or none from 0 on.
         """
+
+    def check_labels(self, labels: Int32) -> None:
+        """Raise unless there is a label for each detail cell, and one that is no -1."""
+        if len(labels) != (cells := int(self.support.widths.sum())) or not (labels >= 0).any():
+            raise EstimateError(f"each of {cells} detail cells needs a label, one from 0")
+
+    def check_total(self, part: Part, total: float | None) -> None:
+        """Raise unless a total is given exactly where it is known, for the top."""
+        if part.is_top and (total is not None) != self.total_known:
+            raise EstimateError("a total must be given where, and only where, it is public")
+
+    def table(self, key: Levels, nodes: range, noisy: Mapping[Levels, Float64]) -> Float64:
+        """Return the noisy table of a cuboid at some nodes.
+
+        Raises:
+            EstimateError: it is missing, of another length or no finite numbers.
+        """
+        size, table = self.cells(key).count(nodes), noisy.get(key)
+        if table is None or table.shape != (size,) or table.dtype != np.float64:
+            raise EstimateError(
+                f"cuboid {key} needs a float64 table of {size} cells, got "
+                f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
+            )
+        return table

@@ -100,8 +100,8 @@ class Support:
         group = tuple((k % groups).astype(np.int32) for k in keys)
         low, high = _tightened(keys, parent, groups, bounds)
         return cls(
-            spine, tree, widths, tuple(_starts(c) for c in counts), group, tuple(parent),
-            low, high, tuple(_starts(widths[g]) for g in group),
+            spine, tree, widths, tuple(run_starts(c) for c in counts), group, tuple(parent),
+            low, high, tuple(run_starts(widths[g]) for g in group),
         )  # fmt: skip
 
     @property
@@ -112,48 +112,55 @@ class Support:
     @property
     def offset(self) -> Int64:
         """Where the cells of each group begin among those of all groups: int64 (groups + 1)."""
-        return _starts(self.widths)
+        return run_starts(self.widths)
 
     def rows(self, level: int, nodes: range) -> slice:
         """Return which rows of a level belong to a range of its nodes."""
         start = self.start[level]
         return slice(int(start[nodes.start]), int(start[nodes.stop]))
 
+    def listed_rows(self, level: int, nodes: Int64) -> Int64:
+        """Return the rows of listed nodes, one behind the other: int64 (rows)."""
+        return runs(self.start[level][nodes], np.diff(self.start[level])[nodes])
+
     def cells(self, level: int, nodes: range) -> int:
         """Return the length of the detail layout of a range of nodes."""
         rows = self.rows(level, nodes)
         return int(self.cell[level][rows.stop] - self.cell[level][rows.start])
 
-    def cell_start(self, level: int) -> Int64:
-        """Return where the cells of each row begin in the whole level's detail layout."""
-        return self.cell[level]
-
-    def relative_cells(self, level: int, rows: slice) -> Int64:
-        """Return where the cells of each of a run of rows begin, from 0: int64 (rows + 1)."""
-        cell = self.cell[level][rows.start : rows.stop + 1]
-        return np.asarray(cell - cell[0])
-
-    def below(self, level: int, nodes: range, deeper: int) -> range:
-        """Return the nodes of a deeper level below a range of nodes."""
-        first, last = nodes.start, nodes.stop
-        for k in range(level, deeper):
-            child_start = self.spine.child_start[k]
+    def nodes(self, part: Part, level: int) -> range:
+        """Return the nodes of a part at one of its levels, or at the level of its roots."""
+        first, last = part.nodes.start, part.nodes.stop
+        for child_start in self.spine.child_start[max(part.root, 0) : level]:
             first, last = int(child_start[first]), int(child_start[last])
         return range(first, last)
 
-    def nodes(self, part: Part, level: int) -> range:
-        """Return the nodes of a part at one of its levels, or at the level of its roots."""
-        return self.below(max(part.root, 0), part.nodes, level)
+    def part_rows(self, part: Part, level: int) -> slice:
+        """Return which rows of a level belong to a part, or to its roots."""
+        return self.rows(level, self.nodes(part, level))
 
-    def count_pairs(self, level: int, has: NDArray[np.bool_]) -> int:
+    def part_cells(self, part: Part, level: int) -> Int64:
+        """Return where the cells of each of these rows begin, from 0: int64 (rows + 1)."""
+        return starts_within(self.cell[level], self.part_rows(part, level))
+
+    def together(self, level: int) -> NDArray[np.bool_]:
+        """Return which groups lie in one cell of a level of their tree: bool (groups, groups)."""
+        cell = self.tree.ancestors(self.tree.depth, level)
+        return np.asarray(cell[:, None] == cell)
+
+    def count_pairs(self, level: int, kinds: NDArray[np.bool_], times: Int64) -> int:
         """Return how many pairs of a node of a level and a sum have a cell.
 
         Args:
             level: of the spine.
-            has: bool (sums, groups): whether a sum has a cell in a group.
+            kinds: bool (kinds, groups): whether a sum has a cell in a group.
+            times: int64 (kinds): how many sums are of a kind.
         """
-        kinds, times = np.unique(has, axis=0, return_counts=True)
-        return int(_count_pairs(self.start[level], self.group[level], kinds, times))
+        is_single = kinds.sum(axis=1) == 1  # most sums: as many pairs as rows of the group
+        rows = np.bincount(self.group[level], minlength=self.groups)
+        single = int((kinds[is_single] @ rows) @ times[is_single])
+        layout, others = (self.start[level], self.group[level]), ~is_single
+        return single + int(_count_pairs(*layout, kinds[others], times[others]))
 
     @property
     def pairs(self) -> int:
@@ -172,11 +179,6 @@ class Support:
                 f"groups take matrices of {numbers:,} numbers, more than {MOST_ROWS_OF_A_SPINE:,}: "
                 f"tell fewer groups apart, or leave out attributes or levels of them"
             )
-
-    def parts_below(self, cut: int) -> list[Part]:
-        """Return a part a node of a level, each down to the deepest level."""
-        nodes = range(self.spine.sizes[cut])
-        return [Part(cut, range(n, n + 1), self.spine.depth) for n in nodes]
 
 
 def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) -> Int64:
@@ -219,9 +221,20 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
         raise EstimateError(f"there is no {what} {wrong[0]}; the numbers are 0 to {size - 1}")
 
 
-def _starts(counts: Int64) -> Int64:
+def run_starts(lengths: NDArray[np.integer]) -> Int64:
     """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
-    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def starts_within(start: Int64, some: range | slice) -> Int64:
+    """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
+    return np.asarray(start[some.start : some.stop + 1] - start[some.start])
+
+
+def runs(first: Int64, lengths: Int64) -> Int64:
+    """Return the numbers of runs, each from its first one on, one behind the other: int64."""
+    start = run_starts(lengths)
+    return np.asarray(np.repeat(first - start[:-1], lengths) + np.arange(start[-1]))
 
 
 def _tightened(

@@ -31,7 +31,7 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Parts, sums_of
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """The least squares of nested cuboids, each measured; the first may be public.
 
@@ -49,22 +49,18 @@ class Chain:
     combined: tuple[Float64, ...]
     family: tuple[Float64, ...]
 
-    def __init__(
-        self, shape: CubeShape, cuboids: Sequence[Levels], variances: Sequence[float]
-    ) -> None:
+    @classmethod
+    def of(cls, shape: CubeShape, cuboids: Sequence[Levels], variances: Sequence[float]) -> "Chain":
+        """Return the least squares of nested cuboids, coarse to fine, from their variances."""
         combined, family = list[Float64](), list[Float64]()
         for k in range(len(cuboids) - 2, -1, -1):
-            if k == len(cuboids) - 2:
-                within = variances[-1] * cells_below(shape, cuboids[k], cuboids[-1])
-            else:
+            if combined:
                 within = summed(shape, combined[0], cuboids[k + 1], cuboids[k])
+            else:
+                within = variances[-1] * cells_below(shape, cuboids[k], cuboids[-1])
             family.insert(0, within)
             combined.insert(0, variances[k] * within / (variances[k] + within))
-        for name, value in (
-            ("shape", shape), ("cuboids", tuple(cuboids)), ("variances", tuple(variances)),
-            ("combined", tuple(combined)), ("family", tuple(family)),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        return cls(shape, tuple(cuboids), tuple(variances), tuple(combined), tuple(family))
 
     @property
     def table(self) -> Levels:
@@ -183,4 +179,4 @@ def heaviest(observed: Observed, among: Iterable[Levels], table: Levels) -> Chai
     variances = [observed.variances[c] for c in cuboids]
     if public is not None:
         cuboids, variances = [public, *cuboids], [0.0, *variances]
-    return Chain(observed.shape, cuboids, variances)
+    return Chain.of(observed.shape, cuboids, variances)

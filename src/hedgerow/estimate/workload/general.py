@@ -22,13 +22,18 @@ from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
-from hedgerow.estimate.workload.gradients import MOST_STEPS, RESIDUAL, conjugate_gradients
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import add_spread, sums_of
 from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_EXACT, MOST_KEPT
 
 FARTHEST = 1e20
 """The largest ratio of two variances; from some 1e27 on, floats lose estimates unnoticed."""
+
+RESIDUAL = 1e-9
+"""The residual of the system, relative to its right side, at which gradients stop."""
+
+MOST_STEPS = 1_000
+"""Steps after which gradients are given up."""
 
 GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, modulo 1, are spread out evenly."""
@@ -154,6 +159,11 @@ class GeneralSolver:
                     found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
         return found
 
+    def variances_of(self, cuboid: Levels) -> "GeneralSolver":
+        """Return itself: all estimates rest on the same counts."""
+        del cuboid
+        return self
+
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         return self._figures_of(cuboid)[0]
@@ -262,3 +272,39 @@ class GeneralSolver:
             return coarse, found
         found = spread(shape, found, coarse, cuboid) - self.dense.explained(number, cuboid)
         return cuboid, np.maximum(found, 0.0)
+
+
+def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
+    """Return λ of K λ = gaps.
+
+    Each step goes over the cells of all cuboids but the tables. Both sides are divided by the
+    roots of (nearly) K's diagonal, so that rows of all units count alike. No row follows
+    from others, so the residual falls as far as is asked, however large the counts are whose
+    differences the right side is.
+
+    Args:
+        dual: the system.
+        gaps: the right side, float64 (rows).
+        most: steps at most, such as `MOST_STEPS`.
+
+    Raises:
+        EstimateError: the residual is not reached.
+    """
+    scale = 1 / np.sqrt(dual.diagonal())
+    found, residual = np.zeros(len(gaps)), gaps * scale
+    direction, squared = residual.copy(), float(residual @ residual)
+    enough = RESIDUAL**2 * squared
+    for _ in range(most):
+        if squared <= enough:
+            return found * scale
+        image = dual.times((direction * scale)[:, None])[:, 0] * scale
+        length = squared / float(direction @ image)
+        found += length * direction
+        residual -= length * image
+        before, squared = squared, float(residual @ residual)
+        direction *= squared / before
+        direction += residual
+    raise EstimateError(
+        f"the estimates of this workload do not settle within {most:,} steps; "
+        "variances that are less far apart, or fewer cuboids, help"
+    )

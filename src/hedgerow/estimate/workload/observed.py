@@ -51,11 +51,43 @@ class Observed:
         return is_within_any(cuboid, self.tables)
 
 
-class Solver(Protocol):
-    """Best linear unbiased estimates of all cuboids together, and their variances (records²).
+class Variances(Protocol):
+    """The variances of estimates that rest on the same noisy counts (records²).
 
     A cuboid here is any that is answerable: the sum of a table's cells.
     """
+
+    def mean(self, cuboid: Levels) -> float:
+        """Return the mean variance over all cells of a cuboid."""
+
+    def largest(self, cuboid: Levels) -> float:
+        """Return the largest variance of a cell of a cuboid, or a bound of it."""
+
+    def of_cells(self, cuboid: Levels) -> Float64:
+        """Return the variance of each cell: float64 (cells along each axis)."""
+
+    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+        """Return the variance of listed cells: float64 (cells).
+
+        Args:
+            cuboid: whose cells.
+            codes: for each axis int (cells): the cell's node.
+        """
+
+    @property
+    def has_covariances(self) -> bool:
+        """Whether covariances of sums are known without iteration."""
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products over axes.
+
+        Raises:
+            EstimateError: it is unknown.
+        """
+
+
+class Solver(Protocol):
+    """Best linear unbiased estimates of all cuboids together, and their variances (records²)."""
 
     @property
     def observed(self) -> Observed:
@@ -86,33 +118,8 @@ class Solver(Protocol):
             wanted: of which cuboids.
         """
 
-    def mean(self, cuboid: Levels) -> float:
-        """Return the mean variance over all cells of a cuboid."""
-
-    def largest(self, cuboid: Levels) -> float:
-        """Return the largest variance of a cell of a cuboid, or a bound of it."""
-
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
-        """Return the variance of listed cells: float64 (cells).
-
-        Args:
-            cuboid: whose cells.
-            codes: for each axis int (cells): the cell's node.
-        """
-
-    @property
-    def has_covariances(self) -> bool:
-        """Whether covariances of sums are known without iteration."""
-
-    def covariance(self, first: Product, second: Product) -> float:
-        """Return the covariance of two sums whose weights are products over axes.
-
-        Raises:
-            EstimateError: it is unknown.
-        """
+    def variances_of(self, cuboid: Levels) -> Variances:
+        """Return the variances of the estimates of a cuboid, and of others from the same counts."""
 
 
 def are_two_chains(cuboids: Iterable[Levels]) -> bool:

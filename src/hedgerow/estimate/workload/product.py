@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, upward
 from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet
 from hedgerow.estimate.cube.sums import summed
-from hedgerow.estimate.cube.variances import CubeVariances, Product, nominal_of
+from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
 from hedgerow.estimate.workload.observed import Observed
 
@@ -56,7 +55,7 @@ class ProductSolver:
         boxes: the largest boxes of cuboids; one where all are measured whole.
     """
 
-    is_exact = has_covariances = True
+    is_exact = True
 
     def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
         self.observed, self.squares = observed, tuple(squares)
@@ -151,27 +150,6 @@ class ProductSolver:
             else:
                 found[cuboid] = np.zeros(shape.shape(cuboid))
         return found
-
-    def mean(self, cuboid: Levels) -> float:
-        """Return the mean variance over all cells of a cuboid."""
-        return self.variances_of(cuboid).mean(cuboid)
-
-    def largest(self, cuboid: Levels) -> float:
-        """Return the largest variance of a cell of a cuboid, or a bound of it."""
-        return self.variances_of(cuboid).largest(cuboid)
-
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-        return self.variances_of(cuboid).of_cells(cuboid)
-
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
-        """Return the variance of listed cells: float64 (cells)."""
-        return self.variances_of(cuboid).at(cuboid, codes)
-
-    def covariance(self, first: Product, second: Product) -> float:
-        """Return the covariance of two sums whose weights are products over axes."""
-        cuboid = tuple(level for level, _ in first)
-        return self.variances_of(cuboid).covariance(first, second)
 
 
 def weight_of(

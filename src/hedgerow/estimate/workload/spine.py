@@ -31,7 +31,7 @@ does not mix them is shown above.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import inf, prod, sqrt
 
 import numpy as np
@@ -49,41 +49,45 @@ from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
 from hedgerow.limits import MOST_RESIDUALS
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class SpineSolver:
     """The estimates and variances of cuboids over one spine; see `Solver` for the methods.
 
     Attributes:
         observed: what is measured.
-        beside: the attributes beside the spine.
-        told: for each residual the cuboids that tell it and the variance of a coordinate, records².
-        squares: for each residual least squares along the spine.
+
+    Raises:
+        EstimateError: two axes or more are measured at several levels.
     """
 
     observed: Observed
-    beside: Beside
-    told: Mapping[Axes, Mapping[Levels, float]]
-    squares: Mapping[Axes, AxisSquares]
 
-    def __init__(self, observed: Observed) -> None:
-        """Solve every residual's problem along the spine.
+    def __post_init__(self) -> None:
+        """Solve every residual's problem along the spine."""
+        self.squares  # noqa: B018 - made once
 
-        Raises:
-            EstimateError: two axes or more are measured at several levels.
-        """
-        spine = _spine(observed)
+    @cached_property
+    def beside(self) -> Beside:
+        """The attributes beside the spine."""
+        spine = _spine(self.observed)
         if spine is None:
             raise EstimateError(
                 "two axes or more are measured at a level between the total and their finest one; "
                 "this solver takes one such axis"
             )
-        beside = Beside(observed.shape, spine, _deepest(observed))
-        object.__setattr__(self, "observed", observed)
-        object.__setattr__(self, "beside", beside)
-        residuals = {r for table in observed.tables for r in subsets(beside.of(table))}
-        told = {residual: self._told(residual) for residual in sorted(residuals)}
-        object.__setattr__(self, "told", told)
-        object.__setattr__(self, "squares", {r: self._squares(each) for r, each in told.items()})
+        return Beside(self.observed.shape, spine, _deepest(self.observed))
+
+    @cached_property
+    def told(self) -> Mapping[Axes, Mapping[Levels, float]]:
+        """For each residual the cuboids that tell it and the variance of a coordinate, records²."""
+        tables = self.observed.tables
+        residuals = {r for table in tables for r in subsets(self.beside.of(table))}
+        return {residual: self._told(residual) for residual in sorted(residuals)}
+
+    @cached_property
+    def squares(self) -> Mapping[Axes, AxisSquares]:
+        """For each residual least squares along the spine."""
+        return {residual: self._squares(each) for residual, each in self.told.items()}
 
     @staticmethod
     def fits(observed: Observed) -> bool:
@@ -145,6 +149,11 @@ class SpineSolver:
             there = beside.at_detail(cuboid)
             found[cuboid] = summed(shape, beside.turn(table, there), there, cuboid)
         return found
+
+    def variances_of(self, cuboid: Levels) -> "SpineSolver":
+        """Return itself: all estimates rest on the same counts."""
+        del cuboid
+        return self
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""

@@ -78,7 +78,7 @@ def bureau_counts(
         Data Science Review, Special Issue 2.
     """
     support = model.support
-    stages = [_labels(model.cells((0, *levels))) for levels in chain]
+    stages = [model.cells((0, *levels)).numbers for levels in chain]
     _check_chain(support, stages)
     allowed = np.ones(int(support.widths.sum()), dtype=np.bool_) if allowed is None else allowed
     counts = {0: _root_counts(Level(model, noisy, 0), total, stages, allowed)}
@@ -182,7 +182,7 @@ class Query:
         """
         if len(flat) != (needed := cells.starts[-1]):
             raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
-        labels = _labels(cells).astype(np.int64)
+        labels = cells.numbers.astype(np.int64)
         size = int(cells.width.sum())
         return cls(cells, flat, variance, np.where(labels < 0, size, labels), is_total)
 
@@ -233,14 +233,6 @@ def bounds(support: Support, level: int, nodes: range) -> tuple[Int64, Int64]:
     low[node, group] = support.low[level][rows]
     high[node, group] = support.high[level][rows]
     return low, high
-
-
-def _labels(cells: Cells) -> Int32:
-    """Return the number of the attribute cuboid's cell of each detail cell, -1 for none: int32."""
-    support, tree = cells.support, cells.support.tree
-    start = np.concatenate(([0], np.cumsum(cells.width)))[tree.ancestors(tree.depth, cells.coarse)]
-    first = np.repeat(start, support.widths)
-    return np.where(cells.place < 0, -1, first + cells.place).astype(np.int32)
 
 
 def _check_chain(support: Support, stages: Sequence[Int32]) -> None:

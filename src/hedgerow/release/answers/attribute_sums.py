@@ -2,7 +2,7 @@
 
 A sum of attribute cells at a node of the spine has its own estimate, the sum of those of all its
 cells, whether these are listed or not, and its own exact variance
-(`hedgerow.estimate.spine.model.Forms`): also where it is no cuboid, as voting age × race below
+(`hedgerow.estimate.spine.forms.Forms`): also where it is no cuboid, as voting age × race below
 kinds of quarters. Memory is for one part of the spine at a time, and for the sums that are listed.
 """
 
@@ -16,6 +16,7 @@ import polars as pl
 from hedgerow.arrays import Codes, Float64, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.spine.support import runs, starts_within
 from hedgerow.limits import MOST_NOISY_READ
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -65,7 +66,8 @@ def estimates_of_sums(
         rows = support.rows(level, nodes)
         group = support.group[level][rows]
         number = numbers[_detail_cells(support.offset, group)]
-        above = np.repeat(np.arange(nodes.start, nodes.stop), _rows_of(support.start[level], nodes))
+        sizes = np.diff(starts_within(support.start[level], nodes))
+        above = np.repeat(np.arange(nodes.start, nodes.stop), sizes)
         flat = np.repeat(above, support.widths[group]) * many + number
         place = np.searchsorted(keys[here], flat)
         there = (number >= 0) & (place < here.stop - here.start)
@@ -75,17 +77,9 @@ def estimates_of_sums(
     return found
 
 
-def _rows_of(start: Int64, nodes: range) -> Int64:
-    """Return how many rows some nodes have: int64 (nodes)."""
-    return np.diff(start[nodes.start : nodes.stop + 1])
-
-
 def _detail_cells(offset: Int64, group: Int32) -> Int64:
     """Return the number over all groups of each cell of rows: int64 (cells)."""
-    sizes = offset[group + 1] - offset[group]
-    begin = np.append(0, np.cumsum(sizes))
-    found: Int64 = np.arange(begin[-1]) + np.repeat(offset[group] - begin[:-1], sizes)
-    return found
+    return runs(offset[group], offset[group + 1] - offset[group])
 
 
 def estimates_along_spine(plan: Plan, source: Source, levels: Levels, codes: Codes) -> Float64:

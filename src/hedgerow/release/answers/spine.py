@@ -1,7 +1,7 @@
 """What cuboids along a spine tell of any cells, and of areas: nodes of the spine, or codes beside.
 
 Areas of the spine have the covariance of the sum of their nodes' estimates, from these nodes, their
-ancestors and the siblings of both (`hedgerow.estimate.spine.over_nodes`). Areas of an attribute are
+ancestors and the siblings of both (`hedgerow.estimate.spine.forms`). Areas of an attribute are
 sums of cells at each node of the spine by itself.
 """
 

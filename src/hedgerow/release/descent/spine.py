@@ -104,7 +104,7 @@ class SpineFlow(PlannedFlow[Joint]):
         support, cut = self.spine.model.support, self.spine.cut
         firsts = [part.nodes.start for part in self.spine.jobs]
         nodes = np.append(firsts, self.spine.shape.axes[0].sizes[cut])
-        start: Int64 = support.cell_start(cut)[support.start[cut][nodes]]
+        start: Int64 = support.cell[cut][support.start[cut][nodes]]
         return start
 
     def jobs_up(self) -> SpineJobs | None:

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02
@@ -62,13 +61,12 @@ def settle_families(
     """
     over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
     rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
-    start = support.start[level][nodes.start : nodes.stop + 1]
-    upper_start = support.start[level - 1][over.start : over.stop + 1]
-    child_start = support.spine.child_start[level - 1][over.start : over.stop + 1]
-    matrices = np.concatenate(([0], np.cumsum(np.diff(start) ** 2))) * residuals.count
+    start = starts_within(support.start[level], nodes)
+    matrices = run_starts(np.diff(start) ** 2) * residuals.count
     layout = (
-        child_start - nodes.start, start - rows.start, upper_start - upper.start,
-        support.parent[level][rows] - upper.start, matrices, support.group[level - 1][upper],
+        starts_within(support.spine.child_start[level - 1], over), start,
+        starts_within(support.start[level - 1], over), support.parent[level][rows] - upper.start,
+        matrices, support.group[level - 1][upper],
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(squares, level, nodes, matrices)
@@ -148,10 +146,9 @@ def _root_sums(
 
 def _cells(support: Support, residuals: Residuals) -> Cells:
     """Return what kernels need of the residuals and of the groups' tree."""
-    tree, near = support.tree, np.zeros((support.groups, support.groups))
-    for level in range(tree.depth + 1):
-        cell = tree.ancestors(tree.depth, level)
-        near += cell[:, None] == cell[None, :]
+    near = np.zeros((support.groups, support.groups))
+    for level in range(support.tree.depth + 1):
+        near += support.together(level)
     return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
@@ -159,36 +156,17 @@ def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: In
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
     found = np.zeros(int(start[-1]))
     for residual, each in enumerate(squares):
-        own, layout = each.squares, (start, each.support.start[level], nodes.start)
-        if isinstance(own, BlockSquares):
-            _gather_blocks(layout, own.start[level], own.combined[level], residual, found)
-        else:
-            _gather_rows(layout, own.combined[level], residual, found)
+        _gather(start, *each.squares.combined_matrices(level, nodes), residual, found)
     return found
 
 
 @kernel
-def _gather_blocks(
-    layout: tuple[Int64, Int64, int], begin: Int64, combined: Float64, residual: int, found: Float64
-) -> None:
+def _gather(start: Int64, begin: Int64, matrices: Float64, residual: int, found: Float64) -> None:
     """Copy each node's matrix to its place."""
-    start, _, first = layout
     for c in range(len(start) - 1):
-        at, size = begin[first + c], begin[first + c + 1] - begin[first + c]
+        size = begin[c + 1] - begin[c]
         for i in range(size):
-            found[start[c] + residual * size + i] = combined[at + i]
-
-
-@kernel
-def _gather_rows(
-    layout: tuple[Int64, Int64, int], combined: Float64, residual: int, found: Float64
-) -> None:
-    """Write each row's number on the diagonal of its node's matrix."""
-    start, rows, first = layout
-    for c in range(len(start) - 1):
-        at, m = rows[first + c], rows[first + c + 1] - rows[first + c]
-        for i in range(m):
-            found[start[c] + residual * m * m + i * m + i] = combined[at + i]
+            found[start[c] + residual * size + i] = matrices[begin[c] + i]
 
 
 @kernel

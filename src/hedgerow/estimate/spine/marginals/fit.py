@@ -40,12 +40,12 @@ from hedgerow.estimate.spine.marginals.residuals import turn
 from hedgerow.estimate.spine.marginals.steps import (
     Runs,
     dampen,
-    finest_variances,
     invert_sums,
     keep_sums,
     keep_total,
     project_row,
-    variance_range,
+    shift_to,
+    variances_of,
 )
 from hedgerow.kernels import kernel
 
@@ -90,20 +90,21 @@ def fit_family(
     turn(known, extents)
     residuals = 1 << len(extents)
     joint = np.empty((residuals, len(known), len(known)))
-    smallest, largest = variance_range(given[1], rows[0], residuals)
-    rho, damped = 1 / sqrt(smallest * largest), given[1].copy()
+    variances = variances_of(given[1], rows[0], residuals)
+    largest, damped = variances.max(), given[1].copy()
+    rho = 1 / sqrt(variances.min() * largest)
     x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
     invert_sums(damped, rows, joint)
     _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
-    _begin(rows, given[1], bounds, rho, x, y, u)
+    _begin(rows, variances[:, -1], bounds, rho, x, y, u)
 
     balance = FIRST_BALANCE
     dampen(given[1], rows[0], residuals, rho, damped)
     invert_sums(damped, rows, joint)
     for number in range(1, stop[1] + 1):
-        _subtract(y, u, q)
+        np.subtract(y, u, q)
         turn(q, extents)
-        _subtract(q, given[0], q)
+        np.subtract(q, given[0], q)
         _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
         if number % CHECK:
             _project(rows[1], bounds, x, q, y, u)
@@ -140,14 +141,6 @@ def _keep(
 
 
 @kernel
-def _subtract(one: Float64, other: Float64, out: Float64) -> None:
-    """Write the difference of two tables."""
-    for row in range(len(out)):
-        for k in range(out.shape[1]):
-            out[row, k] = one[row, k] - other[row, k]
-
-
-@kernel
 def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u: Float64) -> None:
     """Write y and u of the next round; q is used up."""
     above, low, high, _ = bounds
@@ -162,7 +155,7 @@ def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u:
 @kernel
 def _begin(
     rows: tuple[Int64, Int64],
-    covariance: Float64,
+    variance: Float64,
     bounds: Bounds,
     rho: float,
     x: Float64,
@@ -175,12 +168,11 @@ def _begin(
     that they sum to the node's; ρu is then min(0, x + va)/v, and x/v where n is 0.
     """
     slot, (above, low, high, (is_family, _)) = rows[1], bounds
-    variance = finest_variances(covariance, rows[0])
     for s in range(len(above)):
         here = np.flatnonzero(slot == s)
         for k in range(x.shape[1]):
             if is_family and above[s, k] > 0:
-                shift = _shift(x, variance, here, k, above[s, k])
+                shift = shift_to(above[s, k], here, x[:, k], variance)
                 for child in here:
                     x[child, k] += variance[child] * shift
     for row in range(len(x)):
@@ -188,27 +180,6 @@ def _begin(
         for k in range(x.shape[1]):
             pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]
             u[row, k] = pull / (rho * variance[row])
-
-
-@kernel
-def _shift(x: Float64, variance: Float64, here: Int64, k: int, wanted: float) -> float:
-    """Return the a with Σ max(0, x + va) = wanted, above 0: Newton's method from above."""
-    total, weight = 0.0, 0.0
-    for row in here:
-        total += x[row, k]
-        weight += variance[row]
-    shift = (wanted - total) / weight
-    for _ in here:
-        total, weight = 0.0, 0.0
-        for row in here:
-            if x[row, k] + variance[row] * shift > 0:
-                total += x[row, k]
-                weight += variance[row]
-        better = (wanted - total) / weight
-        if better >= shift:
-            break
-        shift = better
-    return shift
 
 
 @kernel

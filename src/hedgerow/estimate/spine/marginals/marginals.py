@@ -23,9 +23,9 @@ Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isfinite, sqrt
-from typing import TypeVar
+from dataclasses import dataclass
+from math import isfinite, prod, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,10 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled, check_apart
+from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
-from hedgerow.estimate.spine.marginals.forms import MarginalForms
 from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
+from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Bounds, Support
 from hedgerow.limits import MOST_ATTRIBUTES
@@ -59,16 +60,16 @@ class MarginalsUpward:
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class Marginals(Model):
     """The model of marginals that do not nest; see `hedgerow.estimate.spine.model.Model`.
+
+    A cuboid is a vector of levels along all axes, in the order of the shape; every group that is
+    used has W cells.
 
     Attributes:
         shape: of all axes.
         spine_axis: the number of the axis that is cut into jobs.
         group_axis: the number of the attribute axis whose finest nodes are the groups, or None.
-        support: which nodes have which groups; every group that is used has W cells.
-        measured: the noise variance of each measured cuboid, records²; a cuboid is a vector of
-            levels along all axes, in the order of the shape.
         residuals: of the attributes beside the groups, in the order of the axes.
         allowed: bool (groups, W): where a count may be above 0.
         squares: for each residual least squares along the spine.
@@ -77,12 +78,9 @@ class Marginals:
     shape: CubeShape
     spine_axis: int
     group_axis: int | None
-    support: Support
-    measured: Mapping[Levels, float]
     residuals: Residuals
     allowed: NDArray[np.bool_]
     squares: tuple[Coupled, ...]
-    _made: dict[Levels, Cells] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913 - what marginals are of
@@ -133,11 +131,12 @@ class Marginals:
             tuple(shape.axes[a].sizes[-1] for a in _others(shape, spine_axis, group_axis))
         )
         tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
-        allowed = _allowed(shape, spine_axis, group_axis, zero_cells).reshape(-1, residuals.width)
+        allowed = ~_zeros(shape, spine_axis, group_axis, zero_cells)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
         support = Support.of(shape.axes[spine_axis], tree, widths, has, bounds)
         support.check_held(_numbers_held(support, residuals))
-        self = cls(shape, spine_axis, group_axis, support, dict(noise), residuals, allowed, ())
+        axes = shape, spine_axis, group_axis
+        self = cls(support, dict(noise), total_known, *axes, residuals, allowed, ())
         root = np.full(support.groups, sqrt(residuals.width)) if total_known else None
         squares = tuple(
             Coupled.of(support, self._information(r), known_total=None if r else root)
@@ -172,42 +171,31 @@ class Marginals:
         return _others(self.shape, self.spine_axis, self.group_axis)
 
     @property
-    def total_known(self) -> bool:
-        """Whether the number of all records is public."""
-        return self.squares[0].known_total is not None
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+        every = np.arange(self.allowed.size, dtype=np.int32)
+        table = _by_group(self.shape, self.spine_axis, self.group_axis, every)
+        return np.asarray(table[self.support.widths > 0].ravel())
 
-    def cells(self, key: Levels) -> Cells:
-        """Return the cells of a cuboid, measured or not."""
-        if key not in self._made:
-            self._made[key] = self._make_cells(key)
-        return self._made[key]
-
-    def _make_cells(self, key: Levels) -> Cells:
+    def _made_cells(self, key: Levels) -> Cells:
+        """Return the cells of a cuboid."""
         axes = [self.shape.axes[a] for a in self.others]
         levels = [key[a] for a in self.others]
         place = np.zeros((), dtype=np.int64)
         for axis, level in zip(axes, levels, strict=True):
             ancestors = axis.ancestors(axis.depth, level)
             place = place[..., None] * axis.sizes[level] + ancestors
-        width = int(np.prod([a.sizes[k] for a, k in zip(axes, levels, strict=True)], initial=1))
+        width = prod(a.sizes[k] for a, k in zip(axes, levels, strict=True))
         coarse = self._group_level(key)
         live = int((self.support.widths > 0).sum())
         every = np.tile(place.ravel().astype(np.int32), live)
         widths = np.full(self.support.tree.sizes[coarse], width, dtype=np.int64)
         return Cells(self.support, key[self.spine_axis], coarse, widths, every)
 
-    def told_size(self, part: Part) -> int:
-        """Return the length of what a part says of its roots."""
-        return 0 if part.is_top else self.support.cells(part.root, part.nodes)
-
     def up(
         self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> MarginalsUpward:
-        """Return what the noisy tables of a part say; see `Model.up`.
-
-        Raises:
-            EstimateError: a measured table is missing or of another length.
-        """
+        """Return what the noisy tables of a part say; see `Model.up`."""
         width = self.residuals.width
         said = {level: self._weighted(part, level, noisy) for level in part.levels}
         under = None if below is None else below.reshape(-1, width)
@@ -223,12 +211,8 @@ class Marginals:
     def estimates(
         self, part: Part, upward: MarginalsUpward, above: Float64 | None, total: float | None = None
     ) -> dict[int, Float64]:
-        """Return the best linear unbiased estimates of a part; see `Model.estimates`.
-
-        Raises:
-            EstimateError: a total is given that is not known, or not given although it is.
-        """
-        self._check_total(part, total)
+        """Return the best linear unbiased estimates of a part; see `Model.estimates`."""
+        self.check_total(part, total)
         found = {level: np.empty_like(table) for level, table in upward.said.items()}
         roots = None if part.is_top else self.residuals.turned(self._by_row(part, above))
         for residual, squares in enumerate(self.squares):
@@ -246,13 +230,8 @@ class Marginals:
     def settle(
         self, part: Part, upward: MarginalsUpward, above: Int64 | None, total: int | None = None
     ) -> dict[int, Int64]:
-        """Return whole counts of a part; see `Model.settle`.
-
-        Raises:
-            EstimateError: a total is given that is not known, or not given although it is; or it
-                is outside the bounds of the root.
-        """
-        self._check_total(part, total)
+        """Return whole counts of a part; see `Model.settle`."""
+        self.check_total(part, total)
         found, known = dict[int, Int64](), (self.support, self.residuals, self.squares)
         for level in part.levels:
             if level == 0:
@@ -264,13 +243,20 @@ class Marginals:
             found[level] = counts
         return {level: counts.ravel() for level, counts in found.items()}
 
-    def variances(self, labels: Int32) -> MarginalForms:
-        """Return the variances of sums of detail cells; see `Model.variances`.
-
-        Raises:
-            EstimateError: not a label a detail cell.
-        """
-        return MarginalForms.of(self.support, self.residuals, self.squares, labels)
+    def variances(self, labels: Int32) -> Forms:
+        """Return the variances of sums of detail cells; see `Model.variances`."""
+        self.check_labels(labels)
+        cell, width, groups = np.flatnonzero(labels >= 0), self.residuals.width, self.support.groups
+        group = np.flatnonzero(self.support.widths)[cell // width]
+        keys, entry = np.unique(labels[cell].astype(np.int64) * groups + group, return_inverse=True)
+        weights = np.zeros((len(keys), width))
+        weights[entry, cell % width] = 1.0
+        turn(weights, self.residuals.extents)
+        components = [
+            (each.squares, np.ascontiguousarray(weights[:, self.residuals.columns(residual)]))
+            for residual, each in enumerate(self.squares)
+        ]
+        return Forms.of(self.support, keys, components)
 
     def _group_level(self, key: Levels) -> int:
         """Return a cuboid's level of the group axis."""
@@ -287,20 +273,14 @@ class Marginals:
             raise EstimateError(f"a part below the top needs the {expected} cells of its roots")
         return detail.reshape(-1, self.residuals.width)
 
-    def _check_total(self, part: Part, total: float | None) -> None:
-        """Raise unless a total is given exactly where it is known, for the top."""
-        if part.is_top and (total is not None) != self.total_known:
-            raise EstimateError("a total must be given where, and only where, it is public")
-
     def _information(self, residual: int) -> list[Float64]:
         """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
-        groups, tree = self.support.groups, self.support.tree
+        groups = self.support.groups
         found = [np.zeros((groups, groups)) for _ in self.support.spine.sizes]
         for key, variance in self.measured.items():
             marginal = self._marginal(key)
             if residual & ~marginal == 0:
-                cell = tree.ancestors(tree.depth, self._group_level(key))
-                same = cell[:, None] == cell[None, :]
+                same = self.support.together(self._group_level(key))
                 found[key[self.spine_axis]] += same * (self.residuals.spread(marginal) / variance)
         return found
 
@@ -313,27 +293,12 @@ class Marginals:
         for key, variance in self.measured.items():
             if key[self.spine_axis] != level:
                 continue
-            marginal, table = self._marginal(key), noisy.get(key)
-            expected = self.cells(key).count(nodes)
-            if table is None or len(table) != expected:
-                raise EstimateError(f"cuboid {key} needs a table of {expected} cells here")
-            own = np.array(table, dtype=np.float64).reshape(-1, residuals.size(marginal))
+            size = residuals.size(marginal := self._marginal(key))
+            own = self.table(key, nodes, noisy).reshape(-1, size).copy()
             turn(own, residuals.extents_of(marginal))
             own *= sqrt(residuals.spread(marginal)) / variance
-            cell = self._coarse_cells(level, nodes, self._group_level(key))
-            found[:, residuals.within(marginal)] += own[cell]
+            found[:, residuals.within(marginal)] += own[self.cells(key).row_starts(nodes) // size]
         return found
-
-    def _coarse_cells(self, level: int, nodes: range, group_level: int) -> Int64:
-        """Return which of the coarse cells of some nodes each of their rows lies in: (rows)."""
-        support, tree = self.support, self.support.tree
-        rows = support.rows(level, nodes)
-        coarse = tree.ancestors(tree.depth, group_level)[support.group[level][rows]]
-        start = support.start[level][nodes.start : nodes.stop + 1]
-        begins = np.ones(len(coarse), dtype=bool)
-        begins[1:] = coarse[1:] != coarse[:-1]
-        begins[start[:-1][np.diff(start) > 0] - rows.start] = True
-        return np.cumsum(begins) - 1
 
 
 def _numbers_held(support: Support, residuals: Residuals) -> int:
@@ -349,16 +314,26 @@ def _others(shape: CubeShape, spine_axis: int, group_axis: int | None) -> list[i
     return [a for a in every if a not in (spine_axis, group_axis) and shape.axes[a].depth > 0]
 
 
-def _allowed(
+def _zeros(
     shape: CubeShape, spine_axis: int, group_axis: int | None, zero_cells: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """Return where counts may be above 0: bool (groups, other attributes' finest nodes …)."""
-    axes = [a for a in range(len(shape.axes)) if a != spine_axis]
-    sizes = [shape.axes[a].sizes[-1] for a in axes]
-    zero = np.zeros(sizes, dtype=bool) if zero_cells is None else np.asarray(zero_cells, dtype=bool)
-    if zero.size != np.prod(sizes, dtype=np.int64):
+    """Return which cells are 0 by rule: bool (groups, W)."""
+    cells = prod(axis.sizes[-1] for a, axis in enumerate(shape.axes) if a != spine_axis)
+    zero = np.zeros(cells, dtype=bool) if zero_cells is None else np.asarray(zero_cells, dtype=bool)
+    if zero.size != cells:
         raise EstimateError(
-            f"zeros by rule need one entry for each of {np.prod(sizes)} cells, got {zero.size}"
+            f"zeros by rule need one entry for each of {cells} cells, got {zero.size}"
         )
-    free = ~zero.reshape(sizes)
-    return np.moveaxis(free, axes.index(group_axis), 0) if group_axis is not None else free
+    return _by_group(shape, spine_axis, group_axis, zero)
+
+
+def _by_group(
+    shape: CubeShape, spine_axis: int, group_axis: int | None, cells: NDArray[Any]
+) -> NDArray[Any]:
+    """Return a table of all attributes' finest cells as (groups, W)."""
+    axes = [a for a in range(len(shape.axes)) if a != spine_axis]
+    table = cells.reshape([shape.axes[a].sizes[-1] for a in axes])
+    if group_axis is None:
+        return table.reshape(1, -1)
+    moved = np.moveaxis(table, axes.index(group_axis), 0)
+    return moved.reshape(len(moved), -1)

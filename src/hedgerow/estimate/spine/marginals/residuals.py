@@ -90,25 +90,16 @@ class Residuals:
         return np.flatnonzero((self.residual & ~np.int32(marginal)) == 0)
 
     @cached_property
-    def place(self) -> Int32:
-        """The cell of each marginal to which each cell adds: int32 (2ᵏ, W), from 0."""
+    def sum_place(self) -> Int32:
+        """The cell to which each cell adds in each marginal, of all marginals' cells: (2ᵏ, W)."""
         index = np.indices(self.sizes).reshape(len(self.sizes), self.width)
-        found = np.zeros((self.count, self.width), dtype=np.int32)
-        for marginal in range(self.count):
+        found, begin = np.zeros((self.count, self.width), dtype=np.int32), 0
+        for marginal, size in enumerate(map(self.size, range(self.count))):
             for a in self.members(marginal):
                 found[marginal] = found[marginal] * self.sizes[a] + index[a]
+            found[marginal] += begin
+            begin += size
         return found
-
-    @cached_property
-    def sum_place(self) -> Int32:
-        """The same counted over the cells of all marginals, one behind the other: (2ᵏ, W)."""
-        begin = np.cumsum([0, *(self.size(b) for b in range(self.count))])
-        return self.place + begin[:-1, None].astype(np.int32)
-
-    @property
-    def sums(self) -> int:
-        """The number of cells of all marginals together, Π (1 + n_a)."""
-        return prod(1 + n for n in self.sizes)
 
     @cached_property
     def runs(self) -> tuple[Int64, Int32]:

@@ -65,7 +65,8 @@ def round_family(
     slot, (above, low, high) = rows[1], bounds
     limits = low, high, _floors(fit, out)
     slopes = slopes_at(cells, rows, fit, out)
-    members, member_start = _rows_of_slots(slot, len(above))
+    members = np.argsort(slot, kind="mergesort")
+    member_start = np.searchsorted(slot[members], np.arange(len(above) + 1))
     for s in range(len(above)):
         here = members[member_start[s] : member_start[s + 1]]
         for k in range(out.shape[1]):
@@ -295,17 +296,3 @@ def slopes_at(
                 for at in range(slope.shape[1]):
                     slope[row, at] += weight * sums[other, at]
     return place, slope, near, slot, row_start, child
-
-
-@kernel
-def _rows_of_slots(slot: Int64, slots: int) -> tuple[Int64, Int64]:
-    """Return the rows of each row above, one behind the other, and where these runs begin."""
-    start = np.zeros(slots + 1, dtype=np.int64)
-    for s in slot:
-        start[s + 1] += 1
-    start = np.cumsum(start)
-    at, members = start.copy(), np.empty(len(slot), dtype=np.int64)
-    for row in range(len(slot)):
-        members[at[slot[row]]] = row
-        at[slot[row]] += 1
-    return members, start

@@ -135,30 +135,14 @@ def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> N
 
 
 @kernel
-def variance_range(covariance: Float64, row_start: Int64, residuals: int) -> tuple[float, float]:
-    """Return the smallest and largest variance of a coordinate."""
-    smallest, largest, begin = np.inf, 0.0, 0
-    for c in range(len(row_start) - 1):
-        m = row_start[c + 1] - row_start[c]
-        own, begin = _matrix(covariance, begin, residuals, m)
-        for i in range(m):
-            smallest = min(smallest, own[:, i, i].min())
-            largest = max(largest, own[:, i, i].max())
-    return smallest, largest
-
-
-@kernel
-def finest_variances(covariance: Float64, row_start: Int64) -> Float64:
-    """Return the variance of each row's coordinates of the last residual: float64 (rows)."""
-    pairs, begin = 0, 0
-    for c in range(len(row_start) - 1):
-        pairs += (row_start[c + 1] - row_start[c]) ** 2
-    found, residuals = np.empty(row_start[-1]), len(covariance) // pairs
+def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float64:
+    """Return the variance of each row's coordinates of each residual: float64 (rows, residuals)."""
+    found, begin = np.empty((row_start[-1], residuals)), 0
     for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
         own, begin = _matrix(covariance, begin, residuals, last - first)
         for i in range(last - first):
-            found[first + i] = own[-1, i, i]
+            found[first + i] = own[:, i, i]
     return found
 
 
@@ -167,36 +151,38 @@ def project_row(point: Float64, above: Float64, low: float, high: float, out: Fl
     """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
 
     Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
-    positive: Newton's method from above, where it cannot overshoot, the sum being convex in it.
+    positive.
     """
     total = 0.0
     for k in range(len(point)):
         out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
         total += out[k]
     if total < low or total > high:
-        shift = _row_shift(point, above, low if total < low else high)
+        wanted, free, shift = low if total < low else high, np.flatnonzero(above > 0), -np.inf
+        if wanted > 0 and len(free) > 0:
+            shift = shift_to(wanted, free, point, np.ones(len(point)))
         for k in range(len(point)):
             out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
 
 
 @kernel
-def _row_shift(point: Float64, above: Float64, wanted: float) -> float:
-    """Return the shift with which what is positive of a point sums to what is wanted."""
-    total, count = 0.0, 0
-    for k in range(len(point)):
-        if above[k] > 0:
-            total += point[k]
-            count += 1
-    if wanted <= 0 or count == 0:
-        return -np.inf
-    shift = (wanted - total) / count  # with all of them positive: not below the solution
-    for _ in range(count):
-        total, positive = 0.0, 0
-        for k in range(len(point)):
-            if above[k] > 0 and point[k] + shift > 0:
-                total += point[k]
-                positive += 1
-        better = (wanted - total) / positive
+def shift_to(wanted: float, which: Int64, x: Float64, v: Float64) -> float:
+    """Return the a with Σ max(0, x + va) = wanted, above 0, over some of the numbers.
+
+    Newton's method from above, where it cannot overshoot: the sum is convex in a.
+    """
+    total, weight = 0.0, 0.0
+    for i in which:
+        total += x[i]
+        weight += v[i]
+    shift = (wanted - total) / weight  # with all of them positive: not below the solution
+    for _ in which:
+        total, weight = 0.0, 0.0
+        for i in which:
+            if x[i] + v[i] * shift > 0:
+                total += x[i]
+                weight += v[i]
+        better = (wanted - total) / weight
         if better >= shift:
             break
         shift = better

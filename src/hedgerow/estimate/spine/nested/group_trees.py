@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.spine.support import run_starts
 from hedgerow.kernels import kernel
 
 Rows: TypeAlias = tuple[Int32, Int64, Int64]
@@ -44,7 +45,7 @@ class GroupTrees:
         combined: for each level float64 (nodes): u.
         family: for each level but the last float64 (nodes): S.
         share: for each level float64 (nodes): q; for level 0 ones.
-        gain: for each level float64 (nodes): g.
+        gain: float64 (leaves): g.
         leaf: int32 (leaves): which leaf of the attribute axis each one is.
     """
 
@@ -54,7 +55,7 @@ class GroupTrees:
     combined: tuple[Float64, ...]
     family: tuple[Float64, ...]
     share: tuple[Float64, ...]
-    gain: tuple[Float64, ...]
+    gain: Float64
     leaf: Int32
 
     @classmethod
@@ -91,14 +92,14 @@ class GroupTrees:
             family.insert(0, np.add.reduceat(combined[0], child_start[level][:-1]))
             u = 1 / (1 / own[level] + 1 / family[0])
             combined.insert(0, u if np.isfinite(own[level]) else family[0])
-        share, gain = [np.ones(len(kept[0]))], [np.ones(len(kept[0]))]
+        share, gain = [np.ones(len(kept[0]))], np.ones(len(kept[0]))
         for level in range(1, len(own)):
             up = np.repeat(np.arange(len(kept[level - 1])), np.diff(child_start[level - 1]))
             share.append(combined[level] / family[level - 1][up])
-            gain.append(gain[-1][up] * share[-1])
+            gain = gain[up] * share[-1]
         leaf = kept[-1].astype(np.int32)
         return cls(
-            start, child_start, own, tuple(combined), tuple(family), tuple(share), tuple(gain), leaf
+            start, child_start, own, tuple(combined), tuple(family), tuple(share), gain, leaf
         )
 
     @property
@@ -130,7 +131,7 @@ class GroupTrees:
 
     def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
-        return np.concatenate(([0], np.cumsum(self.widths(level)[group])))
+        return run_starts(self.widths(level)[group])
 
     def split(
         self, group: Int32, above: Sequence[Float64 | None], leaves: Float64
@@ -173,6 +174,38 @@ class GroupTrees:
             _sum_children(rows, self._family(level), found[0], above)
             found.insert(0, above)
         return found
+
+    def weights(self, labels: Int32) -> tuple[Int64, Float64, Float64]:
+        """Return what sums of leaves weigh of each group: of its rest, and of the group itself.
+
+        A sum a of leaves weighs the group by γ = Σ g over them, and of the rest it has the variance
+        Q = aᵀE a (times the rest's own). Q goes up the tree: children are ``x = q x_parent + e``
+        with Cov(e) = diag(u) - u uᵀ/S in each family by itself, so a sum over children weighs their
+        parent by Σ q a, and what is left adds Σ u a² - (Σ u a)²/S.
+
+        Args:
+            labels: int32 (leaves): the number of the sum that each belongs to, -1 for none.
+
+        Returns:
+            int64 (entries), ascending: sum · groups + group, where a sum has leaves in a group; and
+            float64 (entries, 1) both: √Q and γ.
+        """
+        sums, groups = int(labels.max()) + 1, len(self.start[0]) - 1
+        node = np.flatnonzero(labels >= 0)
+        label = labels[node].astype(np.int64)
+        weight: Float64 = np.ones(len(node))
+        square: Float64 = np.zeros(len(node))
+        for level in range(self.depth, 0, -1):
+            up, u = self.parents(level)[node], self.combined[level][node]
+            keys, each = np.unique(up * sums + label, return_inverse=True)
+            lost = np.bincount(each, u * weight) ** 2 / self.family[level - 1][keys // sums]
+            square = np.asarray(np.bincount(each, square + u * weight**2) - lost)
+            weight = np.bincount(each, self.share[level][node] * weight).astype(np.float64)
+            node, label = keys // sums, keys % sums
+        keys = label * groups + np.repeat(np.arange(groups), self.widths(0))[node]
+        order = np.argsort(keys)
+        rests = np.sqrt(np.maximum(square, 0.0))
+        return keys[order], rests[order, None], weight[order, None]
 
     def _rows(self, level: int, group: Int32) -> Rows:
         """Return the groups of rows, and where their nodes begin at a level and at the next."""

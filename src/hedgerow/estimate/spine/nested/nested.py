@@ -18,7 +18,7 @@ Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested.settle`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -30,10 +30,11 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.coupled import Coupled, check_apart
-from hedgerow.estimate.spine.nested.forms import NestedForms
+from hedgerow.estimate.spine.forms import Forms
+from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
-from hedgerow.estimate.spine.nested.rests import Rests, add_gains, told_apart, told_of
-from hedgerow.estimate.spine.nested.settle import settle_part
+from hedgerow.estimate.spine.nested.rests import Rests, add_gains
+from hedgerow.estimate.spine.nested.settle import Descent
 from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.support import Bounds, Support
 
@@ -62,29 +63,24 @@ tells of its groups is inverted twice, which takes twice the digits."""
 
 
 @dataclass(frozen=True, eq=False)
-class Nested:
+class Nested(Model):
     """Least squares and whole counts of a spine beside one attribute axis, by product variances.
 
+    A measured cuboid is a spine level and an attribute level.
+
     Attributes:
-        support: which nodes have which groups.
         trees: the attribute's levels from the groups on.
         spine_variances: float64 (spine levels): v, infinite where a level is not measured.
         coarse_variances: float64 (G): s of the attribute levels above the groups.
-        measured: the noise variance of each measured cuboid, (spine level, attribute level).
-        total_known: whether the root's number of records is public.
         coupled: the vectors of groups along the spine.
         rests: the rest of each row along the spine.
     """
 
-    support: Support
     trees: GroupTrees
     spine_variances: Float64
     coarse_variances: Float64
-    measured: Mapping[Levels, float]
-    total_known: bool
     coupled: Coupled
     rests: Rests
-    _made: dict[Levels, Cells] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - what a census is
@@ -135,7 +131,7 @@ class Nested:
         weights = np.ones(support.groups) if total_known else None
         coupled = Coupled.of(support, information, known_total=weights)
         rests = Rests.of(support, v)
-        return cls(support, trees, v, s[:group_level], measured, total_known, coupled, rests)
+        return cls(support, measured, total_known, trees, v, s[:group_level], coupled, rests)
 
     @property
     def group_level(self) -> int:
@@ -143,8 +139,8 @@ class Nested:
         return self.support.tree.depth
 
     @property
-    def detail_leaves(self) -> Int32:
-        """The attribute leaf of each detail cell: int32 (detail cells of all groups)."""
+    def leaves(self) -> Int32:
+        """Of each detail cell the attribute leaf: int32 (detail cells of all groups)."""
         return self.trees.leaf
 
     @cached_property
@@ -163,14 +159,9 @@ class Nested:
         """Whether these ratios are all one, so that variances are exact and no bounds."""
         return float(self.ratios.min()) >= self.excess * (1 - EQUAL)
 
-    def cells(self, key: Levels) -> Cells:
-        """Return the cells of a cuboid, measured or not."""
-        if key not in self._made:
-            self._made[key] = self._make_cells(*key)
-        return self._made[key]
-
-    def _make_cells(self, level: int, b: int) -> Cells:
+    def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a spine level and an attribute level."""
+        level, b = key
         if b < self.group_level:
             width = np.ones(self.support.tree.sizes[b], dtype=np.int64)
             place = np.zeros(len(self.trees.leaf), dtype=np.int32)
@@ -179,36 +170,29 @@ class Nested:
         place = self.trees.places(deeper)
         return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
 
-    def told_size(self, part: Part) -> int:
-        """Return the length of what a part says of its roots."""
-        if part.is_top:
-            return 0
-        rows = self.support.rows(part.root, part.nodes)
-        return int(rows.stop - rows.start) + self.support.cells(part.root, part.nodes)
-
     def up(
         self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> NestedUpward:
-        """Return what the noisy tables of a part say: `hedgerow.estimate.spine.model.Model.up`.
-
-        Raises:
-            EstimateError: a table is missing, of another length or not finite.
-        """
+        """Return what the noisy tables of a part say; see `Model.up`."""
         h, own = dict[int, Float64](), dict[int, Float64]()
         for level in part.levels:
             if np.isfinite(self.spine_variances[level]):
                 h[level], own[level] = self._of_nodes(part, level, noisy)
-        whole_below: Float64 | None = None
-        rest_below: Float64 | None = None
+        whole_below, rest_below = None, below
         if below is not None:
-            whole_below, rest_below = told_apart(self._cells(part, part.last), below)
-            whole_below = whole_below[:, None]
+            cell = self.support.part_cells(part, part.last)
+            at = cell[:-1] + np.arange(len(cell) - 1)
+            if below.shape != (expected := int(cell[-1]) + len(at),):
+                raise EstimateError(
+                    f"what parts below say must be {expected} numbers here, got {below.shape}"
+                )
+            whole_below, rest_below = below[at, None], np.delete(below, at)
         whole, rest = self.coupled.up(part, h, whole_below), self.rests.up(part, own, rest_below)
         said = {level: z[:, 0] for level, z in whole.items()}
         if part.is_top:
             return NestedUpward(said, rest, np.zeros(0))
-        sums = self.rests.sums(part, part.root, rest[part.root + 1])
-        told = told_of(self._cells(part, part.root), self.coupled.told(part, whole)[:, 0], sums)
+        at = self.support.part_cells(part, part.root)[:-1]
+        told = np.insert(self.rests.told(part, rest), at, self.coupled.told(part, whole)[:, 0])
         return NestedUpward(said, rest, told)
 
     def estimates(
@@ -218,18 +202,18 @@ class Nested:
         above: Float64 | None,
         total: float | None = None,
     ) -> dict[int, Float64]:
-        """Return the estimates of a part: `hedgerow.estimate.spine.model.Model.estimates`."""
-        z = {level: each[:, None] for level, each in upward.whole.items()}
+        """Return the estimates of a part; see `Model.estimates`."""
+        self.check_total(part, total)
+        z, given = {level: each[:, None] for level, each in upward.whole.items()}, None
         if part.is_top:
-            given = None if total is None else np.array([float(total)])
-            root = upward.rest[0]
+            given, root = None if total is None else np.array([float(total)]), upward.rest[0].copy()
         elif above is None:
             raise EstimateError("a part below the top needs the estimates of its roots")
         else:
             root = above.copy()
-            given = np.add.reduceat(above, self._cells(part, part.root)[:-1])[:, None]
+            given = np.add.reduceat(above, self.support.part_cells(part, part.root)[:-1])[:, None]
             self._add_gains(part, part.root, -given[:, 0], root)
-        found, x = self.rests.down(part, upward.rest, root), self.coupled.down(part, z, given)
+        found, x = self.rests.estimates(part, upward.rest, root), self.coupled.down(part, z, given)
         for level in part.levels:
             self._add_gains(part, level, x[level][:, 0], found[level])
         return found
@@ -241,39 +225,22 @@ class Nested:
         above: Int64 | None,
         total: int | None = None,
     ) -> dict[int, Int64]:
-        """Return whole counts of a part: `hedgerow.estimate.spine.model.Model.settle`.
-
-        Raises:
-            EstimateError: counts of roots that break their bounds, or a public total that does.
-        """
-        if self.total_known != (total is not None) and part.is_top:
-            raise EstimateError("the total must be given where, and only where, it is public")
+        """Return whole counts of a part; see `Model.settle`."""
+        self.check_total(part, total)
         squares = self.coupled, self.rests.squares, self.trees
-        return settle_part(squares, part, (upward.whole, upward.rest), above, total)
+        return Descent(*squares, part, upward.whole, upward.rest).counts(above, total)
 
-    def variances(self, labels: Int32) -> NestedForms:
-        """Return the variances of the estimates of sums of detail cells.
-
-        Args:
-            labels: int32 (detail cells of all groups): the number of the sum that each detail cell
-                belongs to, -1 for none; any partial partition.
-
-        Returns:
-            Exact variances where the noise has the variances that are the weights; else upper
-            bounds, larger by a factor of at most the spread of their ratios.
-        """
-        return NestedForms.of(self.coupled, self.rests.squares, self.trees, labels, self.excess)
-
-    def _cells(self, part: Part, level: int) -> Int64:
-        """Return where the cells of each row of a level of a part begin: int64 (rows + 1)."""
-        rows = self.support.rows(level, self.support.nodes(part, level))
-        return self.support.relative_cells(level, rows)
+    def variances(self, labels: Int32) -> Forms:
+        """Return the variances of the estimates of sums of detail cells; see `Model.variances`."""
+        self.check_labels(labels)
+        keys, rests, gains = self.trees.weights(labels)
+        components = (self.rests.squares, rests), (self.coupled.squares, gains)
+        return Forms.of(self.support, keys, components, self.excess)
 
     def _add_gains(self, part: Part, level: int, x: Float64, table: Float64) -> None:
         """Add to each cell of a table its gain times the number of its row, in place."""
-        rows = self.support.rows(level, self.support.nodes(part, level))
-        gains = self.support.offset, self.trees.gain[-1]
-        add_gains(self.support.group[level][rows], gains, x, table)
+        group = self.support.group[level][self.support.part_rows(part, level)]
+        add_gains(group, (self.support.offset, self.trees.gain), x, table)
 
     def _of_nodes(
         self, part: Part, level: int, noisy: Mapping[Levels, Float64]
@@ -292,7 +259,7 @@ class Nested:
         for b, s in enumerate(self.coarse_variances):
             table = tables[b]
             if table is not None:
-                h += table[self._coarse_place(level, b, nodes)] / s
+                h += table[self.cells((level, b)).row_starts(nodes)] / s
         h /= self.spine_variances[level]
         if not np.isfinite(h).all():
             raise EstimateError("noisy tables must be finite")
@@ -302,27 +269,8 @@ class Nested:
         self, level: int, b: int, nodes: range, noisy: Mapping[Levels, Float64]
     ) -> Float64 | None:
         """Return the noisy table of a cuboid, None where it is not measured."""
-        if (level, b) not in self.measured:
-            return None
-        size, table = self.cells((level, b)).count(nodes), noisy.get((level, b))
-        if table is None or table.shape != (size,) or table.dtype != np.float64:
-            raise EstimateError(
-                f"cuboid {(level, b)} needs a float64 table of {size} cells, got "
-                f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
-            )
-        return table
-
-    def _coarse_place(self, level: int, b: int, nodes: range) -> Int64:
-        """Return the place of each row's coarse cell in the nodes' flat table: int64 (rows)."""
-        here = self.support
-        start = here.start[level][nodes.start : nodes.stop + 1]
-        rows = here.rows(level, nodes)
-        cell = here.tree.ancestors(here.tree.depth, b)[here.group[level][rows]]
-        is_first = np.ones(len(cell), dtype=np.int64)
-        is_first[1:] = cell[1:] != cell[:-1]
-        firsts = start[:-1][np.diff(start) > 0] - rows.start
-        is_first[firsts] = 1
-        return np.cumsum(is_first) - 1
+        is_measured = (level, b) in self.measured
+        return self.table((level, b), nodes, noisy) if is_measured else None
 
 
 def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:
@@ -344,7 +292,7 @@ def _information(
     support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
 ) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    tree, found = support.tree, list[Float64]()
+    found = list[Float64]()
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined[0]
@@ -352,7 +300,6 @@ def _information(
         here = np.diag(own)
         for b, s in enumerate(coarse):
             if np.isfinite(s) and not (is_known and (level, b) == (0, 0)):
-                cell = tree.ancestors(tree.depth, b)
-                here += (cell[:, None] == cell) / s
+                here += support.together(b) / s
         found.append(here / variance)
     return found

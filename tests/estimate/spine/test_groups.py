@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
-from hedgerow.estimate.spine.nested.group_families import settle_families
-from hedgerow.estimate.spine.nested.group_root import settle_root
+from hedgerow.estimate.spine.nested.groups import settle_families, settle_root
 
 
 def random_family(rng, *, size=1.0, widest=6, most_groups=4):

@@ -1,0 +1,249 @@
+"""The variances of sums of detail cells at every node, and over several nodes together.
+
+Least squares along a spine fall into *components* that are independent of each other: vectors over
+groups, with the covariance F at a node from everything (`hedgerow.estimate.spine.coupled`). A sum
+of detail cells weighs the vector of each coordinate of a component by some a, so that
+
+    Var = Σ over components tr(F Q),   Q = Σ over the component's coordinates a aᵀ.
+
+Q depends on the sum alone, F on the node alone. A sum has *entries*, the groups in which it has
+cells; only these stand in Q, and of it the diagonal where a component's groups do not meet.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.estimate.spine.block_squares import BlockSquares
+from hedgerow.estimate.spine.row_squares import RowSquares
+from hedgerow.estimate.spine.support import Support, run_starts, runs
+from hedgerow.kernels import inner_kernel, kernel
+
+Component: TypeAlias = tuple[RowSquares | BlockSquares, Float64]
+"""The least squares of a component, and what sums are in it; see `Forms`."""
+
+DIGITS = 12
+"""Sums whose forms are alike to so many digits of the largest have one variance; rounding leaves
+1e-14."""
+CHUNK = 1 << 18
+"""Pairs of a node and a sum that are worked on at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The variances of the estimates of sums of detail cells (records²).
+
+    Attributes:
+        support: which nodes have which groups.
+        start: int64 (sums + 1): where the entries of each sum begin.
+        group: int32 (entries): the group of each, ascending within a sum.
+        parts: for each component its least squares, and Q: float64 (entries) where groups do not
+            meet; else a matrix over its entries for each sum, row-major, one behind the other.
+        excess: what all variances are multiplied with.
+    """
+
+    support: Support
+    start: Int64
+    group: Int32
+    parts: tuple[Component, ...]
+    excess: float = 1.0
+    _surveys: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        support: Support,
+        keys: Int64,
+        components: Sequence[Component],
+        excess: float = 1.0,
+    ) -> "Forms":
+        """Return the variances of sums.
+
+        Args:
+            support: which nodes have which groups.
+            keys: int64 (entries), ascending, some: sum · groups + group.
+            components: of each its least squares, and float64 (entries, coordinates): a.
+            excess: what all variances are multiplied with.
+        """
+        sums = np.arange(keys[-1] // support.groups + 2)
+        start, parts = np.searchsorted(keys, sums * support.groups), list[Component]()
+        for squares, weights in components:
+            forms = (weights**2).sum(axis=1)
+            if squares.dimensions == 2:
+                forms = np.zeros(int((np.diff(start) ** 2).sum()))
+                _add_products(start, weights, forms)
+            parts.append((squares, forms))
+        return cls(support, start, (keys % support.groups).astype(np.int32), tuple(parts), excess)
+
+    def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
+        """Return the variance of each pair of a node and a sum: float64 (pairs), records².
+
+        A sum none of whose cells the node has is 0 exactly.
+
+        Args:
+            level: of the spine.
+            nodes: int64 (pairs).
+            sums: int64 (pairs).
+        """
+        rows = self.support.start[level], self.support.group[level]
+        entries, found = (self.start, self.group, self._begin), np.zeros(len(nodes))
+        for squares, forms in self.parts:
+            _add_traces((nodes, sums), rows, squares.final_matrices(level), entries, forms, found)
+        return np.maximum(found, 0.0) * self.excess  # what is exact may be a rounding error below 0
+
+    def over(self, level: int, nodes: Int64) -> Float64:
+        """Return the variance of each sum over some nodes together: float64 (sums), records².
+
+        Args:
+            level: of the spine.
+            nodes: int64 (nodes), ascending, each once.
+        """
+        many, found = len(self.start) - 1, np.zeros(len(self.start) - 1)
+        for squares, forms in self.parts:
+            sum_of = np.repeat(np.arange(many), np.diff(self.start) ** squares.dimensions)
+            covariance = squares.over(level, nodes)[self._groups[squares.dimensions]]
+            found += np.bincount(sum_of, covariance * forms, minlength=many)
+        return np.asarray(np.maximum(found, 0.0) * self.excess)
+
+    def mean(self, level: int) -> float:
+        """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
+        return self._survey(level)[0]
+
+    def largest(self, level: int) -> float:
+        """Return the largest over all pairs of a node and a sum that has a cell there, records²."""
+        return self._survey(level)[1]
+
+    def _survey(self, level: int) -> tuple[float, float]:
+        """Return the mean and the largest variance of a level."""
+        if level not in self._surveys:
+            (sums, many), total, most = self._unlike_sums, 0.0, 0.0
+            for nodes, times in self._unlike_nodes(level, max(1, CHUNK // len(sums))):
+                both = np.repeat(nodes, len(sums)), np.tile(sums, len(nodes))
+                found = self.at(level, *both).reshape(len(nodes), len(sums))
+                total += float(times @ (found @ many))
+                most = float(found.max(initial=most))
+            pairs = self.support.count_pairs(level, *self._reaches)
+            self._surveys[level] = total / max(pairs, 1), most
+        return self._surveys[level]
+
+    @cached_property
+    def _begin(self) -> Int64:
+        """Where the matrix of each sum begins: int64 (sums + 1)."""
+        return run_starts(np.diff(self.start) ** 2)
+
+    @cached_property
+    def _groups(self) -> dict[int, tuple[Int32, ...]]:
+        """The groups that each number of forms is of: by their dimensions, one or two."""
+        sizes = np.diff(self.start)
+        many = np.repeat(sizes, sizes)
+        other = self.group[runs(np.repeat(self.start[:-1], sizes), many)]
+        return {1: (self.group,), 2: (np.repeat(self.group, many), other)}
+
+    @cached_property
+    def _reaches(self) -> tuple[Bool, Int64]:
+        """The groups of kinds of sums, bool (kinds, groups), and how many sums are of each."""
+        kinds = Counter(self.group[a:b].tobytes() for a, b in pairwise(self.start))
+        found = np.zeros((len(kinds), self.support.groups), dtype=np.bool_)
+        for has, kind in zip(found, kinds, strict=True):
+            has[np.frombuffer(kind, dtype=np.int32)] = True
+        return found, np.array(list(kinds.values()))
+
+    @cached_property
+    def _unlike_sums(self) -> tuple[Int64, Float64]:
+        """Sums of unlike forms, and how many are like each: cells of like families are alike."""
+        starts, every = {1: self.start, 2: self._begin}, range(len(self.start) - 1)
+        tables: list[tuple[Int64, NDArray[Any]]] = [(self.start, self.group)]
+        for squares, forms in self.parts:
+            rounded = np.round(forms / np.abs(forms).max(initial=1e-300), DIGITS) + 0.0  # no -0.0
+            tables.append((starts[squares.dimensions], rounded))
+        keys = [
+            b"".join(t[start[s] : start[s + 1]].tobytes() for start, t in tables) for s in every
+        ]
+        many, first = Counter(keys), dict(zip(reversed(keys), reversed(every), strict=True))
+        return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
+
+    def _unlike_nodes(self, level: int, most: int) -> Iterator[tuple[Int64, Int64]]:
+        """Yield nodes of which others that follow are like them, and how many these are."""
+        rows = self.support.start[level], self.support.group[level]
+        is_unlike = np.zeros(len(rows[0]) - 1, dtype=np.bool_)
+        for squares, _ in self.parts:
+            _mark_unlike(rows, squares.final_matrices(level), is_unlike)
+        every = np.flatnonzero(is_unlike)
+        times = np.diff(every, append=len(is_unlike))
+        for begin in range(0, len(every), most):
+            yield every[begin : begin + most], times[begin : begin + most]
+
+
+@kernel
+def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
+    """Add a aᵀ over all coordinates, for each sum a matrix over its entries."""
+    at = 0
+    for s in range(len(start) - 1):
+        for e in range(start[s], start[s + 1]):
+            for d in range(start[s], start[s + 1]):
+                for k in range(weights.shape[1]):
+                    forms[at] += weights[e, k] * weights[d, k]
+                at += 1
+
+
+@inner_kernel
+def _add_traces(
+    pairs: tuple[Int64, Int64],
+    rows: tuple[Int64, Int32],
+    final: tuple[Int64, Float64],
+    entries: tuple[Int64, Int32, Int64],
+    forms: Float64,
+    found: Float64,
+) -> None:
+    """Add tr(F Q) of each pair of a node and a sum."""
+    (nodes, sums), (row_start, group), (begin, covariance) = pairs, rows, final
+    start, entry_group, form_begin = entries
+    for i in range(len(nodes)):
+        n, s = nodes[i], sums[i]
+        first, k = row_start[n], row_start[n + 1] - row_start[n]
+        base, m, p = start[s], start[s + 1] - start[s], 0
+        for e in range(m):
+            # Entries and rows ascend by group: p is the entry's row, if the node has one.
+            while p < k and group[first + p] < entry_group[base + e]:
+                p += 1
+            if p == k:
+                break
+            if group[first + p] != entry_group[base + e]:
+                continue
+            if len(begin) == 0:  # groups do not meet: a number a row
+                found[i] += forms[base + e] * covariance[first + p]
+                continue
+            own, form, q = begin[n] + p * k, form_begin[s] + e * m, 0
+            found[i] += forms[form + e] * covariance[own + p]
+            for d in range(e):
+                while group[first + q] < entry_group[base + d]:
+                    q += 1
+                if group[first + q] == entry_group[base + d]:
+                    found[i] += 2.0 * forms[form + d] * covariance[own + q]
+
+
+@inner_kernel
+def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unlike: Bool) -> None:
+    """Mark nodes that have other groups or covariances than the one before, and the first one."""
+    (row_start, group), (begin, covariance) = rows, final
+    is_unlike[0] = True
+    for n in range(1, len(is_unlike)):
+        k, unlike = row_start[n + 1] - row_start[n], 0
+        if row_start[n] - row_start[n - 1] != k:
+            is_unlike[n] = True
+            continue
+        for row in range(row_start[n], row_start[n + 1]):
+            unlike += group[row] != group[row - k]
+        many = k * k if len(begin) > 0 else k
+        at = begin[n] if len(begin) > 0 else row_start[n]
+        for i in range(at, at + many):
+            unlike += covariance[i] != covariance[i - many]
+        if unlike > 0:
+            is_unlike[n] = True
