@@ -18,7 +18,6 @@ from hedgerow.evaluate.method import (
     Setting,
     budget_text,
     of_leaves,
-    shape_of,
     sum_to_cuboid,
 )
 from hedgerow.limits import MOST_CELLS_OF_RUNS
@@ -82,7 +81,7 @@ class LeafNoise:
         stream = bits.stream(*given)
         for start in range(0, len(noisy), CHUNK_CELLS):
             self.noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
-        shape = shape_of(tree, given)
+        shape = tree.sizes(given)
         noisy[np.ravel_multi_index(counts.codes, shape)] += counts.values
         leaves = noisy.reshape(shape)
         for levels in reversed(tree.chain):

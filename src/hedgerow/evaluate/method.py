@@ -23,7 +23,7 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, cell_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class CuboidCounts:
     @classmethod
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
         """Return some cells of a cuboid, in whatever order."""
-        shape = shape_of(tree, levels)
+        shape = tree.sizes(levels)
         number = np.zeros(len(values), dtype=np.int64)
         for code, size in zip(codes, shape, strict=True):
             number = number * size + code
@@ -65,18 +65,17 @@ class CuboidCounts:
         """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
         if given is not None and given != tree.chain[-1]:
             return self._sums(tree, levels, given)
-        shape = shape_of(tree, tree.chain[-1])
+        leaves = tree.chain[-1]
         if self.number is None:
-            return CuboidCounts(
-                None, sum_to_cuboid(tree, self.values.reshape(shape), levels).ravel()
-            )
-        codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
+            table = self.values.reshape(tree.sizes(leaves))
+            return CuboidCounts(None, sum_to_cuboid(tree, table, levels).ravel())
+        codes = cell_codes(tree, leaves, self.number)
         return CuboidCounts.of(tree, levels, *Counts(tree, codes, self.values).cuboid(levels))
 
     def _sums(self, tree: Tree, levels: Levels, given: Levels) -> "CuboidCounts":
         number = np.flatnonzero(self.values) if self.number is None else self.number
         values = self.values[number] if self.number is None else self.values
-        codes = tuple(c.astype(np.int32) for c in np.unravel_index(number, shape_of(tree, given)))
+        codes = cell_codes(tree, given, number)
         return CuboidCounts(*sums_of_cells(tree, levels, given, Nodes.exact(codes, values)))
 
     def dense(self, cells: int) -> Int64:
@@ -86,11 +85,6 @@ class CuboidCounts:
         every = np.zeros(cells, dtype=np.int64)
         every[self.number] = self.values
         return every
-
-
-def shape_of(tree: Tree, levels: Levels) -> tuple[int, ...]:
-    """Return how many nodes each axis has in a cuboid."""
-    return tuple(axis.size(level) for axis, level in zip(tree.axes, levels, strict=True))
 
 
 def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
