@@ -21,7 +21,6 @@ from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KINDS, RACES
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.planned_spine import PlannedSpine
-from hedgerow.release.answers.attribute_sums import along_spine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.spec.release_spec import ReleaseSpec
 
@@ -63,7 +62,7 @@ class Table:
     @property
     def spine(self) -> PlannedSpine:
         """What the plan decides along its spine."""
-        return along_spine(self.plan)
+        return cast("PlannedSpine", self.plan.design)
 
     @property
     def support(self) -> Support:

@@ -14,8 +14,10 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cost import off_the_chain
-from hedgerow.release.cuboid import cuboid_errors
+from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import cell_codes
 from studies.coverage import percent, share
 from studies.page import data_folder, keep, markdown
 from studies.releases import seeded, trips_plan, within
@@ -121,15 +123,12 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> dict[Levels, tuple[In
     labels, truth = {}, {}
     for levels in wanted:
         true = every_count(counts, levels)
-        cells = np.unravel_index(np.arange(true.size), true.shape)
-        labels[levels] = label_nodes(tree, levels, tuple(code.astype(np.int32) for code in cells))
+        labels[levels] = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(true.size)))
         truth[levels] = true.ravel()
     for seed in range(runs):
         release = seeded(counts, plan, case.estimator, seed)
         for levels, rows in said.items():
-            named = zip(tree.axes, levels, strict=True)
-            by = {axis.name: axis.levels[level - 1] for axis, level in named if level}
-            found = cuboid_errors(release.content, by, hr.Confidence(LEVEL))
+            found = sums_of(release.content, Sums.of(plan, levels), hr.Confidence(LEVEL))
             on = labels[levels].columns
             each = labels[levels].join(found, on=on, how="left", maintain_order="left")
             columns = (each[name].cast(pl.Float32) for name in ("count", "estimate", "low", "high"))
