@@ -17,8 +17,8 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.plan import Plan
-from hedgerow.release.answers.attribute_sums import Combinations, along_spine
+from hedgerow.release.answers.spine import SpineSums
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -93,10 +93,16 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: " × ".join(words) for name, words in found.items()}
 
 
-def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> CuboidErrors:
+def beside_a_node(table: Table, columns: tuple[str, ...]) -> SpineSums:
+    """Return a query: the sums of attribute cells at a node of the spine."""
+    sums = Sums(table.plan, named(table.plan.tree, columns))
+    return SpineSums(sums, table.spine, np.empty(0, dtype=np.int64))
+
+
+def errors_of(table: Table, level: int, columns: tuple[str, ...]) -> CuboidErrors:
     """Return the errors of a level × query: a cuboid's own, or those of sums."""
-    joint, tree = along_spine(plan), plan.tree
-    place = joint.shape.axes[0].given.index(level)
+    plan, tree, spine = table.plan, table.plan.tree, table.spine.shape.axes[0]
+    place, total = spine.given.index(level), table.counts.total
     beside = []
     for axis in tree.axes[1:]:
         told = {column for column in columns if column in axis.columns}
@@ -108,19 +114,15 @@ def errors_of(plan: Plan, level: int, columns: tuple[str, ...], total: int) -> C
     cuboid = (place, *beside)
     if len(cuboid) == len(tree.axes) and cuboid in plan.by_levels:
         return CuboidErrors.of(plan, cuboid, total)
-    cells = (
-        int(joint.shape.axes[0].sizes[level])
-        * Combinations.of(tree.axes[1:], named(tree, columns)).many
-    )
-    return CuboidErrors.of_sums(plan, cells, total, joint.steps_of_sums)
+    cells = int(spine.sizes[level]) * beside_a_node(table, columns).many
+    return CuboidErrors.of_sums(plan, cells, total)
 
 
 def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
     plan, counts, joint = table.plan, table.counts, table.spine
-    tree = plan.tree
-    beside = {columns: Combinations.of(tree.axes[1:], named(tree, columns)) for columns in queries}
-    numbers = {columns: each.of_leaf[joint.leaves] for columns, each in beside.items()}
+    beside = {columns: beside_a_node(table, columns) for columns in queries}
+    numbers = {columns: each.of_cell[1] for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
     found = defaultdict[Query, Coverage](Coverage)
     for seed in SEEDS:
@@ -147,7 +149,7 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
                 truth, estimate, variance = (
                     np.concatenate(each) for each in zip(*parts, strict=True)
                 )
-                errors = errors_of(plan, level, columns, counts.total)
+                errors = errors_of(table, level, columns)
                 if errors.noise.mechanism is not None:
                     found[level, columns].add(truth, estimate, variance, errors)
     return found

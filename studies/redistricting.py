@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,6 @@ from hedgerow.estimate.spine.support import Support
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KINDS, RACES
 from hedgerow.plan.planned_spine import PlannedSpine
-from hedgerow.release.answers.attribute_sums import along_spine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.spec.release_spec import ReleaseSpec
 from studies.releases import noise
@@ -61,7 +61,7 @@ class Table:
     @property
     def spine(self) -> PlannedSpine:
         """What the plan decides along its spine."""
-        return along_spine(self.plan)
+        return cast("PlannedSpine", self.plan.design)
 
     @property
     def support(self) -> Support:

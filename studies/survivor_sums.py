@@ -15,8 +15,10 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cost import off_the_chain
-from hedgerow.release.cuboid import cuboid_errors
+from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.tables.counts import label_nodes
+from hedgerow.tables.tree import cell_codes
 from studies.coverage import percent, share
 from studies.page import keep, markdown, with_data
 from studies.releases import seeded, trips_plan, within
@@ -106,15 +108,13 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> Iterator[Row]:
     plan = trips_plan(tree, within(case.epsilon), hr.Survivors())
     truth = {levels: every_count(counts, levels) for levels in off_the_chain(tree) if any(levels)}
     for levels, true in truth.items():
-        cells = np.unravel_index(np.arange(true.size), true.shape)
-        labels[levels] = label_nodes(tree, levels, tuple(code.astype(np.int32) for code in cells))
+        labels[levels] = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(true.size)))
         said[levels] = []
     for seed in range(runs):
         release = seeded(counts, plan, case.estimator, seed)
         for levels, rows in said.items():
-            named = zip(tree.axes, levels, strict=True)
-            by = {axis.name: axis.levels[level - 1] for axis, level in named if level}
-            found, every = cuboid_errors(release.content, by, hr.Confidence(LEVEL)), labels[levels]
+            found = sums_of(release.content, Sums.of(plan, levels), hr.Confidence(LEVEL))
+            every = labels[levels]
             each = every.join(found, on=every.columns, how="left", maintain_order="left")
             columns = each.select(pl.col("count", "estimate", "low", "high").cast(pl.Float32))
             rows.append(columns.to_numpy())

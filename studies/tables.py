@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.arrays import Codes, Int64, Levels
-from hedgerow.evaluate.method import shape_of
 from hedgerow.evaluate.metrics import true_cells
 from studies.page import read
 
@@ -19,7 +18,7 @@ ENDS = ("origin", "destination")
 
 def dense(tree: hr.Tree, levels: Levels, codes: Codes, values: NDArray[Any]) -> NDArray[Any]:
     """Values of all cells of a cuboid, 0 where none is given: one dimension an axis."""
-    table = np.zeros(shape_of(tree, levels), dtype=values.dtype)
+    table = np.zeros(tree.sizes(levels), dtype=values.dtype)
     table[codes] = values
     return table
 

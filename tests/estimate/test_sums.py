@@ -71,7 +71,7 @@ def test_sums_are_those_of_the_dense_solve(seed, public):
     layers = random_layers(rng, depth=int(rng.integers(0, 4)), public=public)
     assume(len(layers) > 1 or not public)
     groups = rng.integers(0, 5, layers[-1].nodes)
-    found = sums_of_leaves(layers, groups)
+    found = sums_of_leaves(layers, [groups], int(groups.max()) + 1)
     leaves, covariance = dense(layers)
     member = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)
     assert found.estimate == pytest.approx(member @ leaves, rel=1e-9, abs=1e-7)
@@ -85,7 +85,7 @@ def test_groups_that_are_nodes_have_the_variances_of_the_tree(seed, public):
     layers = random_layers(np.random.default_rng(seed), depth=4, public=public)
     final = least_squares(layers)
     for made, matrix in zip(final, indicators(layers), strict=True):
-        found = sums_of_leaves(layers, matrix.argmax(axis=0))
+        found = sums_of_leaves(layers, [matrix.argmax(axis=0)], len(matrix))
         assert found.variance == pytest.approx(made.variance, rel=1e-12, abs=1e-12)
         assert found.estimate == pytest.approx(made.estimate, rel=1e-9, abs=1e-7)
 
@@ -123,7 +123,7 @@ def test_exact_families_add_nothing_and_take_nothing_from_above():
         Layer(np.array([4.0, 6.0]), 0.0, np.array([0, 2])),
         Layer(np.array([1.0, 3.0, 6.0]), np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3])),
     ]
-    found = sums_of_leaves(layers, np.array([0, 1, 1]))
+    found = sums_of_leaves(layers, [np.array([0, 1, 1])], 2)
     assert found.estimate == pytest.approx([1.0, 9.0])
     assert found.variance == pytest.approx([0.75, 0.75])
 

@@ -8,7 +8,8 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.evaluate.funds import Proportional
 from hedgerow.evaluate.share_intervals import share_intervals
-from hedgerow.release.cuboid import cuboid_errors
+from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.release import read_release
 from tests.release.contradictions import counts_of, made, small_group, uneven
@@ -75,7 +76,8 @@ def test_true_counts_are_flagged_in_one_table_of_twenty_at_most():
         known = CuboidErrors.of(release.plan, release.plan.tree.cuboid(3), int(values.sum()))
         told = known.contradicted(values.ravel(), leaves.estimate, leaves.variance)
         flagged["leaves"] += told.any()
-        off = cuboid_errors(release.content, {"group": "level1"}, hr.Confidence(simultaneous=True))
+        by_group = Sums(release.plan, {"group": "level1"})
+        off = sums_of(release.content, by_group, hr.Confidence(simultaneous=True))
         low, high = off["low"].to_numpy(), off["high"].to_numpy()
         flagged["sums"] += ((sums < low) | (sums > high)).any()
     most = sqrt(np.log(1e6) / (2 * runs))

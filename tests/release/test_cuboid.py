@@ -11,7 +11,8 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.answers import chain
-from hedgerow.release.cuboid import cuboid_errors
+from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
 from hedgerow.release.naming import levels_of
@@ -48,6 +49,11 @@ def sums(frame, columns=COLUMNS):
     """Positive sums of a table by some columns."""
     found = frame.group_by(columns).agg(pl.col("count").sum()).sort(columns)
     return found.filter(pl.col("count") > 0)
+
+
+def cuboid_errors(content, levels, confidence):
+    """Sums by a cuboid off the tree, with their errors."""
+    return sums_of(content, Sums(content.plan, levels), confidence)
 
 
 def truth(counts):
@@ -173,7 +179,7 @@ def test_nothing_released_has_no_rows(counts):
 def test_what_is_too_large_is_refused_with_the_way_out(monkeypatch, counts, tmp_path):
     release = made(counts, measure=hr.Survivors())
     release.write(tmp_path / "out")
-    monkeypatch.setattr(chain, "MOST_NOISY_OF_SUMS", 20)
+    monkeypatch.setattr(chain.ChainAnswers, "most_noisy", 20)
     for content in (release.content, read_release(tmp_path / "out").content, made(counts).content):
         with pytest.raises(hr.ReleaseError, match=r"up to 20; .* cuboid\(None"):
             cuboid_errors(content, ORIGIN, Confidence())

@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import cells as module
+from hedgerow.release.answers import questions as module
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan
 from tests.release.spine.made_spines import dense_estimates, incidence

@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release import cells as noisy_module
+from hedgerow.release.answers import questions as noisy_module
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.measurement_file import read_measurements
 from tests.made import plain_plan

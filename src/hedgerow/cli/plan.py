@@ -45,8 +45,8 @@ from hedgerow.plan.forecast import (
 from hedgerow.plan.picture import picture_of_forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import weakness
-from hedgerow.release.answers.areas import area_forecast
-from hedgerow.release.area_sums import AreaSums
+from hedgerow.release.answers.questions import area_forecast
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
 from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
@@ -245,7 +245,7 @@ def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, 
 
 def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     """Return the standard errors that sums over areas of the user's own will have."""
-    sums = AreaSums(made, lookup, levels_by(made.tree, by))
+    sums = Sums(made, levels_by(made.tree, by), lookup)
     with bar("errors of the areas") as progress:
         errors = area_forecast(sums, progress.on_fraction)
     return with_names(made.tree, errors, lookup)

@@ -25,8 +25,8 @@ from hedgerow.cli.terminal import bar, escape, say, stage, stderr, stdout, warn_
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
-from hedgerow.release.answers.areas import area_sums
-from hedgerow.release.area_sums import AreaSums
+from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -237,7 +237,7 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
         if lookup is None:
             whole = _frame(released, asked, levels, bare=bare)
     if lookup is not None:
-        whole = _sums(asked, released, AreaSums(released.plan, lookup, levels), bare=bare)
+        whole = _sums(asked, released, Sums(released.plan, levels, lookup), bare=bare)
     reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
@@ -272,13 +272,13 @@ def _has_a_model(plan: Plan, levels: TextByName) -> bool:
     return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
 
 
-def _sums(asked: Asked, released: Release, sums: AreaSums, *, bare: bool) -> pl.DataFrame:
+def _sums(asked: Asked, released: Release, sums: Sums, *, bare: bool) -> pl.DataFrame:
     """Return sums over areas; errors of many take a while."""
     if bare:
         with undamaged(asked.directory):
-            return area_sums(released.content, sums, None)
+            return sums_of(released.content, sums, None)
     with bar("errors of the sums") as progress, undamaged(asked.directory):
-        return area_sums(released.content, sums, USUAL, progress.on_fraction)
+        return sums_of(released.content, sums, USUAL, progress.on_fraction)
 
 
 def _frame(released: Release, asked: Asked, levels: TextByName, *, bare: bool) -> pl.DataFrame:

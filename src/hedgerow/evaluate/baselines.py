@@ -19,7 +19,6 @@ from hedgerow.evaluate.method import (
     budget_text,
     check_tree,
     of_leaves,
-    shape_of,
     sum_to_cuboid,
 )
 from hedgerow.limits import MOST_CELLS_OF_RUNS
@@ -89,7 +88,7 @@ class LeafNoise:
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
         tree, given = counts.tree, counts.tree.chain[-1]
-        leaves = _noisy_cells(counts, given, self.noise, bits).reshape(shape_of(tree, given))
+        leaves = _noisy_cells(counts, given, self.noise, bits).reshape(tree.sizes(given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
             yield levels, CuboidCounts(None, leaves.ravel())

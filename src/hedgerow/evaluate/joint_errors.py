@@ -1,4 +1,4 @@
-"""Joint errors of the estimates of all cells of a cuboid: least squares run on noise alone.
+"""Errors of the estimates of all cells of a cuboid together: least squares run on noise alone.
 
 Least squares is linear, so its errors are what it makes of noise, whatever the true counts. Of the
 levels below the cuboid only what they say of its cells matters: there the noise of the cuboid's own
@@ -8,32 +8,24 @@ beside attributes, all noise is drawn exactly.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from itertools import product
-from typing import Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.coefficients import subtree_coefficients
-from hedgerow.estimate.cube.estimates import least_squares as cube_least_squares
-from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.estimate.workload.product import ProductSolver
 from hedgerow.limits import MOST_DRAWN
 from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.tables import PlannedTables
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.tables import JointAnswers
-from hedgerow.release.answers.ways import answers_of
 from hedgerow.release.descent.source import Drawn
 from hedgerow.tables.counts import Counts
 
@@ -55,11 +47,6 @@ class Law:
     mechanism: Mechanism | None
     weight: Float64
     rest: Float64
-
-    @classmethod
-    def exact(cls, levels: Levels, mechanism: Mechanism | None, shape: Sequence[int]) -> "Law":
-        """Return the law of η alone."""
-        return cls(levels, mechanism, np.ones(shape), np.zeros(shape))
 
     def drawn(self, stream: Stream, run: int, rng: Generator) -> Float64:
         """Return the noise of a run."""
@@ -108,7 +95,7 @@ class LawErrors:
 
 def raw_errors(levels: Levels, mechanism: Mechanism, cells: int) -> LawErrors:
     """Return the errors of noisy counts as they are."""
-    law = Law.exact(levels, mechanism, (cells,))
+    law = Law(levels, mechanism, np.ones(cells), np.zeros(cells))
     return LawErrors({levels: law}, lambda tables: tables[levels], cells)
 
 
@@ -124,10 +111,16 @@ def chain_errors(
         noise: of each layer, None where it has none of its own.
     """
     laws = {
-        levels: Law.exact(levels, mechanism, (layer.nodes,))
+        levels: Law(levels, mechanism, np.ones(layer.nodes), np.zeros(layer.nodes))
         for levels, layer, mechanism in zip(cuboids, layers, noise, strict=True)
     }
-    laws[cuboids[-1]] = _law_of_subtrees(cuboids[-1], layers[-1], noise[-1])
+    last, own = laws[cuboids[-1]], noise[-1]
+    variance = layers[-1].variance * last.weight  # of what each node's own subtree says of it
+    known = own.noise_variance if own is not None else 0.0
+    weight = np.minimum(variance / known, 1.0) if known > 0 else last.weight
+    rest = variance - weight**2 * known
+    rest = np.where(rest > 1e-12 * variance, rest, 0.0)
+    laws[cuboids[-1]] = replace(last, weight=weight, rest=rest)
 
     def estimate(tables: Tables) -> Float64:
         made = [
@@ -141,68 +134,6 @@ def chain_errors(
     return LawErrors(laws, estimate, layers[-1].nodes)
 
 
-def _law_of_subtrees(levels: Levels, layer: Layer, own: Mechanism | None) -> Law:
-    """Return the law of the errors of estimates from their own subtrees."""
-    variance = np.full(layer.nodes, layer.variance, dtype=np.float64)
-    weight, rest = np.ones(layer.nodes), variance
-    if own is not None and own.noise_variance > 0:
-        weight = np.minimum(variance / own.noise_variance, 1.0)
-        rest = variance - weight**2 * own.noise_variance
-    return Law(levels, own, weight, np.where(rest > 1e-12 * variance, rest, 0.0))
-
-
-def _cube_errors(cube: PlannedTables, solver: ProductSolver, cuboid: Levels) -> LawErrors:
-    """Return the errors of a cuboid that a cube measures whole.
-
-    Along each axis the levels below the cuboid's are summed up to it first; with k of the axes at
-    the cuboid's own level a table then holds h η + ζ, η being its own noise, h the product of k
-    weights u/v, and ζ what the finer cuboids add.
-    """
-    box = solver.box_of(cuboid)
-    squares = [own.summed_up(k) for own, k in zip(box.squares, cuboid, strict=True)]
-    exact = None if box.public is None else meet(box.public, cuboid)
-
-    def estimate(tables: Tables) -> Float64:
-        cube_least_squares(squares, tables, exact)
-        return tables[cuboid].ravel()
-
-    laws = dict(_cube_laws(cube, solver, cuboid, exact))
-    return LawErrors(laws, estimate, laws[cuboid].weight.size)
-
-
-def _cube_laws(
-    cube: PlannedTables, solver: ProductSolver, cuboid: Levels, exact: Levels | None
-) -> Iterator[tuple[Levels, Law]]:
-    """Yield for a cuboid and each coarsening the law of its noise.
-
-    Public ones have no error: what else is measured of them changes nothing.
-    """
-    squares = solver.box_of(cuboid).squares
-    shape = shape_of(squares)
-    below = [subtree_coefficients(own)[k] for own, k in zip(squares, cuboid, strict=True)]
-    known = shape.within(exact)
-    for each in product(*(range(k + 1) for k in cuboid)):
-        weight, rest = np.zeros(shape.shape(each)), np.zeros(shape.shape(each))
-        levels = cube.levels(each)
-        if each in known:
-            yield each, Law(levels, None, weight, rest)
-            continue
-        what = cube.plan.by_levels[levels]
-        own = what.mechanism if isinstance(what, Measured) else None
-        at = [k == level for k, level in zip(cuboid, each, strict=True)]
-        deepest = [s.depth if here else k for k, s, here in zip(each, squares, at, strict=True)]
-        for finer in product(*(range(k, last + 1) for k, last in zip(each, deepest, strict=True))):
-            squared = reduce(np.multiply.outer, [
-                part[:, k] if here else np.ones(size)
-                for part, k, here, size in zip(below, finer, at, weight.shape, strict=True)
-            ])  # fmt: skip
-            if finer == each:
-                weight = np.sqrt(squared)
-            else:
-                rest += cube.noise.get(finer, 0.0) * squared
-        yield each, Law(levels, own, weight, rest)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class EmptyTableErrors:
     """Of a cuboid that is estimated together with others: the estimates of a table without records.
@@ -212,7 +143,7 @@ class EmptyTableErrors:
         levels: the cuboid.
     """
 
-    answers: JointAnswers
+    answers: JointAnswers[Any]
     levels: Levels
 
     def draw(self, pairs: int, seed: int) -> Float64:
@@ -224,7 +155,7 @@ class EmptyTableErrors:
         Raises:
             ReleaseError: it would take minutes.
         """
-        joint, plan = self.answers.joint, self.answers.plan
+        plan, joint = self.answers.plan, self.answers.design
         cells = sum(joint.size(c) for c in joint.noise if c in joint.whole)
         if cells * pairs > MOST_DRAWN:
             raise ReleaseError(
@@ -234,15 +165,23 @@ class EmptyTableErrors:
         nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
         empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
         sources = (Drawn(empty, plan, _key(f"{seed}/{run}")) for run in range(pairs))
-        return np.array([self.answers.estimates(source, self.levels) for source in sources])
+        known = (self.answers.whole_estimates(source, [self.levels]) for source in sources)
+        return np.array([estimates[self.levels] for estimates in known])
 
 
 def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     """Return what the errors are made of of a cuboid that is estimated together with others."""
-    design = plan.design
-    if isinstance(design, PlannedTables) and design.is_cube and design.product is not None:
-        return _cube_errors(design, design.product, design.shape.given(levels))
-    return EmptyTableErrors(cast("JointAnswers", answers_of(plan)), levels)
+    answers = cast("JointAnswers[Any]", answers_of(plan))
+    joint = answers.design
+    reduced = joint.reduced(joint.shape.given(levels))
+    if reduced is None:
+        return EmptyTableErrors(answers, levels)
+    laws = dict[Levels, Law]()
+    for cuboid, law in reduced.laws.items():
+        what = plan.by_levels[joint.levels(cuboid)]
+        own = what.mechanism if isinstance(what, Measured) else None
+        laws[cuboid] = Law(joint.levels(cuboid), own, *law)
+    return LawErrors(laws, reduced.estimates, laws[reduced.cuboid].weight.size)
 
 
 def _key(seed: int | str) -> ReleaseKey:

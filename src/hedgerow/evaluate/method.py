@@ -24,7 +24,7 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_combines, check_public_total
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +62,10 @@ class CuboidCounts:
     def summed(self, tree: Tree, levels: Levels, given: Levels | None = None) -> "CuboidCounts":
         """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
         given = tree.chain[-1] if given is None else given
-        shape = shape_of(tree, given)
         if self.number is None:
-            sums = sum_to_cuboid(tree, self.values.reshape(shape), levels, given)
+            sums = sum_to_cuboid(tree, self.values.reshape(tree.sizes(given)), levels, given)
             return CuboidCounts(None, sums.ravel())
-        codes = tuple(code.astype(np.int32) for code in np.unravel_index(self.number, shape))
-        nodes = Nodes.exact(codes, self.values)
+        nodes = Nodes.exact(cell_codes(tree, given, self.number), self.values)
         return CuboidCounts(*sums_of_cells(tree, levels, given, nodes))
 
     def dense(self, cells: int) -> Int64:
@@ -77,11 +75,6 @@ class CuboidCounts:
         every = np.zeros(cells, dtype=np.int64)
         every[self.number] = self.values
         return every
-
-
-def shape_of(tree: Tree, levels: Levels) -> tuple[int, ...]:
-    """Return how many nodes each axis has in a cuboid."""
-    return tuple(axis.size(level) for axis, level in zip(tree.axes, levels, strict=True))
 
 
 def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:

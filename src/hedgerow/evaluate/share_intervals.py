@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -23,11 +23,12 @@ from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of,
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import measured_nodes
-from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.chain import Outline
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.directory.stored import Content
+from hedgerow.release.directory.stored import Content, total_of
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 
@@ -71,7 +72,8 @@ def share_intervals(
     content = release.content
     areas = _areas(content, levels)
     tree = content.plan.tree
-    paid = rule.allocate(areas.counts, amount) if len(areas.counts) else np.empty(0)
+    nodes = areas.nodes
+    paid = rule.allocate(nodes.counts, amount) if len(nodes) else np.empty(0)
     low = high = paid
     if areas.errors is not None:
         if 2 * pairs * len(paid) > MOST_BOOTSTRAPPED:
@@ -82,19 +84,19 @@ def share_intervals(
         errors = areas.errors.draw(pairs, seed)
         errors = np.concatenate([errors, -errors])
         if isinstance(rule, Above) and rule.equally:
-            ends = equal_parts(rule.threshold, areas.estimate, errors, confidence)
+            ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)
         elif isinstance(rule, Seats):
-            whole = np.maximum(np.rint(areas.estimate - errors), 0).astype(np.int64)
+            whole = np.maximum(np.rint(nodes.estimate - errors), 0).astype(np.int64)
             ends = _middle(rule.allocate(whole, amount) / amount, rank)
         else:
-            ends = _ends(rule, areas.estimate - errors, areas.estimate, rank)
+            ends = _ends(rule, nodes.estimate - errors, nodes.estimate, rank)
         low, high = (amount * end for end in ends)
     columns = {
-        COUNT: areas.counts, ESTIMATE: areas.estimate, SHARE: paid / amount, AMOUNT: paid,
+        COUNT: nodes.counts, ESTIMATE: nodes.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
         CONTRADICTED: _contradicted(content, levels, areas, confidence.coverage),
     }  # fmt: skip
-    return label_nodes(tree, levels, areas.codes, **columns)
+    return label_nodes(tree, levels, nodes.codes, **columns)
 
 
 def _levels_of(release: Release, level: str) -> Levels:
@@ -136,17 +138,12 @@ class _Areas:
     """The areas of a level.
 
     Attributes:
-        codes, counts: of each, the counts as released.
-        estimate: float64 (cells), records: unbiased.
-        variance: float64 (cells), records²: of the estimates.
+        nodes: with their released counts and unbiased estimates.
         errors: what their errors are made of; None where counts are public.
         raw: whether the estimates are noisy counts as they are.
     """
 
-    codes: Codes
-    counts: Int64
-    estimate: Float64
-    variance: Float64
+    nodes: Nodes
     errors: JointErrors | None
     raw: bool = False
 
@@ -154,38 +151,33 @@ class _Areas:
 def _areas(content: Content, levels: Levels) -> _Areas:
     """Return the areas of a cuboid, from the release."""
     plan, noise = content.plan, content.plan.design.carried_noise(levels)
-    if plan.design.depth_of(levels) is not None:
-        return _along_chain(content, sum(levels))
+    depth = plan.design.depth_of(levels)
+    if depth is not None:
+        if plan.design.is_answerable(levels) or plan.public_depth >= depth - 1:
+            return _along_chain(content, depth)
+        if not isinstance(plan.by_levels[levels], Measured):
+            name = plan.tree.cuboid_name(depth)
+            raise ReleaseError(f"{name} was not measured; name a level that was")
     here = answers_of(plan).every_cell(content, levels)
     errors: JointErrors | None = None
     if noise.raw and noise.mechanism is not None and len(here):
         errors = raw_errors(levels, noise.mechanism, len(here))
     elif here.variance.any():
         errors = errors_of(plan, levels)
-    return _Areas(here.codes, here.counts, here.estimate, here.variance, errors, noise.raw)
+    return _Areas(here, errors, noise.raw)
 
 
 def _along_chain(content: Content, depth: int) -> _Areas:
-    """Return the areas of a depth of a chain."""
+    """Return the areas of a depth of a chain that combines others, or is public."""
     outline = Outline.of(content.plan)
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
     here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:
-        exact = here.counts.astype(float)
-        return _Areas(here.codes, here.counts, exact, np.zeros_like(exact), None)
+        return _Areas(Nodes.exact(here.codes, here.counts), None)
     noise = tuple(
         depth_plan.mechanism if isinstance(depth_plan, Measured) else None
         for depth_plan in content.plan.depths[: depth + 1]
     )
-    if not outline.everything and outline.public_depth < depth - 1:  # raw counts alone
-        mechanism = noise[depth]
-        if mechanism is None:
-            raise ReleaseError(f"{name} was not measured; name a level that was")
-        own = layers[depth]
-        estimate = np.asarray(own.noisy, dtype=np.float64)
-        variance = np.full(own.nodes, own.variance, dtype=np.float64)
-        errors = raw_errors(chain[depth], mechanism, own.nodes)
-        return _Areas(here.codes, here.counts, estimate, variance, errors, raw=True)
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
@@ -194,18 +186,16 @@ def _along_chain(content: Content, depth: int) -> _Areas:
             f"the measurements do not determine {name}; name a level that was measured"
         )
     joint = chain_errors(top, chain[: depth + 1], noise)
-    return _Areas(here.codes, here.counts, final.estimate, final.variance, joint)
+    return _Areas(replace(here, estimate=final.estimate, variance=final.variance), joint)
 
 
 def _contradicted(
     content: Content, levels: Levels, areas: _Areas, level: float
 ) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
-    tree = content.plan.tree
-    total = int(content.nodes[tree.cuboid(0)].counts.sum())
-    errors = CuboidErrors.of(content.plan, levels, total)
+    errors = CuboidErrors.of(content.plan, levels, total_of(content))
     return replace(errors, noise=replace(errors.noise, raw=areas.raw)).contradicted(
-        areas.counts, areas.estimate, areas.variance, level
+        areas.nodes.counts, areas.nodes.estimate, areas.nodes.variance, level
     )
 
 

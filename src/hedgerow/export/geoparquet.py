@@ -32,7 +32,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, cell_codes
 from hedgerow.text import Json
 
 GEOMETRY = "geometry"
@@ -153,9 +153,7 @@ def every_row(release: Release, level: str | None) -> pl.DataFrame:
             f"{MOST_ROWS_OF_A_MAP:,}; "
             f"name a coarser cuboid with --level, or take positive counts alone with --listed"
         )
-    sizes = [axis.size(k) for axis, k in zip(tree.axes, levels, strict=True)]
-    places = np.unravel_index(np.arange(cells), sizes)
-    every = label_nodes(tree, levels, tuple(codes.astype(np.int32) for codes in places))
+    every = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(cells)))
     measured = one_table(release, level, all=True)
     whole = every.join(measured, on=every.columns, how="left", maintain_order="left")
     known = [pl.col(COUNT, CONTRADICTED).fill_null(0)]

@@ -12,12 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.observed import Variances
+from hedgerow.estimate.workload.product import Reduced
 from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import (
@@ -101,6 +102,11 @@ class Joint(Design):
         """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
 
+    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
+        """Return the cells of such a cuboid that may hold records, row by row, and their places."""
+        codes = np.indices(self.shape.shape(cuboid), dtype=np.int32)
+        return tuple(code.ravel() for code in codes), np.arange(self.shape.cells(cuboid))
+
     def is_public(self, cuboid: Levels) -> bool:
         """Return whether the counts of a cuboid are public."""
         return is_within(cuboid, self.public)
@@ -108,6 +114,11 @@ class Joint(Design):
     def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return cuboid in self.whole
+
+    def reduced(self, cuboid: Levels) -> Reduced | None:
+        """Return how a cuboid is estimated without what is finer; None where that is not known."""
+        del cuboid
+        return None
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""

@@ -24,7 +24,7 @@ from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
-from hedgerow.estimate.workload.product import ProductSolver
+from hedgerow.estimate.workload.product import ProductSolver, Reduced
 from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import folded_sizes
@@ -347,6 +347,10 @@ class PlannedTables(Joint):
         if are_two_chains({*told.variances, *known, cuboid}):
             return None if self.solver.is_exact else Steps(0.0, is_exact=False)
         return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
+
+    def reduced(self, cuboid: Levels) -> Reduced | None:
+        """Return how a cuboid is estimated without what is finer; None if cuboids are named."""
+        return self.product.reduced(cuboid) if self.is_cube and self.product is not None else None
 
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""

@@ -30,26 +30,22 @@ def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
     axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
     for name, level in levels.items():
         axis = axes.get(name)
-        if axis is not None and axis.attribute and level not in axis.levels:
-            columns += columns_among(axis, level)
-            continue
-        if axis is None or level not in axis.levels:
+        if axis is None or not (axis.attribute or level in axis.levels):
             names = list(axes) if axis is None else list(axis.levels)
             given = name if axis is None else level
             raise ReleaseError(
                 f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
                 f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
             )
-        columns += axis.columns_of(axis.level_number(level))
+        columns += columns_among(axis, level)
     return columns
 
 
 def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
     """Return whether columns of attributes are named where a cuboid names levels."""
-    axes = {axis.name: axis for axis in plan.tree.axes}
     return any(
-        name in axes and axes[name].attribute and value not in axes[name].levels
-        for name, value in levels.items()
+        axis.attribute and axis.name in levels and levels[axis.name] not in axis.levels
+        for axis in plan.tree.axes
     )
 
 

@@ -15,11 +15,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
-from hedgerow.release.answers.areas import area_sums
-from hedgerow.release.answers.attribute_sums import attribute_sums
-from hedgerow.release.area_sums import AreaSums
-from hedgerow.release.cells import every_cell, noisy_table
-from hedgerow.release.cuboid import cuboid_errors, sums_of_a_table
+from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -39,6 +36,7 @@ from hedgerow.release.directory.stored import (
     Content,
     noise_variances,
     public_nodes,
+    total_of,
     verified_release,
 )
 from hedgerow.release.naming import is_off_tree, label_columns, levels_of
@@ -93,8 +91,8 @@ class InMemory:
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
         tree, nodes = self.plan.tree, self.nodes[levels]
-        total = int(self.nodes[tree.cuboid(0)].counts.sum())
-        columns = released_columns(nodes, CuboidErrors.of(self.plan, levels, total), USUAL)
+        errors = CuboidErrors.of(self.plan, levels, total_of(self))
+        columns = released_columns(nodes, errors, USUAL)
         return label_nodes(tree, levels, nodes.codes, **columns)
 
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
@@ -183,7 +181,7 @@ class Release:
             depth: along a chain its number, 0 being everything.
             confidence: of the intervals, 95 % for each of them unless given.
             all: list every measured node, also those with a count of 0 (up to 2²⁷ of them; see
-                `hedgerow.release.cells`).
+                `hedgerow.release.answers.questions`).
 
         Returns:
             One row a node with a positive count, in tree order: its codes under the table's own
@@ -262,11 +260,11 @@ class Release:
             One row a combination with a positive count, sorted by its codes: these, ``count``,
             ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``. Of a cuboid of
             the plan, and so of all of a cube, they are those of `level`; of others they are sums
-            of a released table that contains them: see `hedgerow.release.cuboid`, which says where
-            intervals are wider than they need be, and what they assume where the plan measures
-            survivors alone: there all five (``estimate`` to ``contradicted``) are null for sums of
-            which too much may lie below counts of 0. Errors are those of ``estimate``, not of
-            ``count``. Sums by columns of attributes have the exact errors of the same sums of
+            of a released table that contains them: see `hedgerow.release.answers.questions`, which
+            says where intervals are wider than they need be, and what they assume where the plan
+            measures survivors alone: there all five (``estimate`` to ``contradicted``) are null for
+            sums of which too much may lie below counts of 0. Errors are those of ``estimate``, not
+            of ``count``. Sums by columns of attributes have the exact errors of the same sums of
             estimates, whether these follow the attribute's levels or not.
 
         Raises:
@@ -276,26 +274,19 @@ class Release:
         """
         check_confidence(confidence)
         columns, tree = label_columns(self.plan, levels), self.plan.tree
-        if is_off_tree(self.plan, levels):
-            sums = attribute_sums(self.content, levels, confidence)
-            return sums.select(*columns, pl.exclude(columns)).sort(columns)
-        wanted = levels_of(tree, levels)
-        if confidence is None:
-            holding = [levels for levels in self.plan.levels if is_within(wanted, levels)]
-            if holding:
-                counts = self.content.counts(min(holding, key=tree.cells))
-            else:  # levels of only children are left out
-                counts = sums_of_a_table(self.content, wanted)
+        wanted = None if is_off_tree(self.plan, levels) else levels_of(tree, levels)
+        holding = [k for k in self.plan.levels if wanted is not None and is_within(wanted, k)]
+        if confidence is None and holding:
+            counts = self.content.counts(min(holding, key=tree.cells))
             if not columns:
                 return counts.select(pl.col(COUNT).sum())
             return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
-        if wanted in self.plan.by_levels:
+        if wanted is not None and wanted in self.plan.by_levels:
             listed = self.level(tree.name_of(wanted), confidence=confidence)
         else:
-            every = cuboid_errors(self.content, levels, confidence)
+            every = sums_of(self.content, Sums(self.plan, levels), confidence)
             listed = every.filter(pl.col(COUNT) > 0)
-        errors = (ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED)
-        listed = listed.select(*columns, COUNT, *errors)
+        listed = listed.select(*columns, *(n for n in listed.columns if n not in columns))
         return listed.sort(columns) if columns else listed
 
     def areas(
@@ -327,7 +318,7 @@ class Release:
             One row an area (and combination of ``by``), whether its count is 0 or not: the area,
             the codes of ``by``, ``count``, and of the same cells' estimates the unbiased
             ``estimate``, its exact ``standard_error``, ``low``, ``high`` and ``contradicted``, as
-            `cuboid` has them (`hedgerow.release.area_sums`).
+            `cuboid` has them (`hedgerow.release.answers.sums`).
 
         Raises:
             TableError: no lookup of an axis; a code that it does not have; no such level.
@@ -336,7 +327,7 @@ class Release:
         """
         check_confidence(confidence)
         areas = Lookup.of(self.plan.tree, lookup, column, names=names, codes=codes)
-        found = area_sums(self.content, AreaSums(self.plan, areas, by or {}), confidence)
+        found = sums_of(self.content, Sums(self.plan, by or {}, areas), confidence)
         return found if names is None else areas.with_names(found)
 
     def records(

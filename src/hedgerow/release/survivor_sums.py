@@ -17,23 +17,59 @@ the depths lose from one to the next; and its records are spread as those releas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import meet
+from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.descent.chain import Outline
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.tree import Tree, cell_numbers
 
 ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""
+
+
+WIDEST = 0.5
+"""Of the noise's half width, what intervals may be wider by for what was not measured."""
+FIRMER = 0.1
+"""The part of the chance to miss at which an estimate must be above 0 for ``low`` to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivorErrors(CuboidErrors):
+    """Of sums of which a part was not measured.
+
+    Attributes:
+        allowance: float64 (sums), records: by how much what was not measured may differ from what
+            is put in its place.
+    """
+
+    allowance: Float64
+
+    def interval(
+        self, estimate: Float64, variance: Float64, confidence: Confidence
+    ) -> tuple[Int64, Int64]:
+        """Return the lowest and highest count in each interval: int64 (sums)."""
+        reach = self.half_width(variance, confidence) + self.allowance
+        low, high = interval(estimate, reach, self.total)
+        surer = replace(confidence, coverage=1 - FIRMER * (1 - confidence.coverage))
+        firm = estimate > self.half_width(variance, surer) + self.allowance
+        return np.where(firm, low, 0), high
+
+    def is_told(self, variance: Float64, confidence: Confidence) -> NDArray[np.bool_]:
+        """Return of which sums little enough was not measured: bool (sums)."""
+        reach = self.half_width(variance, Confidence(confidence.coverage))
+        return self.allowance <= WIDEST * reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,37 +93,47 @@ class _Depth:
     """The measured nodes of a depth.
 
     Attributes:
+        tree: the tree.
         levels: the cuboid.
         nodes: with their released counts.
         noisy: float64 (nodes), records.
         variance: of the noise of each, records²; 0 where counts are public.
     """
 
+    tree: Tree
     levels: Levels
     nodes: Nodes
     noisy: Float64
     variance: float
 
-    @property
-    def columns(self) -> Float64:
-        """Noisy counts, ones, and where 0 was released: float64 (3, nodes)."""
-        return np.stack([self.noisy, np.ones(len(self.nodes)), self.nodes.counts == 0])
+    def sums(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
+        """Return the sums of noisy counts, of ones, and of ones where 0 was released.
 
-    def sums(self, tree: Tree, group: Levels, cells: Int64) -> Float64:
-        """Return the sums of the columns over each of some cells of a coarser cuboid, by number."""
+        Args:
+            above: the cuboid of some depth above, or this one.
+            wanted: the levels of sums.
+            codes: one int32 array (sums) an axis.
+
+        Returns:
+            float64 (3, sums): over the nodes below cells of that depth that have cells in a sum.
+        """
+        tree, group = self.tree, meet(wanted, above)
+        cells = cell_numbers(tree, group, cells_above(tree, group, wanted, codes))
         numbers, place = np.unique(cells, return_inverse=True)
-        of_node = cell_numbers(tree, group, _above(tree, group, self.levels, self.nodes.codes))
+        own = cells_above(tree, group, self.levels, self.nodes.codes)
+        of_node = cell_numbers(tree, group, own)
         at = np.searchsorted(numbers, of_node)
         there = np.append(numbers, -1)[at] == of_node
-        sums = np.zeros((3, len(numbers)))
-        for row, each in zip(sums, self.columns, strict=True):
-            row[:] = np.bincount(at[there], each[there], len(numbers))
-        return sums[:, place]
+        columns = self.noisy, np.ones(len(self.nodes)), self.nodes.counts == 0
+        many = len(numbers)
+        return np.stack([np.bincount(at[there], x[there], many)[place] for x in columns])
 
-    def expected(self, tree: Tree, group: Levels, codes: Codes) -> Float64:
-        """Return about how many nodes were measured in cells of a coarser cuboid."""
+    def expected(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
+        """Return about how many nodes `sums` counts: float64 (sums)."""
+        tree, group = self.tree, meet(wanted, above)
         many = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
-        for axis, level, own, code in zip(tree.axes, group, self.levels, codes, strict=True):
+        coarse = cells_above(tree, group, wanted, codes)
+        for axis, level, own, code in zip(tree.axes, group, self.levels, coarse, strict=True):
             if level < own:
                 many *= np.diff(axis.descendant_start(level, own))[code]
         return many
@@ -108,9 +154,10 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> SurvivorSum
     marginals = _marginals(tree, depths[-1])
     estimate, variance, allowance = np.zeros((3, len(codes[0])))
     weight = np.ones(len(codes[0]))
-    passed_on = _passed_on(tree, depths[: last + 1], wanted, codes)
+    passed_on = _passed_on(depths[: last + 1], wanted, codes)
     for t in range(last, -1, -1):
-        here, above = _touching(tree, depths, t, wanted, codes)
+        here = depths[t].sums(depths[t].levels, wanted, codes)
+        above = depths[t].sums(depths[t - 1].levels, wanted, codes) if t else here
         carried = weight * passed_on[t]
         estimate += weight * here[0] - carried * above[0]
         own, beside = (weight - carried) ** 2 * here[1], carried**2 * (above[1] - here[1])
@@ -132,7 +179,7 @@ def _depths(content: Content) -> list[_Depth]:
     known = sorted(public | outline.measured)
     at = {t: t for t in known} | {known[-1]: tree.depth}  # single children below the last
     return [
-        _Depth(tree.cuboid(at[t]), nodes[at[t]], np.asarray(layers[t].noisy, np.float64),
+        _Depth(tree, tree.cuboid(at[t]), nodes[at[t]], np.asarray(layers[t].noisy, np.float64),
                float(np.asarray(layers[t].variance).max(initial=0)))
         for t in known
     ]  # fmt: skip
@@ -156,7 +203,7 @@ def _filled(depths: Sequence[_Depth]) -> tuple[float, float]:
     return (max(weighted / weights, 0.0), 1 / sqrt(weights)) if weights else (0.0, 0.0)
 
 
-def _passed_on(tree: Tree, depths: Sequence[_Depth], wanted: Levels, codes: Codes) -> list[Float64]:
+def _passed_on(depths: Sequence[_Depth], wanted: Levels, codes: Codes) -> list[Float64]:
     """Return for each depth t the w_t-1 / w_t of the smallest expected variance: float64 (sums).
 
     With n nodes of a depth in C and f beside their siblings, v the noise's variance and c w² the
@@ -165,31 +212,15 @@ def _passed_on(tree: Tree, depths: Sequence[_Depth], wanted: Levels, codes: Code
     least = np.zeros(len(codes[0]))
     passed = [least]
     for t, depth in enumerate(depths):
-        group = meet(wanted, depth.levels)
-        own = depth.variance * depth.expected(tree, group, _above(tree, group, wanted, codes))
+        own = depth.variance * depth.expected(depth.levels, wanted, codes)
         if t:
-            family = meet(wanted, depths[t - 1].levels)
-            many = depth.expected(tree, family, _above(tree, family, wanted, codes))
+            many = depth.expected(depths[t - 1].levels, wanted, codes)
             every = least + depth.variance * many
             ratio = np.divide(own, every, out=np.zeros(len(own)), where=every > 0)
             passed.append(ratio)
             own = own * (1 - ratio)
         least = own
     return passed
-
-
-def _touching(
-    tree: Tree, depths: Sequence[_Depth], t: int, wanted: Levels, codes: Codes
-) -> tuple[Float64, Float64]:
-    """Return the sums over nodes with cells in each sum, and over all children of such parents."""
-
-    def sums(levels: Levels) -> Float64:
-        group = meet(wanted, levels)
-        cells = cell_numbers(tree, group, _above(tree, group, wanted, codes))
-        return depths[t].sums(tree, group, cells)
-
-    here = sums(depths[t].levels)
-    return here, sums(depths[t - 1].levels) if t else here
 
 
 def _marginals(tree: Tree, leaves: _Depth) -> list[Float64]:
@@ -212,9 +243,3 @@ def _share(
             own, whole = (np.bincount(axis.ancestors(k), records) for k in (level, above))
             share *= own[code] / whole[axis.nodes_above(above, level, code)]
     return share
-
-
-def _above(tree: Tree, group: Levels, levels: Levels, codes: Codes) -> Codes:
-    """Return the nodes of coarser levels that nodes belong to."""
-    axes = zip(tree.axes, group, levels, codes, strict=True)
-    return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)

@@ -259,9 +259,13 @@ class Tree:
         """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
         return self.cells(self.cuboid(depth))
 
+    def sizes(self, levels: Levels) -> tuple[int, ...]:
+        """Return how many nodes each axis has in a cuboid."""
+        return tuple(axis.size(level) for axis, level in zip(self.axes, levels, strict=True))
+
     def cells(self, levels: Levels) -> int:
         """Return the number of possible cells of a cuboid (a Python integer)."""
-        return prod(axis.size(level) for axis, level in zip(self.axes, levels, strict=True))
+        return prod(self.sizes(levels))
 
     @property
     def leaves(self) -> int:
@@ -379,6 +383,12 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
         number *= axis.size(level)
         number += code
     return number
+
+
+def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
+    """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
+    codes = np.unravel_index(numbers, tree.sizes(levels))
+    return tuple(code.astype(np.int32) for code in codes)
 
 
 def _told_apart(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.answers.questions import answers_of
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import random_tree
 from tests.release.cube.test_cube_release import (

@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
-from hedgerow.release.answers import attribute_sums as answers
+from hedgerow.release.answers import spine as answers
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import dense_estimates
@@ -203,7 +203,7 @@ def test_estimates_of_listed_sums_come_in_the_order_of_the_list():
 
 def test_too_many_noisy_counts_leave_counts_alone(monkeypatch):
     release, _ = released("product", 3)
-    monkeypatch.setattr(answers, "MOST_NOISY_READ", 100)
+    monkeypatch.setattr(answers.SpineAnswers, "most_noisy", 100)
     with pytest.raises(hr.ReleaseError, match=r"need all [\d,]+ noisy counts.*up to 100; ask for"):
         release.cuboid(place="level1", person="race")
     with pytest.raises(hr.ReleaseError, match="ask for counts alone"):

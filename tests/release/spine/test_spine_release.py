@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release import preflight
-from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import pass_of

@@ -7,7 +7,7 @@ by family from the leaves up, and covariances need the lowest common ancestor al
 `docs/proofs.md`, "Sums and covariances on a tree".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf, nan
 from typing import TypeAlias
 
@@ -92,16 +92,22 @@ Pairs: TypeAlias = tuple[Int64, Int64, Float64]
 """Node, group and g of each pair, by node."""
 
 
-def sums_of_leaves(layers: Sequence[Layer], groups: Int64) -> Estimate:
+def sums_of_leaves(layers: Sequence[Layer], partitions: Iterable[Int64], many: int) -> Estimate:
     """Return the best linear unbiased estimate, and its variance, of each group of leaves.
 
     Args:
         layers: the tree, as in `least_squares`; its leaves are the nodes of the last layer.
-        groups: int64 (leaves): the number of each leaf's group, 0 up to the largest.
+        partitions: int64 (leaves) each: the number of each leaf's group, -1 for none. Groups that
+            overlap stand in several of them, and no group in two.
+        many: how many groups there are.
     """
-    variance = variance_of_sums(layers, groups)
-    leaves = least_squares(layers)[-1].estimate
-    estimate = np.bincount(groups, leaves, minlength=len(variance)).astype(np.float64)
+    combined, leaves = upward(layers), least_squares(layers)[-1].estimate
+    estimate, variance = np.zeros((2, many))
+    for each in partitions:
+        groups = np.where(each < 0, many, each)
+        of = np.flatnonzero(np.bincount(groups)[:many])
+        variance[of] = variance_of_sums(layers, groups, combined)[of]
+        estimate += np.bincount(groups, leaves, minlength=many + 1)[:many]
     return Estimate(estimate, variance)
 
 

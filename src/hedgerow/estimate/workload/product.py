@@ -17,7 +17,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares, upward
+from hedgerow.estimate.cube.coefficients import subtree_coefficients
+from hedgerow.estimate.cube.estimates import least_squares, shape_of, upward
 from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet
 from hedgerow.estimate.cube.sums import summed
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
@@ -44,6 +45,32 @@ class Box:
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance of a cuboid's estimates if noise were wide (records²)."""
         return CubeVariances(self.squares, self.public).mean(cuboid)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A cuboid estimated from its coarsenings, to which all that is finer was summed up.
+
+    The table of one that has k of the axes at the cuboid's own level then holds h η + ζ: η is its
+    own noise, h the product of k weights u/v, and ζ what finer cuboids add.
+
+    Attributes:
+        cuboid: that is estimated.
+        squares: for each axis its weights, down to the cuboid's level.
+        public: the finest public cuboid among the coarsenings, if any.
+        laws: of each h and the variance of ζ, records², in the shape of its table; 0 if it is
+            public: what else is measured of it changes nothing.
+    """
+
+    cuboid: Levels
+    squares: tuple[AxisSquares, ...]
+    public: Levels | None
+    laws: Mapping[Levels, tuple[Float64, Float64]]
+
+    def estimates(self, tables: dict[Levels, Float64]) -> Float64:
+        """Return the estimates, from a table of each coarsening, which is overwritten."""
+        least_squares(self.squares, tables, self.public)
+        return tables[self.cuboid].ravel()
 
 
 class ProductSolver:
@@ -95,6 +122,27 @@ class ProductSolver:
     def variances_of(self, cuboid: Levels) -> CubeVariances:
         """Return the variances of the box that tells most of a cuboid."""
         return self.box_of(cuboid).variances
+
+    def reduced(self, cuboid: Levels) -> Reduced:
+        """Return the estimation of a cuboid without what is finer, in the box that tells most."""
+        box = self.box_of(cuboid)
+        exact = None if box.public is None else meet(box.public, cuboid)
+        squares = [own.summed_up(k) for own, k in zip(box.squares, cuboid, strict=True)]
+        below = [subtree_coefficients(own)[k] for own, k in zip(box.squares, cuboid, strict=True)]
+        noise, laws = np.zeros([own.depth + 1 for own in box.squares]), {}
+        for each in shape_of(box.squares).cuboids():
+            noise[each] = self.observed.variances.get(each, 0.0)
+        for each in sorted(shape_of(squares).cuboids()):
+            rest, h = noise.copy(), np.ones(())
+            rest[each] = 0.0
+            for own, part, level, k in zip(squares, below, cuboid, each, strict=True):
+                size, levels = own.shape.sizes[k], part.shape[1]
+                squared = part if k == level else np.broadcast_to(np.eye(levels)[k], (size, levels))
+                # the first axis, of levels, becomes a last one of nodes
+                rest = np.tensordot(rest, squared, axes=(0, 1))
+                h = np.multiply.outer(h, np.sqrt(squared[:, k]))
+            laws[each] = (0 * h, 0 * rest) if is_within(each, exact) else (h, rest)
+        return Reduced(cuboid, tuple(squares), exact, laws)
 
     def nominal(self, cuboid: Levels) -> float:
         """Return the nominal variance of a noisy count of a cuboid (records²)."""

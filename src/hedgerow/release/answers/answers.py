@@ -1,13 +1,14 @@
 """What a release tells of any cells from its noisy counts, whatever its plan measures.
 
-Estimates are unbiased, and stand beside released counts: of measured cells, listed or not; of
-cuboids that the plan does not have; of areas; and once more by another method. Which way leads to
-them follows from the plan's design (`answers_of`).
+Estimates are unbiased, and stand beside released counts: of measured cells, listed or not; of sums
+of cells, by cuboids that the plan does not have or over areas; and once more by another method.
+Which way leads to them follows from the plan's design (`answers_of`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -16,45 +17,52 @@ from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
+from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import check_stored
-from hedgerow.release.area_sums import AreaSums
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction
-from hedgerow.release.descent.nodes import Nodes, sums_of_cells
-from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.directory.stored import Content
-from hedgerow.tables.tree import cell_numbers
+from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.source import Stored
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
+from hedgerow.release.directory.measurements import COUNT, error_columns
+from hedgerow.release.directory.stored import Content, noise_variances
+from hedgerow.release.naming import is_off_tree
+
+Own = TypeVar("Own", bound=Design)
+"""The design that answers are of."""
 
 Covariances = Callable[[Sequence[tuple[Levels, int]]], Float64]
 """Of cells, each a cuboid and a row there: float64 (cells, cells), records²."""
 
+Answer = tuple[Int64, Int64, Float64, Float64, CuboidErrors]
+"""Of sums their numbers, ascending, released counts, estimates, variances, and what else is known
+of errors."""
 
-@dataclass(frozen=True, slots=True)
-class AreaWork:
-    """What errors of sums over areas take.
-
-    Attributes:
-        is_known: whether they can be had: every cell has noise of its own.
-        noisy: the noisy counts that they are made of.
-        most: those that may be read at once.
-        work: about how many numbers are run through.
-    """
-
-    is_known: bool
-    noisy: int
-    most: int
-    work: int = 0
+COUNTS_ALONE = "ask for counts alone: areas(…, confidence=None) or --counts-only"
 
 
-@dataclass(frozen=True, slots=True)
-class Answers(ABC):
+@dataclass(frozen=True)
+class Answers(ABC, Generic[Own]):
     """What a release says of any cells.
 
     Attributes:
+        most_noisy: how many noisy counts sums may take.
+        reads: whether the variances of sums over areas go over all noisy counts, too.
         plan: of the release.
     """
 
+    most_noisy: ClassVar[int] = MOST_NOISY_READ
+    reads: ClassVar[bool] = True
     plan: Plan
+
+    @property
+    def design(self) -> Own:
+        """What the plan decides."""
+        return cast("Own", self.plan.design)
+
+    # --- cells ----------------------------------------------------------------------------------
 
     @abstractmethod
     def cells(
@@ -96,35 +104,8 @@ class Answers(ABC):
         return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
-    def most_cells(self, levels: Levels) -> int:
-        """Return how many cells of a cuboid may be measured, or lie above what is."""
-
-    @abstractmethod
     def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
-
-    @abstractmethod
-    def sums(self, content: Content, wanted: Levels, confidence: Confidence) -> pl.DataFrame:
-        """Return sums by a cuboid that the plan does not have, with errors: see `cuboid_errors`."""
-
-    @abstractmethod
-    def area_work(self, sums: AreaSums, *, is_planned: bool) -> AreaWork:
-        """Return what errors of sums over areas take.
-
-        Args:
-            sums: over which areas.
-            is_planned: whether variances alone are wanted.
-        """
-
-    @abstractmethod
-    def area_estimates(
-        self, content: Content, sums: AreaSums, on_fraction: OnFraction
-    ) -> tuple[Float64, Float64]:
-        """Return estimates and variances of sums over areas: float64 (areas, cells beside) both."""
-
-    @abstractmethod
-    def area_variances(self, sums: AreaSums, on_fraction: OnFraction) -> Float64:
-        """Return the variances from public facts: float64 (areas, cells beside)."""
 
     @abstractmethod
     def again(
@@ -137,42 +118,78 @@ class Answers(ABC):
             ReleaseError: the noisy counts are none that a release could have written.
         """
 
+    # --- sums -----------------------------------------------------------------------------------
 
-def table_with(plan: Plan, wanted: Levels) -> Levels:
-    """Return the smallest released table that contains a cuboid, or raise a ReleaseError."""
-    table = plan.table_of(wanted)
-    if table is None:
-        name, tables = plan.tree.name_of(wanted), " and ".join(map(plan.tree.name_of, plan.tables))
-        several = "tables are" if len(plan.tables) > 1 else "table is"
-        raise ReleaseError(
-            f"{name} is no sum of what was released: the released {several} {tables}; ask for a "
-            f"cuboid that one of them contains, or name this one in [workload] of a new release"
+    def sums(
+        self, content: Content, sums: Sums, confidence: Confidence, on_fraction: OnFraction
+    ) -> pl.DataFrame:
+        """Return released sums with their errors, a row each; on_fraction is told how far it is."""
+        numbers, counts, estimate, variance, errors = self.answer(content, sums, on_fraction)
+        columns = error_columns(counts, estimate, variance, errors, confidence)
+        frame = sums.labelled(numbers, **{COUNT: counts}, **columns)
+        is_told = pl.Series(errors.is_told(variance, confidence))
+        if is_told.all():
+            return frame
+        return frame.with_columns(
+            pl.when(is_told).then(pl.col(name)).alias(name) for name in columns
         )
-    return table
 
+    @abstractmethod
+    def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
+        """Return what a release says of sums: of areas all, of others those that are listed."""
 
-def listed_sums(content: Content, wanted: Levels, table: Levels) -> tuple[Codes, Int64]:
-    """Return the cells with a positive sum of a table, row by row, and their counts."""
-    tree = content.plan.tree
-    numbers, sums = sums_of_cells(tree, wanted, table, content.listed(table))
-    shape = [axis.size(level) for axis, level in zip(tree.axes, wanted, strict=True)]
-    codes = np.unravel_index(numbers, shape)
-    return tuple(code.astype(np.int32) for code in codes), sums
+    @abstractmethod
+    def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
+        """Return the variances of all sums over areas from public facts: float64 (sums)."""
 
+    def check_sums(self, content: Content, sums: Sums) -> None:
+        """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""
 
-def fill(plan: Plan, levels: Levels, nodes: Nodes, listed: Nodes) -> Nodes:
-    """Write the released counts to cells, which are row by row; return them."""
-    every: Int64 = cell_numbers(plan.tree, levels, nodes.codes)
-    numbers = cell_numbers(plan.tree, levels, listed.codes)
-    place = np.searchsorted(every, numbers)
-    there = place[place < len(every)]
-    if not np.array_equal(every[there], numbers):
-        raise ReleaseError(f"{plan.tree.name_of(levels)} lists cells that were not measured")
-    nodes.counts[place] = listed.counts
-    return nodes
+    def check_columns(self, sums: Sums) -> None:
+        """Raise a ReleaseError unless a release has sums by these columns."""
+        if is_off_tree(self.plan, sums.by):
+            raise ReleaseError(
+                "sums by columns of attributes need a release along a spine: attribute = true for "
+                'the axes beside it, and cuboids = "cube" or a list that the plan says goes along '
+                "it"
+            )
 
+    def check_areas(self, sums: Sums, *, is_planned: bool = False) -> None:
+        """Raise unless estimates of sums over areas and their variances can be had.
 
-def check_number(plan: Plan, levels: Levels, cells: int, noisy: Int64) -> None:
-    """Raise a ReleaseError unless a cuboid has as many noisy counts as cells."""
-    if len(noisy) != cells:
-        raise uneven(plan.tree, levels)
+        Args:
+            sums: over which areas.
+            is_planned: whether variances alone are wanted, which along a spine read no noisy
+                counts.
+
+        Raises:
+            ReleaseError: survivors alone were measured, or it would take too long.
+        """
+        without, instead = ("", "") if is_planned else (f"; {COUNTS_ALONE}", f", or {COUNTS_ALONE}")
+        if not self.design.is_answerable(sums.cuboid):
+            raise ReleaseError(
+                "errors of sums over areas are unknown here: not every one of these cells is "
+                f"measured with noise of its own, and noise decides which are{without}; a plan "
+                'with measure = "all" has errors of any areas'
+            )
+        noisy = 0
+        if self.reads or not is_planned:
+            noisy = sum(map(self.design.possible_cells, noise_variances(self.plan)))
+        if noisy > self.most_noisy or self.work(sums, noisy) > MOST_WORK_OF_SUMS:
+            raise ReleaseError(
+                f"errors of these {sums.many:,} sums would take too long, with {noisy:,} noisy "
+                f"counts; name fewer areas or coarser levels{instead}"
+            )
+
+    def work(self, sums: Sums, noisy: int) -> int:
+        """Return about how many numbers errors over areas run through beside so many counts."""
+        del sums, noisy
+        return 0
+
+    def check_read(self, content: Content, what: str) -> None:
+        """Raise a ReleaseError if errors need more noisy counts than are read at once."""
+        if (cells := content.noisy_cells) > self.most_noisy:
+            raise ReleaseError(
+                f"errors of {what} need all {cells:,} noisy counts, and can be had up to "
+                f"{self.most_noisy:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+            )

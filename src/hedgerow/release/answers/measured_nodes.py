@@ -15,8 +15,8 @@ from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import Nodes, Noisy, by_cuboid, family_starts
-from hedgerow.release.descent.source import Stored, Variance, uneven
+from hedgerow.release.descent.nodes import Nodes, by_cuboid, family_starts
+from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import check_combines
@@ -127,9 +127,7 @@ def _top(stored: Stored, outline: Outline, released: Nodes) -> Nodes:
     """Return the root with its released count; no node at all where it is public and empty."""
     if outline.public_depth >= 0:
         return stored.nodes[outline.tree.cuboid(0)]
-    codes = tuple(np.zeros(1, dtype=np.int32) for _ in outline.tree.axes)
-    count = np.array([released.counts.sum()], dtype=np.int64)
-    return Nodes.exact(codes, count)
+    return Nodes.exact(stored.root().nodes.codes, released.counts.sum(keepdims=True))
 
 
 def _layer(
@@ -142,14 +140,12 @@ def _layer(
     """Return the measurements of a depth on its own."""
     if depth <= outline.public_depth:
         return Layer(counts, 0.0, family_start)
-    noisy: Noisy = np.zeros(len(counts), dtype=np.int64)
-    variance: Variance = np.inf
     levels = outline.tree.cuboid(depth)
-    if levels in stored.measured:
-        noisy, variance = stored.measured[levels], stored.variances[levels]
-        if len(noisy) != len(counts):
-            raise uneven(outline.tree, levels)
-    return Layer(noisy, variance, family_start)
+    if levels not in stored.measured:
+        return Layer(np.zeros(len(counts), dtype=np.int64), np.inf, family_start)
+    if len(stored.measured[levels]) != len(counts):
+        raise uneven(outline.tree, levels)
+    return Layer(stored.measured[levels], stored.variances[levels], family_start)
 
 
 def _is_open(outline: Outline, depth: int, nodes: Nodes) -> NDArray[np.bool_]:

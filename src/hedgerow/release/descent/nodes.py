@@ -285,6 +285,12 @@ def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
     return np.append(start, len(counts))
 
 
+def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
+    """Return the cells of a cuboid that cells of a finer one belong to, single children aside."""
+    axes = zip(tree.axes, levels, finer, codes, strict=True)
+    return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
+
+
 def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tuple[Int64, Int64]:
     """Return the sums of listed counts by a cuboid: its cells' numbers, ascending, and the sums.
 
@@ -294,8 +300,7 @@ def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tu
         finer: a cuboid that refines it, single children aside.
         nodes: the listed cells of that.
     """
-    axes = zip(tree.axes, levels, finer, nodes.codes, strict=True)
-    codes = tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
+    codes = cells_above(tree, levels, finer, nodes.codes)
     numbers, cell = np.unique(cell_numbers(tree, levels, codes), return_inverse=True)
     sums = np.zeros(len(numbers), dtype=np.int64)
     np.add.at(sums, cell, nodes.counts)

@@ -23,7 +23,7 @@ from hedgerow.estimate.registry import read_estimator
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
-from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.intervals import Confidence, Steps, interval
+from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.design import CarriedNoise
 from hedgerow.plan.plan import Plan
 
@@ -40,19 +40,10 @@ class CuboidErrors:
         return cls(plan.design.carried_noise(levels), plan.tree.cells(levels), public)
 
     @classmethod
-    def of_sums(
-        cls, plan: Plan, cells: int, total: int | None, steps: Steps | None
-    ) -> "CuboidErrors":
-        """Return those of sums that have no noisy counts of their own.
-
-        Args:
-            plan: of the release.
-            cells: how many sums there are.
-            total: the released number of records.
-            steps: what is known of the coefficients of their estimates.
-        """
+    def of_sums(cls, plan: Plan, cells: int, total: int) -> "CuboidErrors":
+        """Return those of so many sums that have no noisy counts of their own."""
         public = None if plan.public is None else total
-        return cls(plan.design.noise_of_sums(steps), cells, public)
+        return cls(plan.design.noise_of_sums(plan.design.steps_of_sums), cells, public)
 
     def half_width(self, variance: Float64, confidence: Confidence) -> int | Float64:
         """Return how far each interval reaches to either side: one for all, or float64 (cells).
@@ -84,6 +75,11 @@ class CuboidErrors:
         total = None if self.noise.mechanism is None else self.total
         return interval(estimate, self.half_width(variance, confidence), total)
 
+    def is_told(self, variance: Float64, confidence: Confidence) -> NDArray[np.bool_]:
+        """Return which cells have an interval of any use: bool (cells); all that are measured."""
+        del confidence
+        return np.ones(len(variance), dtype=np.bool_)
+
     def contradicted(
         self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.coverage
     ) -> NDArray[np.bool_]:
@@ -102,9 +98,4 @@ class CuboidErrors:
             level: the chance that no true count of the depth is called contradicted.
         """
         low, high = self.interval(estimate, variance, Confidence(level, simultaneous=True))
-        return outside(counts, low, high)
-
-
-def outside(counts: Int64, low: Int64, high: Int64) -> NDArray[np.bool_]:
-    """Return which counts lie outside low..high: bool (cells)."""
-    return (counts < low) | (counts > high)
+        return (counts < low) | (counts > high)

@@ -259,14 +259,7 @@ def released_columns(
     nodes: Nodes, errors: CuboidErrors, confidence: Confidence
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of released counts but their labels, by name."""
-    low, high = errors.interval(nodes.estimate, nodes.variance, confidence)
-    return {
-        COUNT: nodes.counts,
-        ESTIMATE: nodes.estimate,
-        STANDARD_ERROR: np.sqrt(nodes.variance),
-        LOW: low,
-        HIGH: high,
-    }
+    return {COUNT: nodes.counts, **_columns(nodes.estimate, nodes.variance, errors, confidence)}
 
 
 def error_columns(
@@ -277,14 +270,15 @@ def error_columns(
     confidence: Confidence,
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of unbiased estimates beside released counts, by name."""
+    flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
+    return {**_columns(estimate, variance, errors, confidence), CONTRADICTED: flags}
+
+
+def _columns(
+    estimate: Float64, variance: Float64, errors: CuboidErrors, confidence: Confidence
+) -> dict[str, NDArray[Any]]:
     low, high = errors.interval(estimate, variance, confidence)
-    return {
-        ESTIMATE: estimate,
-        STANDARD_ERROR: np.sqrt(variance),
-        LOW: low,
-        HIGH: high,
-        CONTRADICTED: errors.contradicted(counts, estimate, variance, confidence.coverage),
-    }
+    return {ESTIMATE: estimate, STANDARD_ERROR: np.sqrt(variance), LOW: low, HIGH: high}
 
 
 def write_domain(path: Path, axis: Axis) -> None:

@@ -110,6 +110,11 @@ class Content(Protocol):
         """Write a release directory."""
 
 
+def total_of(content: Content) -> int:
+    """Return the released number of records."""
+    return int(content.listed(content.plan.tree.cuboid(0)).counts.sum())
+
+
 @dataclass(frozen=True)
 class OnDisk:
     """A release in a directory.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.plan.design import BEST
 from hedgerow.release.answers.answers import Covariances
 from hedgerow.release.answers.chain import covariance_of_nodes
-from hedgerow.release.answers.ways import answers_of
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
@@ -30,7 +31,7 @@ from hedgerow.release.directory.measurements import (
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import Content, undamaged, verified_release
+from hedgerow.release.directory.stored import total_of, undamaged, verified_release
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
@@ -169,19 +170,14 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
         >>> (again.level("town")["count"] == again.level("town")["released"]).all()
         True
     """
-    if isinstance(source, Release):
-        content: Content = source.content
-        _check_columns(content.plan.tree)
+    folder = None if isinstance(source, Release) else Path(source)
+    content = source.content if isinstance(source, Release) else verified_release(Path(source))
+    _check_columns(content.plan.tree)
+    with nullcontext() if folder is None else undamaged(folder):
         found, covariances = answers_of(content.plan).again(content, method)
         listed = content.nodes
-    else:
-        content = verified_release(Path(source))
-        _check_columns(content.plan.tree)
-        with undamaged(content.folder):
-            found, covariances = answers_of(content.plan).again(content, method)
-            listed = content.nodes
     plan, tree = content.plan, content.plan.tree
-    total, frames = int(listed[tree.cuboid(0)].counts.sum()), {}
+    total, frames = total_of(content), {}
     for levels, again in found.items():
         errors = CuboidErrors.of(plan, levels, total)
         if isinstance(method, LeastSquares):

@@ -1,0 +1,213 @@
+"""What is summed: cells of a released table, by groups of its axes' nodes and over areas of one.
+
+A sum is by a level of each axis or by columns of an attribute; an axis that is not named is summed
+over. In place of the groups of one axis may stand areas of a user's own, which are no level and may
+overlap. So cuboids, columns and areas are sums of one kind, numbered area by area, then row by row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.errors import ReleaseError
+from hedgerow.estimate.cube.shape import meet
+from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
+from hedgerow.plan.plan import Plan
+from hedgerow.release.descent.nodes import sums_of_cells
+from hedgerow.release.directory.stored import Content
+from hedgerow.release.naming import columns_among, is_off_tree, label_columns
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.lookup import Lookup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The nodes of a level of an axis in groups, which sums are by.
+
+    Attributes:
+        level: of the axis, the coarsest that tells the groups apart; 0 where it is summed over.
+        number: int64 (nodes of the level): the group of each.
+        many: how many groups there are.
+        labels: returns the codes of groups, a column each; none where the axis is summed over.
+    """
+
+    level: int
+    number: Int64
+    many: int
+    labels: Callable[[Int32], list[pl.Series]]
+
+    @classmethod
+    def of(cls, axis: Axis, named: str | None) -> "Groups":
+        """Return those of a level, or of columns joined by ×.
+
+        Raises:
+            TableError: the axis has no such column.
+        """
+        if named is None or named in axis.levels:
+            level = 0 if named is None else axis.level_number(named)
+            size = axis.size(level)
+            return cls(level, np.arange(size), size, partial(axis.path, level))
+        columns = columns_among(axis, named)
+        told = (k for k in range(1, axis.depth + 1) if set(columns) <= set(axis.columns_of(k)))
+        level = next(told, axis.depth)
+        codes, of_leaf = axis.parts(columns)
+        number = np.empty(axis.size(level), dtype=np.int64)
+        number[axis.ancestors(level)] = of_leaf
+        return cls(level, number, len(codes), lambda groups: codes[groups].get_columns())
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums by levels or columns of the axes, and over areas of one.
+
+    Attributes:
+        plan: of the release.
+        by: axis = level, or columns of an attribute; those that are not named are summed over.
+        lookup: the areas, if any.
+
+    Raises:
+        ReleaseError: no such axis or level, that of the areas, or too many sums over areas.
+        TableError: no such column.
+    """
+
+    plan: Plan
+    by: Mapping[str, str]
+    lookup: Lookup | None = None
+
+    def __post_init__(self) -> None:
+        label_columns(self.plan, self.by)  # or an error that says which there are
+        if self.lookup is None:
+            return
+        axis = self.plan.tree.axes[self.lookup.axis]
+        if axis.name in self.by:
+            raise ReleaseError(
+                f"the areas are made of axis {axis.name!r}, so sums cannot be by one of its "
+                f"levels, too; name levels of the other axes"
+            )
+        nodes = axis.size(self.lookup.level)
+        if self.many > MOST_SUMS or nodes * self.cells > MOST_CELLS_SUMMED:
+            raise ReleaseError(
+                f"sums over {len(self.lookup):,} areas of {nodes:,} nodes by {self.cells:,} "
+                f"combinations are too many; name coarser levels beside the areas, or fewer areas"
+            )
+
+    @classmethod
+    def of(cls, plan: Plan, levels: Levels) -> "Sums":
+        """Return the cells of a cuboid."""
+        axes = zip(plan.tree.axes, levels, strict=True)
+        return cls(plan, {axis.name: axis.levels[k - 1] for axis, k in axes if k})
+
+    @cached_property
+    def groups(self) -> tuple[Groups, ...]:
+        """Of each axis; that of the areas is summed over."""
+        return tuple(Groups.of(axis, self.by.get(axis.name)) for axis in self.plan.tree.axes)
+
+    @property
+    def levels(self) -> Levels:
+        """The cuboid whose cells are summed."""
+        levels = [each.level for each in self.groups]
+        if self.lookup is not None:
+            levels[self.lookup.axis] = self.lookup.level
+        return tuple(levels)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many groups each axis has: 1 for that of the areas."""
+        return [each.many for each in self.groups]
+
+    @property
+    def cells(self) -> int:
+        """How many combinations of groups there are: of each area, if there are any."""
+        return prod(self.sizes)
+
+    @property
+    def many(self) -> int:
+        """How many sums there are."""
+        return self.cells if self.lookup is None else self.cells * len(self.lookup)
+
+    @property
+    def is_cuboid(self) -> bool:
+        """Whether the sums are the cells of `levels`."""
+        return self.lookup is None and not is_off_tree(self.plan, self.by)
+
+    def labelled(self, numbers: Int64, **columns: NDArray[np.generic]) -> pl.DataFrame:
+        """Return sums with their areas and codes, a column each, before columns of their own."""
+        area, cell = np.divmod(numbers, self.cells)
+        found = [] if self.lookup is None else [self.lookup.areas[area]]
+        for each, code in zip(self.groups, np.unravel_index(cell, self.sizes), strict=True):
+            found += each.labels(code.astype(np.int32))
+        return pl.DataFrame([*found, *(pl.Series(name, data) for name, data in columns.items())])
+
+    def split(self, codes: Sequence[NDArray[np.integer]]) -> tuple[Int64, Int64]:
+        """Return of cells the node on the areas' axis, if any, and the combination of groups."""
+        areas = None if self.lookup is None else self.lookup.axis
+        own = np.zeros(len(codes[0]), np.int64) if areas is None else codes[areas].astype(np.int64)
+        groups = [
+            np.zeros_like(own) if axis == areas else each.number[code]
+            for axis, (each, code) in enumerate(zip(self.groups, codes, strict=True))
+        ]
+        return own, np.ravel_multi_index(tuple(groups), self.sizes).astype(np.int64)
+
+    def counted(self, content: Content) -> tuple[Int64, Int64]:
+        """Return the numbers of sums and their released counts.
+
+        Of areas all, others where the count is above 0: int64 (sums) both, by number.
+        """
+        table, tree, levels = self.table(), self.plan.tree, self.levels
+        cells, counts = sums_of_cells(tree, levels, table, content.listed(table))
+        if self.is_cuboid:
+            return cells, counts
+        sizes = tree.sizes(levels)
+        own, numbers = self.split(np.unravel_index(cells, sizes))
+        if self.lookup is None:
+            numbers, place = np.unique(numbers, return_inverse=True)
+            sums = np.zeros(len(numbers), dtype=np.int64)
+            np.add.at(sums, place, counts)
+            return numbers, sums
+        every = np.zeros((sizes[self.lookup.axis], self.cells), dtype=np.int64)
+        np.add.at(every, (own, numbers), counts)
+        return np.arange(self.many), self.lookup.sums(every).ravel()
+
+    def of_table(self, table: Float64) -> Float64:
+        """Return the sums of a table: float64 (sums) of (cells of each axis)."""
+        areas = None if self.lookup is None else self.lookup.axis
+        for axis, each in enumerate(self.groups):
+            if axis != areas and each.many < len(each.number):
+                cells = np.moveaxis(table, axis, 0)
+                sums = np.zeros((each.many, *cells.shape[1:]))
+                np.add.at(sums, each.number, cells)
+                table = np.moveaxis(sums, 0, axis)
+        if self.lookup is None:
+            return table.ravel()
+        table = np.moveaxis(table, self.lookup.axis, 0)
+        return self.lookup.sums(table.reshape(len(table), self.cells)).ravel()
+
+    def table(self) -> Levels:
+        """Return the smallest released table whose cells are summed, or raise a ReleaseError."""
+        plan, levels = self.plan, self.levels
+        table = plan.table_of(levels)
+        if table is not None:
+            return table
+        name, tables = plan.tree.name_of(levels), " and ".join(map(plan.tree.name_of, plan.tables))
+        if self.lookup is None:
+            several = "tables are" if len(plan.tables) > 1 else "table is"
+            raise ReleaseError(
+                f"{name} is no sum of what was released: the released {several} {tables}; ask for "
+                f"a cuboid that one of them contains, or name this one in [workload] of a new "
+                f"release"
+            )
+        raise ReleaseError(
+            f"areas by {name} are no sums of what was released: {tables}; name levels beside the "
+            f"areas that one of these tables has"
+        )
+
+    @property
+    def cuboid(self) -> Levels:
+        """The cuboid of that table which has the cells that are summed."""
+        return meet(self.levels, self.table())
