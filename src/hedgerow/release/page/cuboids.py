@@ -51,6 +51,7 @@ from hedgerow.text import visible
 MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table."""
 ROOT = np.zeros(1, dtype=np.int64)
+_VALUES = (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
 
 Used = dict[tuple[int, int], Int64]
 """For each axis and level the codes that occur, ascending: int64 (used)."""
@@ -321,10 +322,9 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
         )
     places, flat = _places(made.used, levels, nodes.codes)
     order = np.argsort(flat, kind="stable")
-    counts, read = nodes.counts[order], read_counts(folder, Shape.of(tree, levels))[order]
-    estimate, error, low, high = (
-        read[name].to_numpy() for name in (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
-    )
+    counts, shape, values = nodes.counts[order], Shape.of(tree, levels), _VALUES
+    read = read_counts(folder, shape).select(values)[order]  # no copy of labels, which are large
+    estimate, error, low, high = (read[name].to_numpy() for name in values)
     errors = CuboidErrors.of(plan, levels, int(counts.sum()))
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
