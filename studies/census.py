@@ -16,7 +16,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from hedgerow.examples.production_shares import noise_parameters
 from hedgerow.examples.redistricting import PRODUCTION

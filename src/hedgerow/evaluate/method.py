@@ -9,8 +9,7 @@ import polars as pl
 
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import PlanError, TableError
-from hedgerow.estimate.cube.shape import fineness
-from hedgerow.estimate.cube.sums import sum_along
+from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
 from hedgerow.kernels import kernel

@@ -19,7 +19,7 @@ from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
 from hedgerow.plan.cuboids import All, Measured

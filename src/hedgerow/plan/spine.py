@@ -22,7 +22,7 @@ from hedgerow.arrays import Codes, Int32, Levels
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Model
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from hedgerow.kernels import core_count
 from hedgerow.limits import MOST_ABOVE_THE_CUT
 

@@ -15,17 +15,23 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
-from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, join, maximal, meet
-from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    is_within,
+    is_within_any,
+    join,
+    maximal,
+    meet,
+    summed,
+)
 from hedgerow.estimate.cube.variances import AGREED
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
-from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload.lattice import Lattice, settle
 from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
 from hedgerow.estimate.workload.product import ProductSolver, Reduced
-from hedgerow.estimate.workload.settle import settle
 from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver

@@ -11,10 +11,9 @@ from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.estimates import shape_of, upward
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
-from hedgerow.estimate.workload import settle as workload
-from hedgerow.estimate.workload.lattice import Lattice
+from hedgerow.estimate.workload import lattice as workload
+from hedgerow.estimate.workload.lattice import Lattice, settle_in_order
 from hedgerow.estimate.workload.product import weight_of
-from hedgerow.estimate.workload.settle import settle_in_order
 from tests.estimate.cube.dense_cubes import random_axis
 from tests.estimate.cube.transport import (
     cost,

@@ -3,8 +3,7 @@
 import numpy as np
 
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Part, Support
 
 
 def random_axis(rng, depth, widest=3):

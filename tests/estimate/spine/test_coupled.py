@@ -10,9 +10,8 @@ from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.block_squares import BlockSquares
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Part, Support
 from tests.estimate.spine.dense_spines import dense_information, embedding, solve
 from tests.estimate.spine.spines import parts_below, random_support
 

@@ -6,7 +6,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.random_marginals import (
     Dense,
     flat_axis,

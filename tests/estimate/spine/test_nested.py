@@ -9,7 +9,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.nested import Nested
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.censuses import (
     dense_estimates,
     detail_sums,

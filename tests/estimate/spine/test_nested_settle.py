@@ -6,8 +6,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.nested.nested import Nested
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import UNBOUNDED
+from hedgerow.estimate.spine.support import UNBOUNDED, Part
 from tests.estimate.spine.censuses import (
     detail_sums,
     every,

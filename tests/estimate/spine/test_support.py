@@ -5,8 +5,7 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import UNBOUNDED, Support
+from hedgerow.estimate.spine.support import UNBOUNDED, Part, Support
 from tests.estimate.spine.spines import (
     detail_cells,
     groups_of,

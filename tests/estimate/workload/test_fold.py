@@ -9,8 +9,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.fold import Fold
-from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.settle import settle
+from hedgerow.estimate.workload.lattice import Lattice, settle
 from hedgerow.estimate.workload.sparse import SparseFamilies, SparseFold, survivors_below
 from tests.estimate.workload.workloads import brute_sums, noisy, random_leaves, shape_of_depths
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube import sums
 from hedgerow.estimate.cube.estimates import least_squares
-from hedgerow.estimate.cube.shape import CubeShape, meet
-from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.shape import CubeShape, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general
 from hedgerow.estimate.workload.bounds import bounds, least_mean

@@ -9,8 +9,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.workload.lattice import Lattice
-from hedgerow.estimate.workload.settle import settle, settle_in_order
+from hedgerow.estimate.workload.lattice import Lattice, settle, settle_in_order
 from tests.estimate.cube.transport import cost, optimum, optimum_by_linear_program
 from tests.estimate.workload.workloads import (
     LEAVES,

@@ -9,21 +9,27 @@ subtree alone, z for its best estimate, u for the variance of z and S = Σ u ove
 The children are ``y_child = q y_parent + e`` with e independent of y_parent and of everything
 outside the family, and Cov(e) = diag(u) - u uᵀ/S (`hedgerow.estimate.tree.sums`). All below
 follows from this. It takes O(nodes of the axis), and an axis is small: whole arrays, no kernels.
+Kernels go over a cube's tables, in place, which are seen as (left, nodes, right): all axes before
+the one at hand, its nodes, all axes behind.
 
 Given the true counts of a level e exactly, the estimate of a node i below e moves by g_i times the
 gap of its ancestor at e, g_i being the product of q on the way: then what e *explains* of the
 variance of i is g_i² Var(y_ancestor), and of a node at e or above it is all of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
+from functools import partial
+from math import inf, prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.kernels import kernel, over_families
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,3 +188,97 @@ def _ratio(part: Float64, whole: Float64, otherwise: float) -> Float64:
 def _beside(values: Float64, weights: Float64) -> Float64:
     """Return the values of nodes, with as many dimensions as the weights."""
     return values.reshape(-1, *(1,) * (weights.ndim - 1))
+
+
+def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return a contiguous table as (left, nodes, right), without a copy."""
+    left, right = table.shape[:axis], table.shape[axis + 1 :]
+    return table.reshape(prod(left), table.shape[axis], prod(right))
+
+
+def over_lines(
+    task: Callable[[tuple[int, int, int, int]], None],
+    shape: tuple[int, int, int],
+    child_start: Int64,
+) -> None:
+    """Run ``task((l0, l1, p0, p1))`` over ranges of left and of parents that cover all once.
+
+    Args:
+        task: calls a kernel for ``l0 <= left < l1`` and the families ``p0 <= parent < p1``.
+        shape: (left, children, right) of the lower table.
+        child_start: int64 (parents + 1).
+    """
+    left, children, right = shape
+    parents = len(child_start) - 1
+    if left >= parents:
+        starts = np.arange(left + 1, dtype=np.int64) * (children * right)
+        over_families(lambda a, b: task((a, b, 0, parents)), starts)
+    else:
+        over_families(lambda a, b: task((0, left, a, b)), child_start * (left * right))
+
+
+def combine_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> None:
+    """Pass up an axis, in place: turn noisy counts into what each node's subtree says of it.
+
+    Args:
+        own: least squares along the axis.
+        levels: for each level of the axis a contiguous float64 table with its nodes along ``axis``.
+        axis: which dimension of the tables.
+    """
+    for level in range(own.depth - 1, -1, -1):
+        above, below = lines(levels[level], axis), lines(levels[level + 1], axis)
+        weights, start = (own.own_weight(level), own.child_weight(level)), own.shape.child_start
+        task = partial(combine_lines, above, below, start[level], weights)
+        over_lines(task, below.shape, start[level])
+
+
+def spread_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> None:
+    """Pass down an axis, in place: after `combine_levels`, turn all levels into estimates."""
+    for level in range(1, own.depth + 1):
+        above, below = lines(levels[level - 1], axis), lines(levels[level], axis)
+        start = own.shape.child_start[level - 1]
+        task = partial(spread_lines, above, below, start, own.share[level])
+        over_lines(task, below.shape, start)
+
+
+@kernel
+def combine_lines(
+    upper: Float64,
+    lower: Float64,
+    child_start: Int64,
+    weights: tuple[Float64, Float64],
+    part: tuple[int, int, int, int],
+) -> None:
+    """Write ``own · upper + child · Σ lower`` to the upper table, (left, parents, right)."""
+    own, child = weights
+    right = upper.shape[2]
+    for i in range(part[0], part[1]):
+        for p in range(part[2], part[3]):
+            for r in range(right):
+                upper[i, p, r] *= own[p]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    upper[i, p, r] += child[p] * lower[i, c, r]
+
+
+@kernel
+def spread_lines(
+    upper: Float64,
+    lower: Float64,
+    child_start: Int64,
+    share: Float64,
+    part: tuple[int, int, int, int],
+) -> None:
+    """Move the children by their shares of the gap to their parent, in the lower table."""
+    right = upper.shape[2]
+    gap = np.empty(right)
+    for i in range(part[0], part[1]):
+        for p in range(part[2], part[3]):
+            for r in range(right):
+                gap[r] = upper[i, p, r]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    gap[r] -= lower[i, c, r]
+            for c in range(child_start[p], child_start[p + 1]):
+                for r in range(right):
+                    lower[i, c, r] += share[c] * gap[r]

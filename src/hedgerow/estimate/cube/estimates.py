@@ -19,10 +19,8 @@ from itertools import product
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.passes import combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any
-from hedgerow.estimate.cube.sums import strips, sum_along
+from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
+from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any, strips, sum_along
 
 
 def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:

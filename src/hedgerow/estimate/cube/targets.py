@@ -22,9 +22,9 @@ from functools import partial
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.cube.axis_squares import lines, over_lines
 from hedgerow.estimate.cube.block import NEAR, NEWTON
 from hedgerow.estimate.cube.blocks import LIMIT, settle_cuboid
-from hedgerow.estimate.cube.passes import lines, over_lines
 from hedgerow.kernels import kernel
 
 TURNS = 30

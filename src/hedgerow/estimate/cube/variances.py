@@ -33,7 +33,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
 from hedgerow.estimate.cube.estimates import shape_of
-from hedgerow.estimate.cube.sums import strips
+from hedgerow.estimate.cube.shape import strips
 from hedgerow.limits import MOST_PAIRS
 
 AGREED = 1e-9

@@ -23,9 +23,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.block_squares import BlockSquares
-from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Part, Support
 from hedgerow.kernels import kernel
 
 NOT_NEGATIVE = 1e-10

@@ -19,8 +19,7 @@ from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Part, Support
 
 
 class Upward(Protocol):

@@ -1,9 +1,10 @@
-"""Which nodes of a spine have which groups, and within what bounds: public facts alone.
+"""Which nodes of a spine have which groups, and within what bounds: public facts alone; its parts.
 
 A *group* is a node of the deepest attribute level for which public facts differ from place to place
 (the kinds of quarters of a census). A node has some of the groups, which are its *rows*; a node
 above has those that some node below it has. Below a group stand its *cells*, the finest attribute
-cells of it, of which there are as many wherever the group is.
+cells of it, of which there are as many wherever the group is. A *part* is the levels below some
+nodes, which one job works on, or the top above all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,9 +17,48 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.part import Part
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_ROWS_OF_A_SPINE
+
+TOP_ROOT = -1
+"""The root level of the top part: above the spine's level 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some levels of a spine below some of its nodes.
+
+    Attributes:
+        root: the level of the nodes that the part hangs from, which belong to the part above; -1
+            for the top, which begins with the spine's own root.
+        nodes: which nodes of level ``root``; for the top ``range(1)``.
+        last: the deepest level of the part.
+
+    Example:
+        >>> from hedgerow.estimate.spine.support import Part
+        >>> Part.top(2).levels, Part(2, range(3, 5), 4).levels
+        (range(0, 3), range(3, 5))
+    """
+
+    root: int
+    nodes: range
+    last: int
+
+    @classmethod
+    def top(cls, cut: int) -> "Part":
+        """Return the part of the levels 0..cut of all nodes."""
+        return cls(TOP_ROOT, range(1), cut)
+
+    @property
+    def is_top(self) -> bool:
+        """Whether the part begins with the spine's root."""
+        return self.root == TOP_ROOT
+
+    @property
+    def levels(self) -> range:
+        """The levels of the part, coarsest first."""
+        return range(self.root + 1, self.last + 1)
+
 
 UNBOUNDED = 1 << 53
 """Records: an upper bound that bounds nothing."""

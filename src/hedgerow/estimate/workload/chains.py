@@ -25,8 +25,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.shape import CubeShape, fineness, is_within, join, meet
-from hedgerow.estimate.cube.sums import cells_below, spread, summed
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    cells_below,
+    fineness,
+    is_within,
+    join,
+    meet,
+    spread,
+    summed,
+)
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Parts, sums_of
 

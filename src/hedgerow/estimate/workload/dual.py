@@ -33,8 +33,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape, fineness, is_within, maximal, meet
-from hedgerow.estimate.cube.sums import cells_below, summed
+from hedgerow.estimate.cube.shape import (
+    AxisShape,
+    CubeShape,
+    cells_below,
+    fineness,
+    is_within,
+    maximal,
+    meet,
+    summed,
+)
 from hedgerow.estimate.workload.chains import Chain
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Parts, sums_of

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.sums import cells_below, spread, summed
+from hedgerow.estimate.cube.shape import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.chains import chains_of

@@ -1,4 +1,4 @@
-"""Which cuboids a workload's counts are settled at, from coarse to fine, and which sums they keep.
+"""Which cuboids a workload's counts are settled at, from coarse to fine; which sums they keep; how.
 
 *Elements.* A workload's cuboids are completed by their common coarsenings (componentwise minimum).
 Every element but the total lies below its *lower covers*, the finest of the elements that it
@@ -18,6 +18,12 @@ feasible. With more covers, at most two keep their sums exactly, since three nee
 
 *Which two* is found by `hedgerow.estimate.workload.kept_sums`. What the tables keep, through what
 they keep, are their sums; the other elements are targets alone, and in the end summed up from them.
+
+*Settling.* Estimates are unbiased, but negative and fractional; to cut them off at 0 and sum them
+up loses what the margins know. So elements are settled in the order of refinement. The total is
+rounded; families are projected as those of a tree are; blocks are independent of each other, and a
+margin of 0 leaves its cells out (`hedgerow.estimate.cube.blocks`, `hedgerow.estimate.cube.targets`
+for the sums that are targets). In the end every element is the sum of every table that refines it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +31,26 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
-from hedgerow.arrays import Levels
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import fineness, is_within, is_within_any, join, maximal, meet
+from hedgerow.estimate.cube.blocks import settle_cuboid
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    fineness,
+    is_within,
+    is_within_any,
+    join,
+    maximal,
+    meet,
+    summed,
+)
+from hedgerow.estimate.cube.targets import settle_with_targets
+from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.workload.fold import AxisWeights, Fold
 from hedgerow.estimate.workload.kept_sums import agreeing_covers, kept_covers
-from hedgerow.limits import MOST_CUBOIDS_SETTLED, MOST_ELEMENTS, MOST_SEARCHED
+from hedgerow.limits import LARGEST_REAL_COUNT, MOST_CUBOIDS_SETTLED, MOST_ELEMENTS, MOST_SEARCHED
 
 
 def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
@@ -200,3 +221,87 @@ def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
         if level
     }
     return maximal(finest)  # sorted, which is by the first axis of their groups
+
+
+def settle(
+    shape: CubeShape,
+    lattice: Lattice,
+    estimates: Mapping[Levels, Float64],
+    exact: Mapping[Levels, Int64] | None = None,
+    weights: AxisWeights | None = None,
+) -> dict[Levels, Int64]:
+    """Return whole counts, none negative, each element the sum of every table that refines it.
+
+    Args:
+        shape: how the levels nest.
+        lattice: what is settled.
+        estimates: of each element whose counts are not known, float64 (cells along each axis),
+            records: unbiased.
+        exact: true counts of cuboids; those of their coarsenings are their sums.
+        weights: the factors of the variances of estimates; ones unless given.
+
+    Returns:
+        For every element int64 (cells along each axis), records.
+
+    Raises:
+        EstimateError: estimates are missing or of another shape; counts are known of a cuboid whose
+            sums the lattice does not keep.
+    """
+    found = settle_in_order(shape, lattice, estimates, exact, weights)
+    for element in reversed(lattice.elements):
+        if element not in lattice.kept:
+            finer = [c for c, covers in lattice.covers.items() if element in covers]
+            least = min(finer, key=lambda c: (shape.cells(c), c))
+            found[element] = summed(shape, found[least], least, element)
+    return found
+
+
+def settle_in_order(
+    shape: CubeShape,
+    lattice: Lattice,
+    estimates: Mapping[Levels, Float64],
+    exact: Mapping[Levels, Int64] | None = None,
+    weights: AxisWeights | None = None,
+) -> dict[Levels, Int64]:
+    """Return the counts as they are settled, targets before they are summed up: see `settle`."""
+    found: dict[Levels, Int64] = {}
+    for element in lattice.elements:
+        known = next((c for c in exact or () if is_within(element, c)), None)
+        if known is None:
+            table = shape.checked(element, estimates.get(element))
+            found[element] = _settled(shape, lattice, element, table, found, weights)
+        elif element in lattice.kept:
+            found[element] = summed(shape, (exact or {})[known], known, element)
+        else:
+            raise EstimateError(
+                f"true counts of cuboid {element} are known, but tables do not keep its sums"
+            )
+    return found
+
+
+def _settled(
+    shape: CubeShape,
+    lattice: Lattice,
+    cuboid: Levels,
+    table: Float64,
+    coarse: Mapping[Levels, Int64],
+    of_axis: AxisWeights | None,
+) -> Int64:
+    """Return the counts of an element, by how many covers it has."""
+    kept, every = lattice.exact[cuboid], lattice.covers[cuboid]
+    if not every:
+        value = min(max(0, round(float(table.item()))), LARGEST_REAL_COUNT)
+        return np.full(table.shape, value, dtype=np.int64)
+    targets = tuple(c for c in every if c not in kept) if len(kept) == 2 else ()
+    fold = Fold(shape, cuboid, (*kept, *targets))
+    upward, weights, starts = fold.fold(table), fold.weights(of_axis), fold.starts
+    sums = [fold.fold_cover(i, coarse[cover]) for i, cover in enumerate(fold.covers)]
+    if targets:
+        margins = dict(enumerate(sums))
+        counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))
+    elif len(sums) == 2:
+        pair, below = (weights[0], weights[1]), (starts[0], starts[1])
+        counts = settle_cuboid(upward, pair, (sums[1], sums[0]), below)
+    else:
+        counts = Euclidean().project(upward, starts[0], sums[0], weights[0])
+    return fold.unfold(counts)

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.shape import CubeShape, join, meet
-from hedgerow.estimate.cube.sums import nodes_below, spread, strips, summed
+from hedgerow.estimate.cube.shape import CubeShape, join, meet, nodes_below, spread, strips, summed
 
 Parts = Mapping[Levels, Float64]
 """A vector over a table's cells as Σ_d S_dᵀ w_d: for each d float64 (cells along each axis, …)."""

@@ -19,8 +19,7 @@ from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares, shape_of, upward
-from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet
-from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
 from hedgerow.estimate.workload.observed import Observed

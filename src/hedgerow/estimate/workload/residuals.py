@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.passes import lines
+from hedgerow.estimate.cube.axis_squares import lines
 from hedgerow.estimate.cube.shape import CubeShape
 
 Axes: TypeAlias = tuple[int, ...]

@@ -39,10 +39,8 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.passes import combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import join
-from hedgerow.estimate.cube.sums import summed
+from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
+from hedgerow.estimate.cube.shape import join, summed
 from hedgerow.estimate.cube.variances import CHUNK, Product
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
-from hedgerow.estimate.cube.shape import is_within
-from hedgerow.estimate.cube.sums import spread
+from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import LeastSquares

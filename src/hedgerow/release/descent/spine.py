@@ -23,7 +23,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.estimate.spine.part import Part
+from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.spine import Spine

@@ -20,8 +20,7 @@ from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02

@@ -39,8 +39,7 @@ from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
 from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
 from hedgerow.estimate.spine.model import Model
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Bounds, Support
+from hedgerow.estimate.spine.support import Bounds, Part, Support
 from hedgerow.limits import MOST_ATTRIBUTES
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -35,8 +35,7 @@ from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.rests import Rests, add_gains
 from hedgerow.estimate.spine.nested.settle import Descent
-from hedgerow.estimate.spine.part import Part
-from hedgerow.estimate.spine.support import Bounds, Support
+from hedgerow.estimate.spine.support import Bounds, Part, Support
 
 EQUAL = 1e-6
 """How far ratios of variances may be apart, relative, that count as one."""

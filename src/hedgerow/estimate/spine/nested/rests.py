@@ -14,9 +14,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.spine.coupled import Elimination
-from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support, starts_within
+from hedgerow.estimate.spine.support import Part, Support, starts_within
 from hedgerow.kernels import kernel
 
 

@@ -34,9 +34,8 @@ from hedgerow.estimate.spine.block_squares import invert_blocks
 from hedgerow.estimate.spine.coupled import Coupled
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.groups import settle_families, settle_root
-from hedgerow.estimate.spine.part import Part
 from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
