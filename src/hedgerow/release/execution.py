@@ -49,8 +49,7 @@ def release(
     Args:
         counts: the confidential table, over the plan's tree.
         plan: what to measure with which noise; states the guarantee (`Plan.guarantee`).
-        estimator: from noisy counts to consistent counts; that of the plan's design unless given,
-            `Euclidean` but for running sums.
+        estimator: makes consistent counts; `Euclidean` (of running sums `Isotonic`) unless given.
         directory: where the release appears, whole or not at all, built in bounded memory; left
             out, the release stays in memory.
         progress: whom to tell how far the pass is.
