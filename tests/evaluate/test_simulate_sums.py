@@ -1,5 +1,7 @@
 """The sums of errors that bias² and variance rest on, laid out and sparse."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,6 +64,19 @@ def test_sparse_sums_are_those_of_all_cells(runs, seed, share):
     rng = np.random.default_rng(seed)
     errors = rng.integers(-9, 10, (runs, 200)) * (rng.random((runs, 200)) < share)
     assert summed(errors, sparse=True) == summed(errors, sparse=False)
+
+
+def test_errors_of_very_many_cells_are_those_of_few():
+    """Of so many that runs² × cells passes 2⁶³."""
+    rng = np.random.default_rng(3)
+    errors = rng.integers(-9, 10, (120, 50))
+    few, many = (ErrorSums(cells, len(errors)) for cells in (10**6, 2**54))
+    for run, row in enumerate(errors):
+        for sums in (few, many):
+            sums.add(run, np.arange(50), row)
+    squares = (errors.astype(float) ** 2).sum(axis=1)
+    found = [np.array(astuple(each.moments(squares))) * each.cells for each in (few, many)]
+    assert found[1] == pytest.approx(found[0], rel=1e-3)
 
 
 def test_cells_are_dense_once_half_of_them_had_an_error():

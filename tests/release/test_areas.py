@@ -211,7 +211,8 @@ def test_areas_by_columns_of_attributes_that_are_held_as_tables_are_those_of_den
     counts = hr.Counts.from_leaves(tree, codes, np.arange(1, 145) * 7 % 23)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
     x, covariance = dense_estimates(plan, allowed, noisy_row_by_row(release), None)
-    for by in ({"person": "race"}, {"person": "kind", "age": "band"}):
+    turned = {"person": "race × sex"}  # one group a node, in another order
+    for by in ({"person": "race"}, {"person": "kind", "age": "band"}, turned):
         rows = BY_COLUMNS["one"][0]
         weights, labels = weights_of(release, allowed, rows, by)
         found = release.areas(rows, by=by)

@@ -3,8 +3,8 @@
 Least squares is linear, so its errors are what it makes of noise, whatever the true counts. Of the
 levels below the cuboid only what they say of its cells matters: there the noise of the cuboid's own
 counts is drawn exactly, and that of the many counts below from a normal law of the same variance
-(docs/proofs.md, "Intervals of shares"). Where cuboids are named, or stand
-beside attributes, all noise is drawn exactly.
+(docs/proofs.md, "Intervals of shares"). Where cuboids are named, or stand beside attributes, all
+noise is drawn exactly.
 """
 
 import hashlib

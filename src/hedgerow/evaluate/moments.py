@@ -88,7 +88,7 @@ class ErrorSums:
             return None
         gram = self._gram()
         groups = len(gram)
-        sizes = np.bincount(np.arange(self.runs) % groups, minlength=groups)
+        sizes = np.bincount(np.arange(self.runs) % groups, minlength=groups).astype(np.float64)
         parts = np.bincount(np.arange(self.runs) % groups, weights=squares, minlength=groups)
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         if self.runs < 3:

@@ -37,8 +37,6 @@ from hedgerow.tables.tree import Tree, cell_numbers
 
 ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""
-
-
 WIDEST = 0.5
 """Of the noise's half width, what intervals may be wider by for what was not measured."""
 FIRMER = 0.1

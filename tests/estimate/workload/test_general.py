@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube import sums
+from hedgerow.estimate.cube import shape as shapes
 from hedgerow.estimate.cube.estimates import least_squares
 from hedgerow.estimate.cube.shape import CubeShape, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances
@@ -236,7 +236,7 @@ def test_work_in_pieces_gives_the_same(monkeypatch):
         tables, whole = random_tables(rng, observed), GeneralSolver.of(observed)
         with monkeypatch.context() as patch:
             patch.setattr(dense, "CHUNK", 7)
-            patch.setattr(sums, "STRIP_CELLS", 3)
+            patch.setattr(shapes, "STRIP_CELLS", 3)
             patch.setattr(general, "MOST_CACHED", 0)
             pieces = GeneralSolver.of(observed)
             every = answerable(observed)

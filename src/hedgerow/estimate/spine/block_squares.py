@@ -170,6 +170,14 @@ def invert_blocks(rows: Int64, start: Int64, matrices: Float64) -> None:
 
 
 @kernel
+def _add_own(group: Int32, information: Float64, matrix: Float64) -> None:
+    """Add a node's own information to a matrix of its groups."""
+    for i in range(len(group)):
+        for j in range(len(group)):
+            matrix[i, j] += information[group[i], group[j]]
+
+
+@kernel
 def _combine(
     nodes: Nodes,
     own: tuple[Int32, Float64],
@@ -185,6 +193,11 @@ def _combine(
     for n in range(first, last):
         k = rows[n + 1] - rows[n]
         whole = combined[start[n] : start[n + 1]].reshape(k, k)
+        if child_start[n] == child_start[n + 1]:  # its own measurements alone
+            whole[:] = 0.0
+            _add_own(group[rows[n] : rows[n + 1]], information, whole)
+            invert(whole)
+            continue
         inverse = joined[start[n] : start[n + 1]].reshape(k, k)
         whole[:] = 0.0
         for c in range(child_start[n], child_start[n + 1]):
@@ -194,17 +207,14 @@ def _combine(
                     p, q = parent[below[0][c] + i] - rows[n], parent[below[0][c] + j] - rows[n]
                     whole[p, q] += below[2][at + i * some + j]
         inverse[:] = whole
-        if child_start[n] < child_start[n + 1]:
-            invert(inverse)
+        invert(inverse)
         is_measured = False
         for i in range(k):
             is_measured |= information[group[rows[n] + i], group[rows[n] + i]] > 0.0
         if not is_measured:
             continue
-        for i in range(k):
-            for j in range(k):
-                own_part = information[group[rows[n] + i], group[rows[n] + j]]
-                whole[i, j] = inverse[i, j] + own_part
+        whole[:] = inverse
+        _add_own(group[rows[n] : rows[n + 1]], information, whole)
         invert(whole)
 
 

@@ -123,8 +123,12 @@ class Forms:
     def _survey(self, level: int) -> tuple[float, float]:
         """Return the mean and the largest variance of a level."""
         if level not in self._surveys:
-            (sums, many), total, most = self._unlike_sums, 0.0, 0.0
-            for nodes, times in self._unlike_nodes(level, max(1, CHUNK // len(sums))):
+            sums, many = self._unlike_sums
+            total, most = self._survey_within(level)
+            across = np.diff(self.start)[sums] > 1
+            sums, many = sums[across], many[across]
+            at_once = max(1, CHUNK // max(1, len(sums)))
+            for nodes, times in self._unlike_nodes(level, at_once) if len(sums) else ():
                 both = np.repeat(nodes, len(sums)), np.tile(sums, len(nodes))
                 found = self.at(level, *both).reshape(len(nodes), len(sums))
                 total += float(times @ (found @ many))
@@ -132,6 +136,29 @@ class Forms:
             pairs = self.support.count_pairs(level, *self._reaches)
             self._surveys[level] = total / max(pairs, 1), most
         return self._surveys[level]
+
+    def _survey_within(self, level: int) -> tuple[float, float]:
+        """Return the total and the largest variance of sums of one group each, row by row."""
+        (sums, many), group = self._unlike_sums, self.support.group[level]
+        sums, many = (each[np.diff(self.start)[sums] == 1] for each in (sums, many))
+        own, diagonals = self.group[self.start[sums]], list[Float64]()
+        forms = [form[(self.start, self._begin)[s.dimensions - 1][sums]] for s, form in self.parts]
+        for squares, _ in self.parts:
+            begin, covariance = squares.final_matrices(level)
+            if len(begin):
+                matrices, covariance = covariance, np.empty(len(group))
+                _take_diagonals(self.support.start[level], begin, matrices, covariance)
+            diagonals.append(covariance)
+        total = most = 0.0
+        for g in np.unique(own):
+            rows = np.flatnonzero(group == g)
+            of_rows = [diagonal[rows] for diagonal in diagonals]
+            for s in np.flatnonzero(own == g):
+                both = zip(forms, of_rows, strict=True)
+                found = np.maximum(sum(form[s] * row for form, row in both), 0.0) * self.excess
+                total += float(many[s] * found.sum())
+                most = max(most, float(found.max(initial=0.0)))
+        return total, most
 
     @cached_property
     def _begin(self) -> Int64:
@@ -227,6 +254,15 @@ def _add_traces(
                     q += 1
                 if group[first + q] == entry_group[base + d]:
                     found[i] += 2.0 * forms[form + d] * covariance[own + q]
+
+
+@inner_kernel
+def _take_diagonals(row_start: Int64, begin: Int64, matrices: Float64, found: Float64) -> None:
+    """Write the diagonal of each node's matrix: a number a row."""
+    for n in range(len(row_start) - 1):
+        k = row_start[n + 1] - row_start[n]
+        for i in range(k):
+            found[row_start[n] + i] = matrices[begin[n] + i * (k + 1)]
 
 
 @inner_kernel

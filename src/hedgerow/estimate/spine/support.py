@@ -161,7 +161,8 @@ class Support:
 
     def listed_rows(self, level: int, nodes: Int64) -> Int64:
         """Return the rows of listed nodes, one behind the other: int64 (rows)."""
-        return runs(self.start[level][nodes], np.diff(self.start[level])[nodes])
+        first = self.start[level]
+        return runs(first[nodes], first[nodes + 1] - first[nodes])
 
     def cells(self, level: int, nodes: range) -> int:
         """Return the length of the detail layout of a range of nodes."""

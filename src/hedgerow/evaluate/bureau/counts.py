@@ -320,8 +320,8 @@ def _put(
     support: Support, level: int, nodes: range, cells: Int64, whole: Int64, counts: Int64
 ) -> None:
     """Write the counts of a family (children, cells) to their places of the detail layout."""
-    rows, start = support.rows(level, nodes), support.cell[level]
-    dense = np.zeros((len(nodes), int(support.offset[-1])), dtype=np.int64)
-    dense[:, cells] = whole
+    group = np.searchsorted(support.offset, cells, side="right") - 1
     there = _is_there(support, level, nodes, np.arange(support.groups))
-    counts[start[rows.start] : start[rows.stop]] = dense[np.repeat(there, support.widths, axis=1)]
+    rows = np.cumsum(there).reshape(there.shape) + support.rows(level, nodes).start - 1
+    place = support.cell[level][rows[:, group]] + (cells - support.offset[group])
+    counts[place[there[:, group]]] = whole[there[:, group]]

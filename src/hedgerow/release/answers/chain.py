@@ -144,7 +144,7 @@ class ChainAnswers(Answers[PlannedChain]):
         """Return all sums of what was measured, or below survivors those that are listed."""
         del on_fraction
         total = total_of(content)
-        if self.design.everything and (sums.lookup or total):
+        if self.design.everything and (sums.lookup is not None or total):
             answer = _least_squares(
                 sums, *measured_nodes(content.stored, self.outline, content.nodes)
             )
@@ -205,7 +205,7 @@ def _least_squares(
     tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
     axes = zip(tree.axes, sums.levels, leaves.codes, strict=True)
     own, group = sums.split([axis.ancestors(k)[code] for axis, k, code in axes])
-    numbers, areas = np.arange(sums.many if lookup else 0), [np.zeros(1, dtype=np.int64)]
+    numbers, areas = np.arange(0 if lookup is None else sums.many), [np.zeros(1, dtype=np.int64)]
     if lookup is None:
         numbers, group = np.unique(group, return_inverse=True)
     else:

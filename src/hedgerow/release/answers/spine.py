@@ -16,7 +16,6 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.estimate.spine.support import runs, starts_within
@@ -68,7 +67,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
     def estimates(self, source: Source, sums: Sums, numbers: Int64) -> Float64:
         """Return the estimates of sums; 0 where nobody can be."""
         along = SpineSums(sums, self.design, numbers)
-        return along.estimates(source) * self._is_open(along)
+        return self._of_open(along, along.estimates(source))
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
         """Return the variances of sums; on_fraction is told how far it is.
@@ -76,14 +75,14 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         They are exact, or bounds, as those of all estimates of the plan are; 0 where nobody can be.
         """
         along = SpineSums(sums, self.design, numbers)
-        return along.variances(on_fraction) * self._is_open(along)
+        return self._of_open(along, along.variances(on_fraction))
 
-    def _is_open(self, along: "SpineSums") -> NDArray[np.bool_] | int:
-        """Return whether public facts let anybody be in an area; in what is listed, somebody is."""
+    def _of_open(self, along: "SpineSums", values: Float64) -> Float64:
+        """Return 0 for areas where nobody can be by public facts; somebody is in what is listed."""
         if along.sums.lookup is None:
-            return 1
+            return values
         flags = self.design.is_open(along.level, *along.pairs)
-        return along.of_areas(flags.astype(np.float64)) > 0
+        return values * (along.of_areas(flags.astype(np.float64)) > 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,7 +178,7 @@ class Sums:
         """Return the sums of a table: float64 (sums) of (cells of each axis)."""
         areas = None if self.lookup is None else self.lookup.axis
         for axis, each in enumerate(self.groups):
-            if axis != areas and each.many < len(each.number):
+            if axis != areas and not np.array_equal(each.number, np.arange(each.many)):
                 cells = np.moveaxis(table, axis, 0)
                 sums = np.zeros((each.many, *cells.shape[1:]))
                 np.add.at(sums, each.number, cells)
