@@ -81,7 +81,8 @@ class Model(ABC):
                 the nodes of its last level.
 
         Raises:
-            EstimateError: a table is missing, of another length or not finite.
+            EstimateError: a table is missing, of another type or length, or (where an attribute has
+                a tree) not finite.
         """
 
     @abstractmethod
@@ -154,7 +155,7 @@ class Model(ABC):
         """Return the noisy table of a cuboid at some nodes.
 
         Raises:
-            EstimateError: it is missing, of another length or no finite numbers.
+            EstimateError: it is missing, or of another type or length.
         """
         size, table = self.cells(key).count(nodes), noisy.get(key)
         if table is None or table.shape != (size,) or table.dtype != np.float64:
