@@ -31,6 +31,7 @@ from hedgerow.plan.design import (
     kept_in_jobs,
     refuse_apart,
 )
+from hedgerow.plan.spine import Spine
 from hedgerow.tables.tree import Tree
 
 Tables = dict[Levels, Float64]
@@ -147,6 +148,11 @@ class Joint(Design):
         return np.full(len(codes[0]), self.noise[cuboid])
 
     # --- jobs -----------------------------------------------------------------------------------
+
+    @property
+    def spine(self) -> Spine | None:
+        """How cuboids can go along the first axis, whether they do (`along`) or not."""
+        return self.along
 
     @property
     def cut_at(self) -> Levels | None:

@@ -74,7 +74,7 @@ class SpineFlow(PlannedFlow[Joint]):
     @property
     def spine(self) -> Spine:
         """How cuboids go along the first axis."""
-        return cast("Spine", self.design.along)
+        return cast("Spine", self.design.spine)
 
     def estimates_at(self, level: int, told: Told) -> Iterator[tuple[range, Float64]]:
         """Yield the estimates of a level of the spine, some nodes after the other.
