@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -124,9 +124,14 @@ def table(workload="chain"):
     return counts, plain_plan(tree, budget=hr.Rho("1/2"), **options)
 
 
+def workload_of(folder):
+    """The name of what is released in a folder."""
+    return (folder / WORKLOAD).read_text()
+
+
 def table_of(folder):
     """What is released in a folder."""
-    return table((folder / WORKLOAD).read_text())
+    return table(workload_of(folder))
 
 
 def estimator_of(plan):
@@ -172,15 +177,14 @@ def prepared(folder, workload="chain"):
     return folder
 
 
-def _serve(go):
+def _serve(go, workload):
     """Make the releases that are asked for; answer with exit code and sentence.
 
     The first one, of its own, loads all kernels, so few calls of the others are left to be traced.
     """
     ctypes.CDLL(None).prctl(*PTRACE_ANYONE, 0, 0, 0)
     with TemporaryDirectory() as place:
-        for number, workload in enumerate(WORKLOADS):
-            release(prepared(Path(place) / f"{number}", workload), REFUSE)
+        release(prepared(Path(place) / "first", workload), REFUSE)
     go.send("ready")
     while True:
         folder, unfinished = go.recv()
@@ -196,20 +200,22 @@ def _serve(go):
 
 
 class Server:
-    """A process that releases when told to, and again if that ended well."""
+    """A process that releases a workload when told to, and again if that ended well."""
 
-    idle: ClassVar[list["Server"]] = []
+    idle: ClassVar[dict[str, list["Server"]]] = defaultdict(list)
 
-    def __init__(self):
+    def __init__(self, workload):
+        self.workload = workload
         self.end, go = PROCESSES.Pipe()
-        self.process = PROCESSES.Process(target=_serve, args=(go,), daemon=True)
+        self.process = PROCESSES.Process(target=_serve, args=(go, workload), daemon=True)
         self.process.start()
         go.close()
         assert self.end.recv() == "ready"
 
     @classmethod
-    def ready(cls):
-        return cls.idle.pop() if cls.idle else cls()
+    def ready(cls, workload):
+        idle = cls.idle[workload]
+        return idle.pop() if idle else cls(workload)
 
     def answer(self):
         """Exit code and sentence of the release; if it was killed, the negative signal and none."""
@@ -219,7 +225,7 @@ class Server:
             self.process.join()
             return self.process.exitcode, ""
         if code == 0:
-            self.idle.append(self)
+            self.idle[self.workload].append(self)
         else:  # what it still holds open ends with it
             self.process.terminate()
         return code, said
@@ -229,7 +235,7 @@ class Traced:
     """A release under strace."""
 
     def __init__(self, folder, unfinished, *options):
-        self.server = Server.ready()
+        self.server = Server.ready(workload_of(folder))
         self.pid = self.server.process.pid
         self.log = folder / "strace.log"
         what = ["-y", "-e", f"trace={CHANGING}", "-o", self.log, "-p", str(self.pid)]
