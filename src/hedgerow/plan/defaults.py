@@ -8,7 +8,13 @@ from contextlib import suppress
 from fractions import Fraction
 
 from hedgerow.errors import EstimateError, PlanError
-from hedgerow.plan.allocation.allocation import Allocation, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.allocation import (
+    Allocation,
+    Importance,
+    PerLevel,
+    Problem,
+    Uniform,
+)
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.cuboids import All, Measure, Survivors, goes_along_spine
 from hedgerow.plan.workload import Cube, Workload, tables_of
@@ -50,6 +56,13 @@ def shares_of(
     with suppress(EstimateError, PlanError, OverflowError):
         return given, given.shares(problem)
     return Uniform(), Uniform().shares(problem)
+
+
+def judged_by(allocation: Allocation) -> Importance:
+    """Return the importances by which a plan is judged: its rule's own, if it has any."""
+    if isinstance(allocation, Optimal) and allocation.objective != "largest":
+        return allocation.importance
+    return USUAL_IMPORTANCE
 
 
 def measure_of(leaves: int) -> Measure:

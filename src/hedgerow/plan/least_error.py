@@ -19,7 +19,7 @@ by the trapezoidal rule in log t, whose relative error with steps of 1 is below 
 eigenvalue, and whose ends are cut off downwards.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -42,9 +42,11 @@ MOST_FAMILIES = 1 << 21
 """Families of a tree that is walked: some ten seconds."""
 WORK = 1 << 27
 """Visits of families that the search for better weights may take."""
-MOST_SEARCHES = 60
-CLOSE = 1e-6
-"""The relative distance from the best weights at which the search ends."""
+MOST_SEARCHES = 20
+STEEP = 3.0
+"""The power of the derivatives by which weights are multiplied: 2 would do for cells apart."""
+CLOSE = 1e-3
+"""The relative distance from the best bound at which the search ends."""
 MOST_SPACES = 1 << 10
 
 
@@ -171,9 +173,9 @@ def root_of(
         opposed: θ, which is 1 but for contrasts of other axes, from -1 to 1.
     """
     g = tree.importance(importance)
-    blocks = np.bincount(tree.top, tree.leaves * weight)
+    blocks = np.bincount(tree.top, tree.leaves * weight).astype(np.float64)
     moved = 2 * pairs.moved / (1 - float(blocks @ blocks))
-    held = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
+    held: Float64 = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
     own = weight * held[tree.top]
     largest = np.log(tree.largest(g, own) * 2)
     points = np.arange(np.floor(largest) - BELOW, np.ceil(largest) + ABOVE)
@@ -291,10 +293,13 @@ class LeastError:
         total: Σ_c g_c Σ (squared errors of c's counts), records²: none is below it.
         by_cuboid: that of each cuboid's counts, summed, where the weights of the bound are best;
             empty where no weights are known to be near these.
+        slack: how much larger the least possible total can be, relatively; None where that is not
+            known.
     """
 
     total: float
     by_cuboid: Mapping[Levels, float]
+    slack: float | None = None
 
 
 def least_error(
@@ -400,32 +405,47 @@ class _Beside:
     def heaviest(self) -> Float64:
         """The largest weight of a node of each level that was given: float64 (levels)."""
         branches = self.branches
-        below, found = branches.leaves * self.weight, [float(self.weight.max())]
+        below: Float64 = branches.leaves * self.weight
+        found = [float(self.weight.max())]
         for t in range(len(branches.start) - 1, 0, -1):
             found.append(float(below.max()))
             if t > 1:
                 parent = branches.parent[branches.start[t - 1] : branches.start[t]]
-                below = np.bincount(parent - branches.start[t - 2], below)
+                below = np.bincount(parent - branches.start[t - 2], below).astype(np.float64)
         return np.array([1.0, *found[::-1]])[list(branches.merged)]
 
     @cached_property
     def weight(self) -> Float64:
-        """The best weights that a search finds: float64 (families).
+        """The best weights that a search finds: float64 (families)."""
+        return self._sought[0]
 
-        By w ← w · ∂/∂w (Silvey, Titterington & Torsney 1978) for neighbours that come or go.
+    @property
+    def slack(self) -> float:
+        """How much larger the best bound can be, relatively, for neighbours that come or go."""
+        return self._sought[1]
+
+    @cached_property
+    def _sought(self) -> tuple[Float64, float]:
+        """The weights, for neighbours that come or go, and how far the best bound may be above.
+
+        By w ← w (∂/∂w)^STEEP, scaled (after Silvey, Titterington & Torsney 1978; the best are
+        kept). tr √M is concave in w, and Σ w ∂/∂w its half, so that no weights have more than
+        tr √M / 2 + max ∂/∂w.
         """
         branches, best, weight = self.branches, 0.0, self.branches.even
-        chosen, visits = weight, (len(branches.parent) + 1) * len(self.spaces) * (BELOW + ABOVE)
+        chosen, most = weight, np.inf
+        visits = (len(branches.parent) + 1) * len(self.spaces) * (BELOW + ABOVE)
         for _ in range(min(MOST_SEARCHES, 1 + WORK // visits)):
             root = self.root(weight, COME)
+            slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
+            most = min(most, root.value * (1 + float(slope.max())) / 2)
             if root.value > best:
                 best, chosen = root.value, weight
-            slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
-            if slope.max() < 1 + CLOSE:
+            if (most / best) ** 2 < 1 + CLOSE:
                 break
-            weight = weight * slope
+            weight = weight * slope**STEEP
             weight = weight / (branches.leaves @ weight)
-        return chosen
+        return chosen, (most / best) ** 2 - 1
 
     def root(self, weight: Float64, pairs: Pairs) -> Root:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
@@ -455,7 +475,8 @@ class _Beside:
         tries = (self.root(weight, pairs) for weight in (self.weight, self.branches.even))
         root = max(tries, key=lambda each: each.value)
         errors = {c: 2 * root.value * float(root.by_level[at]) for c, at in self.places.items()}
-        return LeastError(root.value**2, errors)
+        is_tight = pairs == COME and self.places
+        return LeastError(root.value**2, errors, self.slack if is_tight else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -497,11 +518,11 @@ class _Products:
     def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "_Products":
         several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
-        given, axes = Counter[Levels](), list[_Beside]()
+        given, axes = defaultdict[Levels, float](float), list[_Beside]()
         for levels, each in importance.items():
             given[names[levels]] += each
         for place, axis in enumerate(tree.axes[a] for a in several):
-            sums = Counter[Levels]({(k,): 0.0 for k in range(axis.depth + 1)})
+            sums: dict[Levels, float] = dict.fromkeys(((k,) for k in range(axis.depth + 1)), 0.0)
             for levels, each in importance.items():
                 k = names[levels][place]
                 sums[k,] += each * tree.cells(levels) / axis.size(k)
@@ -522,7 +543,9 @@ class _Products:
             total += sqrt(g * prod(axis.importance[k] for axis, _, k in own)) * traces[levels]
         total *= 1 - 1e-6  # beyond what derivatives by level may be off by
         if pairs.moved == 0:
-            return LeastError(total**2, self._errors(total, traces))
+            errors = self._errors(total, traces)
+            slack = prod(1 + axis.slack for axis in self.axes) - 1
+            return LeastError(total**2, errors, slack if errors else None)
         largest = sum(
             g * prod(axis.heaviest[k] for axis, k in zip(self.axes, levels, strict=True))
             for levels, g in self.importance.items()

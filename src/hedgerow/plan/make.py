@@ -15,7 +15,7 @@ from hedgerow.plan.cuboids import (
     check_tree,
     refuse_kind,
 )
-from hedgerow.plan.defaults import shares_of, usual_measure
+from hedgerow.plan.defaults import judged_by, shares_of, usual_measure
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.public_rows import SPINE
@@ -98,6 +98,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         measure,
         workload,
         prior=allocation.prior,
+        importance=judged_by(allocation),
         facts=facts,
     )
 

@@ -1,7 +1,7 @@
 """A plan: what will be measured with which noise, and what that promises; from public facts."""
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -12,6 +12,8 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem
+from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import (
     CuboidPlan,
@@ -37,6 +39,7 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.design import Design
+from hedgerow.plan.efficiency import Efficiency, efficiency_of
 from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
@@ -74,6 +77,8 @@ class Plan:
         prior: the public table that the allocation rests on, if any; no part of what is signed.
         inverse_two_rho: for a plan read back, the 1/(2ρ) that its (ε, δ) budget was calibrated to,
             which is verified rather than searched for again.
+        importance: of the errors of its cuboids, by which `efficiency` judges it; no part of what
+            is signed.
         facts: what public files say of cells that hold nobody, and of bounds.
         description: what the table is, in words (see `described`); no part of what is signed.
 
@@ -103,6 +108,7 @@ class Plan:
     workload: Workload = field(default_factory=Chain)
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
+    importance: Importance = field(default_factory=PerLevel)
     facts: tuple[Fact, ...] = ()
     description: Description = field(default_factory=Description)
 
@@ -355,6 +361,24 @@ class Plan:
         """Return what travels to other machines: the design is made anew where it is asked for."""
         return {name: value for name, value in vars(self).items() if name != "design"}
 
+    @cached_property
+    def efficiency(self) -> Efficiency:
+        """The least squared error of any unbiased estimates at its price, over its own.
+
+        Example:
+            >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+            >>> plan = hr.make_plan(tree, budget=hr.Rho("1/10"), allocation=hr.Uniform())
+            >>> round(plan.efficiency.value, 3)
+            0.979
+        """
+        problem = Problem.of(
+            self.tree, self.workload, self.neighbours, self.mechanism, self.budget, self.measure,
+            self.invariants,
+        )  # fmt: skip
+        rho = self.guarantee.rho or Fraction(0)
+        found = efficiency_of(problem, self.importance, self.prior, self.design, rho)
+        return replace(found, is_optimal=self.allocation == Optimal.name)
+
     @property
     def possible_shares(self) -> dict[Levels, Fraction]:
         """For each cuboid that can be measured its share, 0 where it has none."""
@@ -399,7 +423,7 @@ class Plan:
         """Return the table that `hedgerow plan` shows, and what is promised."""
         expected = forecast(self)
         tables = forecast_table(expected), forecast_matrix(self, expected)
-        parts = *tables, str(self.promise), self.public_facts
+        parts = *tables, str(self.efficiency), str(self.promise), self.public_facts
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
     Importance,
@@ -28,11 +28,12 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.cube import (
     AxisShares,
     CubeFacts,
+    cuboid_importances,
     cuboid_shares,
     even_shares,
     optimal_shares,
 )
-from hedgerow.plan.allocation.named import optimal_named
+from hedgerow.plan.allocation.named import importances_of_cuboids, optimal_named
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.allocation.released import released_shares
 from hedgerow.plan.prior import Prior, check_prior
@@ -150,6 +151,24 @@ class Optimal:
     def _check_prior(self) -> None:
         if self.prior is not None:
             raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
+
+
+def importances_by_cuboid(
+    problem: Problem, importance: Importance, prior: Prior | None
+) -> dict[Levels, float]:
+    """Return the mean cost of a squared error of one count of each cuboid that can be measured.
+
+    Raises:
+        PlanError: they do not fit the workload, or are all 0.
+    """
+    if problem.is_cube:
+        facts = CubeFacts.of(problem)
+        return {facts.levels(c): w for c, w in cuboid_importances(facts, importance).items()}
+    if problem.is_named:
+        found = importances_of_cuboids(problem, importance).tolist()
+    else:
+        found = mean_importances(problem, importance, prior)
+    return dict(zip(problem.cuboids, found, strict=True))
 
 
 def levels_of(

@@ -1,0 +1,156 @@
+"""How good a plan is: the least squared error that anyone could have at its price, over its own."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+from hedgerow.errors import PlanError
+from hedgerow.plan.allocation.allocation import Importance, Problem
+from hedgerow.plan.allocation.optimal import importances_by_cuboid
+from hedgerow.plan.cuboids import Measured, RunningSums
+from hedgerow.plan.describe import aligned
+from hedgerow.plan.design import Design
+from hedgerow.plan.least_error import COME, MOVE, Pairs, least_error
+from hedgerow.plan.prior import Prior
+from hedgerow.privacy.neighbours import Replace
+
+WORTH_SAYING = 0.03
+"""By how much an error must be above that of the least total for the plan to say so."""
+
+SMALL = 0.97
+"""The efficiency below which a plan says how far the bound may be from the least possible."""
+
+EITHER = tuple(Pairs(single=k / 8, moved=1 - k / 8) for k in (0, 1, 2, 4, 6, 8))
+"""What is weighed where records may come, go or move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """The least total squared error of any unbiased estimates at a plan's price, over the plan's.
+
+    The estimates may be of whatever is measured with continuous Gaussian noise; the price is what
+    the plan costs its worst pair of neighbours; errors are weighted by importance, the plan's own
+    rule's or, where it has none, so that each cuboid's mean counts alike. The least is bounded from
+    below (`hedgerow.plan.least_error`), so no plan has a larger value: *exact* on trees whose
+    families are alike, elsewhere a *bound*.
+
+    Attributes:
+        value: from 0 to 1; None where the notion does not hold, or no bound is known.
+        reason: why there is none.
+        errors: for each cuboid its RMSE in the plan, and where the total is least (records);
+            the latter None where it is not known.
+        slack: how much larger than the bound the least possible can be, relatively; None where that
+            is not known.
+        is_optimal: whether the shares were chosen for the least error.
+    """
+
+    value: float | None
+    reason: str = ""
+    errors: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    slack: float | None = None
+    is_optimal: bool = False
+
+    @property
+    def better(self) -> dict[str, tuple[float, float]]:
+        """The cuboids whose errors are at least 3 % larger than where the total is least."""
+        return {
+            name: (own, least)
+            for name, (own, least) in self.errors.items()
+            if least is not None and own >= least * (1 + WORTH_SAYING)
+        }
+
+    def __str__(self) -> str:
+        """Return it in sentences, with the cuboids that could be better."""
+        if self.value is None:
+            return f"Efficiency: not known, because {self.reason}."
+        said = (
+            f"Efficiency: {self.value:.3f}. Whatever else is measured at this price, with Gaussian "
+            f"noise, no unbiased estimates have less than {self.value:.3f} of this plan's total "
+            "squared error (weighted by importance)."
+        )
+        if self.value < SMALL:
+            said += (
+                " The least possible may lie further above that bound: how far is not known."
+                if self.slack is None
+                else f" That bound is at most {self.slack:.1%} below the least possible."
+            )
+        if self.value > 1 - WORTH_SAYING or not self.better:
+            return said
+        rows = [("cuboid", "RMSE", "where the total is least")]
+        rows += [
+            (name, f"{own:,.4g}", f"{least:,.4g}") for name, (own, least) in self.better.items()
+        ]
+        advice = "" if self.is_optimal else " Without [allocation] the shares have the least error."
+        return (
+            f"{said} These cuboids could be at least 3 % better, others being worse.{advice}\n\n"
+            f"{aligned(rows, left=(0,))}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        errors = [
+            {"cuboid": name, "rmse": own, "rmse_at_least_total": least}
+            for name, (own, least) in self.errors.items()
+        ]
+        return {
+            "value": self.value,
+            "reason": self.reason or None,
+            "slack": self.slack,
+            "cuboids": errors,
+        }
+
+
+def efficiency_of(
+    problem: Problem, importance: Importance, prior: Prior | None, design: Design, rho: Fraction
+) -> Efficiency:
+    """Return how good a plan is, from public facts alone.
+
+    Args:
+        problem: that its shares are an answer to.
+        importance: what a squared error costs.
+        prior: what relative errors are relative to.
+        design: of the plan.
+        rho: what it costs its worst pair of neighbours.
+    """
+    if reason := _not_held(problem, design):
+        return Efficiency(None, reason)
+    tree, neighbours = problem.tree, problem.neighbours
+    pairs: tuple[Pairs, ...] = (COME,)
+    if isinstance(neighbours, Replace):
+        pairs = (MOVE,) if neighbours.exactly else EITHER
+    try:
+        weights = importances_by_cuboid(problem, importance, prior)
+        least = least_error(tree, weights, pairs)
+    except (PlanError, OverflowError) as error:
+        return Efficiency(None, str(error))
+    price = 2 * float(rho) / neighbours.contributions**2
+    own = {levels: design.mean_variance(levels) for levels in weights}
+    total = sum(g * tree.cells(levels) * own[levels] for levels, g in weights.items())
+    errors = dict[str, tuple[float, float | None]]()
+    for levels, variance in own.items():
+        other = least.by_cuboid.get(levels)
+        there = None if other is None else sqrt(other / price / tree.cells(levels))
+        errors[tree.name_of(levels)] = sqrt(variance), there
+    value = min(1.0, least.total / price / total)
+    return Efficiency(value, errors=errors, slack=least.slack)
+
+
+def _not_held(problem: Problem, design: Design) -> str:
+    """Return why a plan cannot be compared with the least error; nothing where it can."""
+    plan = design.plan
+    noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
+    narrowest = min((each.noise_variance for each in noise), default=1.0)
+    reasons = {
+        "running sums are for counts below an edge, which importances do not weigh": isinstance(
+            problem.measure, RunningSums
+        ),
+        "the least error is known of Gaussian noise alone": problem.mechanism.price.norm == 1,
+        "noise of a standard deviation below 1 is not like continuous noise": narrowest < 1,
+        "counts that are public change what the others cost": any(plan.public or ()),
+        "public facts change which cells there are": plan.known is not None,
+        "which cells survivors leave unmeasured is not known before the release": not (
+            set(problem.cuboids) <= plan.whole
+        ),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
