@@ -6,6 +6,7 @@ released counts are least, each cuboid mattering as much as any other.
 
 from contextlib import suppress
 from fractions import Fraction
+from typing import cast
 
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.plan.allocation.allocation import (
@@ -59,9 +60,10 @@ def shares_of(
 
 
 def judged_by(allocation: Allocation) -> Importance:
-    """Return the importances by which a plan is judged: its rule's own, if it has any."""
-    if isinstance(allocation, Optimal) and allocation.objective != "largest":
-        return allocation.importance
+    """Return what squared errors cost where a plan is judged: as its rule minimised them, if so."""
+    minimised = allocation.name in {Optimal.name, "cheapest"}
+    if minimised and getattr(allocation, "objective", None) != "largest":
+        return cast("Importance", getattr(allocation, "importance", None))
     return USUAL_IMPORTANCE
 
 

@@ -42,14 +42,18 @@ class Efficiency:
             the latter None where it is not known.
         slack: how much larger than the bound the least possible can be, relatively; None where that
             is not known.
-        is_optimal: whether the shares were chosen for the least error.
+        least: the bound at ρ = 1/2, where variances are weighted so.
+        weights: of the mean variance of each cuboid, in the total.
+        is_plain: whether the shares are equal, or were given, and not chosen for their errors.
     """
 
     value: float | None
     reason: str = ""
     errors: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     slack: float | None = None
-    is_optimal: bool = False
+    least: float = 0.0
+    weights: dict[str, float] = field(default_factory=dict)
+    is_plain: bool = False
 
     @property
     def better(self) -> dict[str, tuple[float, float]]:
@@ -73,7 +77,7 @@ class Efficiency:
             said += (
                 " The least possible may lie further above that bound: how far is not known."
                 if self.slack is None
-                else f" That bound is at most {self.slack:.1%} below the least possible."
+                else f" That bound is at most {max(self.slack, 1e-3):.1%} below the least possible."
             )
         if self.value > 1 - WORTH_SAYING or not self.better:
             return said
@@ -81,7 +85,7 @@ class Efficiency:
         rows += [
             (name, f"{own:,.4g}", f"{least:,.4g}") for name, (own, least) in self.better.items()
         ]
-        advice = "" if self.is_optimal else " Without [allocation] the shares have the least error."
+        advice = " Without [allocation] shares of least error are chosen." if self.is_plain else ""
         return (
             f"{said} These cuboids could be at least 3 % better, others being worse.{advice}\n\n"
             f"{aligned(rows, left=(0,))}"
@@ -125,15 +129,19 @@ def efficiency_of(
     except (PlanError, OverflowError) as error:
         return Efficiency(None, str(error))
     price = 2 * float(rho) / neighbours.contributions**2
-    own = {levels: design.mean_variance(levels) for levels in weights}
-    total = sum(g * tree.cells(levels) * own[levels] for levels, g in weights.items())
-    errors = dict[str, tuple[float, float | None]]()
-    for levels, variance in own.items():
+    total, errors, by_name = 0.0, dict[str, tuple[float, float | None]](), dict[str, float]()
+    for levels, g in weights.items():
+        name, variance, cells = (
+            tree.name_of(levels),
+            design.mean_variance(levels),
+            tree.cells(levels),
+        )
         other = least.by_cuboid.get(levels)
-        there = None if other is None else sqrt(other / price / tree.cells(levels))
-        errors[tree.name_of(levels)] = sqrt(variance), there
-    value = min(1.0, least.total / price / total)
-    return Efficiency(value, errors=errors, slack=least.slack)
+        errors[name] = sqrt(variance), None if other is None else sqrt(other / price / cells)
+        by_name[name] = g * cells
+        total += by_name[name] * variance
+    value, at_half = min(1.0, least.total / price / total), least.total / (price / (2 * float(rho)))
+    return Efficiency(value, "", errors, least.slack, at_half, by_name)
 
 
 def _not_held(problem: Problem, design: Design) -> str:

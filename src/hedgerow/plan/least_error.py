@@ -218,7 +218,7 @@ def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down agai
     levels, nodes, k = len(start), len(parent), len(blocks)
     last = start[levels - 2]  # where the families begin
     r, back = np.empty(nodes), np.empty(nodes)
-    phi, n, y = np.empty(k), np.empty(k), np.empty(k)
+    phi, n, y, at_top = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     for p in range(span[0], span[1]):
         t = np.exp(points[p])
         scale = np.exp(points[p] / 2) / (2 * np.pi)
@@ -236,13 +236,15 @@ def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down agai
                 if level > 1:
                     r[parent[i]] += r[i] / (1 + gamma * r[i])
         gamma, root = g[1] / t, g[0] / t
-        rest = total = sum_y = sum_phi = 0.0  # rest: 1 - θ Σ n/(1 + θn), without the cancellation
+        rest = total = sum_y = sum_phi = 0.0  # rest: 1 - θ Σ n/(1 + θn), likewise
         for i in range(k):
             f = r[i] / (1 + gamma * r[i])
             total += f
             phi[i] = f / held[i]
             n[i] = (blocks[i] - phi[i]) / held[i]
-            inside = 1 + opposed * n[i]
+            inside = single + moved * (1 - blocks[i] * (1 - contrast) - contrast * phi[i])
+            inside /= held[i]  # 1 + θn, without the cancellation
+            at_top[i] = inside
             apart = moved * (1 - blocks[i])
             kept = blocks[i] * (single + apart * (1 - contrast)) + contrast * apart * phi[i]
             rest += kept / (held[i] * inside)
@@ -253,7 +255,7 @@ def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down agai
         sum_y /= rest
         h = total - opposed * sum_phi * sum_y
         for i in range(k):
-            y[i] = (phi[i] + opposed * n[i] * sum_y) / (1 + opposed * n[i])
+            y[i] = (phi[i] + opposed * n[i] * sum_y) / at_top[i]
             h += opposed * phi[i] * y[i]
         h = max(h, 0.0)
         found += np.log1p(root * h)
@@ -262,7 +264,7 @@ def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down agai
         by_level[p, 0] = scale * h / (1 + root * h)
         for i in range(k):
             # A = C(I + nC)⁻¹ at (i, i), and what the root's own measurement takes.
-            inside = 1 + opposed * n[i]
+            inside = at_top[i]
             over = 1 / (inside * rest)
             a = opposed * ((1 + opposed * n[i] * over) / inside - over)
             share = 1 + opposed * (y[i] - sum_y) / held[i]

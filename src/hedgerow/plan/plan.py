@@ -12,8 +12,8 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem
-from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import (
     CuboidPlan,
@@ -369,7 +369,7 @@ class Plan:
             >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
             >>> plan = hr.make_plan(tree, budget=hr.Rho("1/10"), allocation=hr.Uniform())
             >>> round(plan.efficiency.value, 3)
-            0.979
+            0.975
         """
         problem = Problem.of(
             self.tree, self.workload, self.neighbours, self.mechanism, self.budget, self.measure,
@@ -377,7 +377,7 @@ class Plan:
         )  # fmt: skip
         rho = self.guarantee.rho or Fraction(0)
         found = efficiency_of(problem, self.importance, self.prior, self.design, rho)
-        return replace(found, is_optimal=self.allocation == Optimal.name)
+        return replace(found, is_plain=self.allocation in {Uniform.name, Shares.name})
 
     @property
     def possible_shares(self) -> dict[Levels, Fraction]:

@@ -58,6 +58,7 @@ class _GivenShares:
 
     given: tuple[Fraction | None, ...]
     prior: Prior | None
+    importance: Importance
     name = "cheapest"
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
@@ -134,7 +135,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
             budget=budget_in(mechanism.price, budget),
             neighbours=neighbours,
             mechanism=mechanism,
-            allocation=_GivenShares(shares, prior),
+            allocation=_GivenShares(shares, prior, importance),
             workload=workload,
             measure=measure,
             invariants=invariants,

@@ -394,6 +394,16 @@ function showLedger(bought) {
   return times;
 }
 
+// How near the division is to the least weighted squared error of any unbiased estimates.
+function showEfficiency(variances, whole) {
+  const { efficiency } = facts;
+  byId("efficiency").hidden = efficiency === null;
+  if (efficiency === null) return;
+  const total = efficiency.weights.reduce((sum, weight, i) => (weight > 0 ? sum + weight * variances[i] : sum), 0);
+  const found = Math.min(1, efficiency.least / (2 * whole * total));
+  byId("efficiency").textContent = say("efficient", { efficiency: (Math.floor(1000 * found + 0.5) / 1000).toLocaleString(language, { minimumFractionDigits: 3 }) });
+}
+
 const DIVISIONS = {
   own: "division_own", equal: "division_equal", optimal: "division_optimal", fair: "division_fair",
 };
@@ -412,6 +422,7 @@ function draw() {
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", state.division === i));
   byId("own-division").textContent = state.division < 0 ? say("division_yours") : "";
   drawn.forEach((row) => { if (!row.element.hidden) showRow(row, variances[row.place]); });
+  showEfficiency(variances, bought.whole);
   showCurve(variances);
   showNeeded();
   showSigned(variances, showLedger(bought));

@@ -136,9 +136,19 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
         "lines": _lines(rows, open_rows),
         "quantile": _quantile(plan),
         "unit": _unit(plan, say),
+        "efficiency": _efficiency(plan),
         "ticks": sorted(ticks),
         "ledger": None if standing is None else _account(plan, standing),
     }
+
+
+def _efficiency(plan: Plan) -> dict[str, Any] | None:
+    """Return the least weighted error at ρ = 1/2 and the weights by place; None where unknown."""
+    found = plan.efficiency
+    if found.value is None:
+        return None
+    weights = [found.weights.get(name, 0.0) for name in plan.cuboids]
+    return {"least": found.least, "weights": weights}
 
 
 def _lines(rows: Sequence[dict[str, Any]], open_rows: Sequence[int]) -> list[list[int]]:

@@ -1,0 +1,239 @@
+"""The least error at a price, beside dense matrices, and what a plan says of it."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.plan.least_error import COME, MOVE, Branches, Pairs, least_error, root_of
+from tests.made import fixed_axis, plain_plan, random_axis
+
+RHO = hr.Rho("1/10")
+REGULAR = hr.Tree([fixed_axis("a", 4, 5, 10)])
+
+
+def ancestors(axis, level):
+    """The node of a level above each leaf."""
+    return np.repeat(np.arange(axis.size(level)), np.diff(axis.descendant_start(level, axis.depth)))
+
+
+def weighted(tree, importance):
+    """G, of all leaves row by row."""
+    total = 0.0
+    for levels, each in importance.items():
+        same = np.ones((1, 1))
+        for axis, level in zip(tree.axes, levels, strict=True):
+            above = ancestors(axis, level)
+            same = np.kron(same, above[:, None] == above)
+        total = total + each * same
+    return total
+
+
+def root_of_matrix(matrix):
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+
+
+def dense_least(tree, importance, *, moves, steps=4000):
+    """The least total by the dual over all cells, or all pairs, and how far it may be too low.
+
+    Multiplicative ascent over every weight there is; by weak duality its slopes bound the rest.
+    """
+    half = root_of_matrix(weighted(tree, importance))
+    cells = len(half)
+    pairs = np.ones((cells, cells)) - np.eye(cells)
+    weights = 2 * pairs / pairs.sum() if moves else np.ones(cells) / cells
+    for _ in range(steps):
+        laplacian = np.diag(weights.sum(1)) - weights if moves else np.diag(weights)
+        values, vectors = np.linalg.eigh(half @ laplacian @ half)
+        inverse = np.zeros(cells)
+        kept = values > 1e-12 * values[-1]
+        inverse[kept] = values[kept] ** -0.5
+        root = np.sqrt(np.maximum(values, 0)).sum()
+        by_cell = half @ ((vectors * inverse) @ vectors.T) @ half
+        slope = np.diag(by_cell)
+        if moves:
+            slope = slope[:, None] + slope - 2 * by_cell
+        if (highest := slope.max()) < root * (1 + 2e-5):
+            break
+        weights = weights * np.maximum(slope, 0)
+        weights = weights * (2 if moves else 1) / weights.sum()
+    return root**2, ((1 + highest / root) / 2) ** 2
+
+
+def alike(tree):
+    return {levels: 1 / tree.cells(levels) for levels in hr.Cube().cuboids(tree)}
+
+
+def uneven(seed):
+    """A random axis, or two axes of which the second is even."""
+    rng = np.random.default_rng(seed)
+    first = random_axis(rng, "a", 3, 3)
+    return hr.Tree([first, fixed_axis("b", 2, columns=["y"])][: 1 + seed % 2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("pairs", [COME, MOVE, Pairs(single=0.3, moved=0.7)])
+def test_a_root_is_that_of_dense_matrices(seed, pairs):
+    rng = np.random.default_rng(seed)
+    axis = random_axis(rng, "a", 3, 4)
+    families = [np.diff(start) for start in axis.child_start]
+    branches, g = Branches.of(families), rng.uniform(0.1, 3, axis.depth + 1)
+    weight = rng.uniform(0.5, 2, len(branches.leaves))
+    weight /= branches.leaves @ weight
+    w = np.repeat(weight, branches.leaves)
+    top = ancestors(axis, next(k for k in range(1, 4) if axis.size(k) > 1))
+    apart = np.outer(w, w) * (top[:, None] != top)
+    moved = 2 * (np.diag(apart.sum(1)) - apart) / apart.sum()
+    laplacian = pairs.single * np.diag(w) + pairs.moved * moved
+    half = root_of_matrix(weighted(hr.Tree([axis]), {(k,): g[k] for k in range(4)}))
+    expected = np.trace(root_of_matrix(half @ laplacian @ half))
+    found = root_of(branches, g, weight, pairs)
+    assert found.value <= expected
+    assert found.value == pytest.approx(expected, rel=1e-7)
+    for k in range(axis.depth + 1):
+        more, less = g.copy(), g.copy()
+        more[k], less[k] = g[k] * 1.001, g[k] / 1.001
+        steps = [root_of(branches, each, weight, pairs).value for each in (more, less)]
+        slope = (steps[0] - steps[1]) / (more[k] - less[k])
+        assert found.by_level[k] == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("pairs", "loss"), [(COME, 1e-3), (MOVE, 0.1)])
+def test_the_bound_is_below_the_least_of_all_weights_and_near_it(seed, pairs, loss):
+    tree = uneven(seed)
+    least, above = dense_least(tree, alike(tree), moves=pairs == MOVE)
+    found = least_error(tree, alike(tree), [pairs])
+    assert found.total <= least * above * (1 + 1e-9)
+    assert found.total >= least * (1 - loss)
+    if pairs == COME:
+        assert least <= found.total * (1 + found.slack) * (1 + 1e-6)
+    assert sum(
+        each * found.by_cuboid[levels] for levels, each in alike(tree).items()
+    ) == pytest.approx(found.total, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("named", [False, True])
+def test_two_uneven_axes(seed, named):
+    """A product is exact where records come or go; anything else is below the least."""
+    rng = np.random.default_rng(seed)
+    tree = hr.Tree([random_axis(rng, "a", 2, 3), random_axis(rng, "b", 2, 3)])
+    importance = alike(tree)
+    if named:
+        importance = {c: importance[c] for c in ((0, 0), (1, 1), (2, 1), (0, 2), (2, 2))}
+    for pairs in (COME, MOVE):
+        least, above = dense_least(tree, importance, moves=pairs == MOVE)
+        found = least_error(tree, importance, [pairs])
+        assert found.total <= least * above * (1 + 1e-9)
+        if pairs == COME and not named:
+            assert found.total == pytest.approx(least, rel=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", [hr.AddRemove(), hr.Replace(), hr.AddRemove(3)])
+def test_the_usual_plan_of_a_regular_chain_attains_the_least(neighbours):
+    plan = hr.make_plan(REGULAR, budget=RHO, neighbours=neighbours)
+    assert plan.efficiency.value == pytest.approx(1, abs=1e-6)
+    assert str(plan.efficiency).startswith("Efficiency: 1.000.")
+    assert not plan.efficiency.better
+    for own, least in plan.efficiency.errors.values():
+        assert own == pytest.approx(least, rel=1e-3)
+
+
+@pytest.mark.parametrize("neighbours", [hr.AddRemove(), hr.Replace(), hr.Replace(exactly=False)])
+@pytest.mark.parametrize("workload", [hr.Chain(), hr.Cube()])
+def test_no_plan_is_better_than_the_least(neighbours, workload):
+    rng = np.random.default_rng(5)
+    tree = hr.Tree([random_axis(rng, "a", 2, 4), fixed_axis("b", 2, 2, columns=["x", "y"])])
+    for allocation in (None, hr.Uniform(), hr.Optimal(objective="released")):
+        plan = hr.make_plan(
+            tree, budget=RHO, neighbours=neighbours, workload=workload, allocation=allocation,
+            measure=hr.All(),
+        )  # fmt: skip
+        design, found = plan.design, plan.efficiency
+        total = sum(w * design.mean_variance(tree.named(n)) for n, w in found.weights.items())
+        own = found.least / (2 * float(plan.guarantee.rho)) / total
+        assert found.value == pytest.approx(own, rel=1e-12)
+        assert 0.7 < own < 1 + 1e-6
+
+
+def test_importances_are_those_of_the_allocation():
+    by_count = hr.Optimal(objective="released", importance=[1, 1, 1, 1])
+    plan = hr.make_plan(REGULAR, budget=RHO, allocation=by_count)
+    assert plan.efficiency.value == pytest.approx(1, abs=1e-5)
+    shares = hr.Shares([share for share in plan.shares if share is not None])
+    assert hr.make_plan(REGULAR, budget=RHO, allocation=shares).efficiency.value < 0.99
+
+
+def test_what_is_worse_is_said():
+    plan = hr.make_plan(REGULAR, budget=RHO, allocation=hr.Shares([".4", ".3", ".1", ".2"]))
+    found = plan.efficiency
+    assert found.value < 0.8
+    assert found.better.keys() == {"level2", "level3"}
+    said = str(found)
+    assert "Without [allocation] shares of least error are chosen." in said
+    assert "level2  5.816" in said
+    assert f"at most {max(found.slack, 0.001):.1%} below the least possible" in said
+    assert said in str(plan)
+    read = json.loads(json.dumps(found.to_dict()))
+    assert read["value"] == found.value
+    assert [each["cuboid"] for each in read["cuboids"]] == list(plan.cuboids)
+
+
+RAGGED = hr.Tree([fixed_axis("a", 2, 3), fixed_axis("b", 2, columns=["y"])])
+TOTAL = [hr.Invariant("a", "level1")]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"measure": hr.Survivors()}, "survivors"),
+        ({"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(1)}, "Gaussian noise alone"),
+        ({"budget": hr.Rho(40)}, "standard deviation below 1"),
+        ({"neighbours": hr.Replace(), "invariants": TOTAL}, "counts that are public"),
+    ],
+)
+def test_where_the_notion_does_not_hold_the_reason_is_said(options, reason):
+    plan = plain_plan(RAGGED, **{"budget": RHO, "measure": hr.All(), **options})
+    assert plan.efficiency.value is None
+    assert reason in plan.efficiency.reason
+    assert str(plan.efficiency) == f"Efficiency: not known, because {plan.efficiency.reason}."
+
+
+def test_running_sums_have_none():
+    tree = hr.Tree([hr.Ranges.equal_width("o", 0, 30, 30).axis([30])])
+    plan = hr.make_plan(tree, budget=RHO, measure=hr.RunningSums(), allocation=hr.ForDistribution())
+    assert "running sums" in plan.efficiency.reason
+
+
+def test_a_table_of_one_cell_and_trees_too_large_have_none(monkeypatch):
+    one = hr.Tree([fixed_axis("a", 1)])
+    assert "one cell" in hr.make_plan(one, budget=RHO).efficiency.reason
+    monkeypatch.setattr("hedgerow.plan.least_error.MOST_FAMILIES", 3)
+    for workload, tree in product((hr.Chain(), hr.Cube()), (REGULAR, RAGGED)):
+        plan = hr.make_plan(tree, budget=RHO, workload=workload, measure=hr.All())
+        if plan.efficiency.value is None:
+            assert "families" in plan.efficiency.reason
+    assert hr.make_plan(REGULAR, budget=RHO).efficiency.value is None
+
+
+def test_levels_of_one_node_and_only_children():
+    """What repeats a coarser cuboid is neither measured nor weighed."""
+    plain = hr.Tree([fixed_axis("a", 3, 4)])
+    longer = hr.Tree([fixed_axis("a", 1, 3, 1, 4)])
+    values = [hr.make_plan(t, budget=RHO).efficiency for t in (plain, longer)]
+    assert values[0].value == pytest.approx(values[1].value, rel=1e-6)
+    assert values[0].least == pytest.approx(values[1].least, rel=1e-6)
+
+
+def test_the_page_has_the_least_and_the_weights():
+    from hedgerow.plan.page.page import planning_page  # noqa: PLC0415 - drawing takes a while
+
+    plan = hr.make_plan(REGULAR, budget=RHO)
+    page = planning_page(plan, "1")
+    assert f'"least":{json.dumps(plan.efficiency.least)}' in page.replace(": ", ":")
+    laplace = hr.make_plan(REGULAR, budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
+    assert '"efficiency":null' in planning_page(laplace, "1").replace(": ", ":")
