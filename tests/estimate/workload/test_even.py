@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -95,6 +97,13 @@ def test_too_many_combinations_of_levels_are_refused():
     EvenMeans(sizes, [(15, 15, 15)])
     with pytest.raises(EstimateError, match="more than 4,096 combinations"):
         EvenMeans([*sizes, (1, 2)], [(15, 15, 15, 1)])
+
+
+def test_only_combinations_within_measured_cuboids_count():
+    pairs = [tuple(int(a in pair) for a in range(13)) for pair in combinations(range(13), 2)]
+    means, _ = EvenMeans([(1, 2)] * 13, pairs).of(np.ones(len(pairs)))
+    # One pair tells its own residual, 12 that of each of its attributes, all 78 the total.
+    np.testing.assert_allclose(means, 1 / 4 + 2 / (4 * 12) + 1 / (4 * 78))
 
 
 def test_axes_that_are_nearly_even_are_nearly_right():

@@ -26,7 +26,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import is_within, is_within_any
+from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal
 from hedgerow.limits import MOST_RESIDUALS
 
 
@@ -54,30 +54,32 @@ class EvenMeans:
             wanted: whose mean variances are told, the measured cuboids unless given.
 
         Raises:
-            EstimateError: more than 4,096 combinations of levels, or a wanted cuboid that no
-                measured one refines and that is not public.
+            EstimateError: more than 4,096 combinations of levels within measured cuboids, or a
+                wanted cuboid that no measured one refines and that is not public.
         """
         self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
         known = self.cuboids if public is None else (*self.cuboids, public)
         for cuboid in self.wanted:
             if not is_within_any(cuboid, known):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
-        levels = [range(max(k) + 1) for k in zip((0,) * len(sizes), *cuboids, strict=True)]
-        if prod(map(len, levels)) > MOST_RESIDUALS:
-            raise EstimateError(
-                f"the levels of these cuboids have more than {MOST_RESIDUALS:,} combinations"
-            )
-        residuals = [b for b in product(*levels) if not is_within(b, public)]
+        below: set[Levels] = set()
+        for cuboid in maximal(self.cuboids):
+            for residual in product(*(range(k + 1) for k in cuboid)):
+                below.add(residual)
+                if len(below) > MOST_RESIDUALS:
+                    raise EstimateError(
+                        f"the levels of these cuboids have more than {MOST_RESIDUALS:,} "
+                        "combinations"
+                    )
+        residuals = [b for b in sorted(below) if not is_within(b, public)]
         more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
         size = np.array([
             prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
         ])  # fmt: skip
         leaves = prod(float(own[-1]) for own in sizes)
         self._told = _within(residuals, self.cuboids).T * (leaves / _cells(sizes, self.cuboids))
-        kept = self._told.any(axis=1)  # the others are residuals of no table
-        self._told = self._told[kept]
         repeated = leaves / _cells(sizes, self.wanted) ** 2
-        self._weight = _within(residuals, self.wanted)[:, kept] * size[kept] * repeated[:, None]
+        self._weight = _within(residuals, self.wanted) * size * repeated[:, None]
 
     def of(self, precisions: Float64) -> tuple[Float64, Float64]:
         """Return the mean variances, and their derivatives by the precisions.
