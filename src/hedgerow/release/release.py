@@ -19,7 +19,7 @@ from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -29,14 +29,12 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
     ReleaseFiles,
-    released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import (
     Content,
     noise_variances,
     public_nodes,
-    total_of,
     verified_release,
 )
 from hedgerow.release.naming import is_off_tree, label_columns, levels_of
@@ -52,7 +50,7 @@ SHOWN_ROWS = 12
 
 
 @dataclass(frozen=True)
-class InMemory:
+class InMemory(Content):
     """A release in memory.
 
     Attributes:
@@ -60,17 +58,14 @@ class InMemory:
         estimator: what made the counts.
         nodes: for each cuboid the listed nodes with their counts.
         measured: for each measured cuboid its noisy counts.
+        estimation: the version of the estimation that made the counts.
     """
 
     plan: Plan
     estimator: Estimator
     nodes: Mapping[Levels, Nodes]
     measured: Mapping[Levels, Noisy]
-
-    @property
-    def estimation(self) -> int:
-        """The version of the estimation that made the counts: this one."""
-        return ESTIMATION
+    estimation: int = ESTIMATION
 
     @property
     def stored(self) -> Stored:
@@ -84,16 +79,9 @@ class InMemory:
         """How many noisy counts there are."""
         return sum(len(noisy) for noisy in self.measured.values())
 
-    def listed(self, levels: Levels) -> Nodes:
-        """Return the listed nodes of one cuboid with their counts."""
-        return self.nodes[levels]
-
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
-        tree, nodes = self.plan.tree, self.nodes[levels]
-        errors = CuboidErrors.of(self.plan, levels, total_of(self))
-        columns = released_columns(nodes, errors, USUAL)
-        return label_nodes(tree, levels, nodes.codes, **columns)
+        return self.told(levels, self.nodes[levels])
 
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
@@ -147,7 +135,7 @@ class Release:
     content: Content = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"Release({', '.join(self.plan.cuboids)}; {self._total():,} records released)"
+        return f"Release({', '.join(self.plan.cuboids)}; {self.content.total:,} records released)"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first cuboid below the total, as `show` does."""
@@ -198,13 +186,8 @@ class Release:
         """
         check_confidence(confidence)
         levels = self._levels(level, depth)
-        errors = CuboidErrors.of(self.plan, levels, self._total())
-        if all:
-            nodes = every_cell(self.content, levels)
-            columns = released_columns(nodes, errors, USUAL)
-            frame = label_nodes(self.plan.tree, levels, nodes.codes, **columns)
-        else:
-            frame = self.content.counts(levels)
+        content, errors = self.content, self.content.errors(levels)
+        frame = content.told(levels, every_cell(content, levels)) if all else content.counts(levels)
         estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
             low, high = errors.interval(estimate, variance, confidence)
@@ -241,9 +224,6 @@ class Release:
             " for all at once" if sure.simultaneous else " each"
         )
         return ShownCounts(self.plan, levels, largest, len(every), words)
-
-    def _total(self) -> int:
-        return int(self.content.counts(self.plan.tree.cuboid(0))[COUNT].sum())
 
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
         """Return the released counts by any choice of one level an axis, with their errors.
@@ -356,7 +336,7 @@ class Release:
             levels = only_table(self.plan)
         else:
             levels = self._levels(level, depth)
-        return records_of(self.content, levels, self._total(), rows)
+        return records_of(self.content, levels, self.content.total, rows)
 
     def measurements(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
         """Return the noisy counts of a measured cuboid: unbiased, before anything was estimated.

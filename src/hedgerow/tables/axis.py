@@ -372,6 +372,8 @@ class Axis:
 
         The level is coarser than the given one, or all in between are of single children.
         """
+        if level == given:
+            return nodes
         found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
         return found
 

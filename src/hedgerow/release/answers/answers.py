@@ -27,7 +27,7 @@ from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import COUNT, error_columns
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.naming import is_off_tree
 from hedgerow.release.preflight import check_combines
@@ -139,14 +139,12 @@ class Answers(ABC, Generic[Own]):
     ) -> pl.DataFrame:
         """Return released sums with their errors, a row each; on_fraction is told how far it is."""
         numbers, counts, estimate, variance, errors = self.answer(content, sums, on_fraction)
-        columns = error_columns(counts, estimate, variance, errors, confidence)
-        frame = sums.labelled(numbers, **{COUNT: counts}, **columns)
+        columns = released_columns(Nodes((), counts, estimate, variance), errors, confidence)
+        flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
+        frame = sums.labelled(numbers, **columns, **{CONTRADICTED: flags})
         is_told = pl.Series(errors.is_told(variance, confidence))
-        if is_told.all():
-            return frame
-        return frame.with_columns(
-            pl.when(is_told).then(pl.col(name)).alias(name) for name in columns
-        )
+        told = pl.when(is_told).then(pl.col(*(columns.keys() - {COUNT}), CONTRADICTED))
+        return frame if is_told.all() else frame.with_columns(told)
 
     @abstractmethod
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:

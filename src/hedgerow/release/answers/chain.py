@@ -35,7 +35,7 @@ from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.stored import Content, noise_variances, public_nodes, total_of
+from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
@@ -141,7 +141,7 @@ class ChainAnswers(Answers[PlannedChain]):
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return all sums of what was measured, or below survivors those that are listed."""
         del on_fraction
-        total = total_of(content)
+        total = content.total
         if self.design.everything and (sums.lookup is not None or total):
             answer = _least_squares(
                 sums, *measured_nodes(content.stored, self.outline, content.nodes)
@@ -149,11 +149,11 @@ class ChainAnswers(Answers[PlannedChain]):
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
-        found = survivor_sums(content, sums.levels, codes)
+        estimate, variance, allowance = survivor_sums(content, sums.levels, codes)
         # noise decided which of all sums are listed
         known = CuboidErrors.of_sums(self.plan, sums.many, total)
-        errors = SurvivorErrors(known.noise, known.cells, known.total, found.allowance)
-        return numbers, counts, found.estimate, found.variance, errors
+        errors = SurvivorErrors(known.noise, known.cells, known.total, allowance)
+        return numbers, counts, estimate, variance, errors
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).

@@ -127,21 +127,13 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         """
         if sums.lookup is None:
             return np.ones(1, dtype=np.bool_)
-        support, level, free = self.design.model.support, self._level(sums), self.design.is_free
         used, label = np.unique(keys_beside(self.design, sums), return_inverse=True)
-        group = np.repeat(np.arange(support.groups), support.widths)
-        reach = np.zeros((support.groups, len(used)))
-        reach[group[free], label[free]] = 1
-        found = Totals.of(sums, np.arange(sums.many))
-        along, most = sums.keys[0], max(1, FLAGS_AT_ONCE // len(used))
-        for begin in range(0, len(along), most):
-            nodes = range(begin, min(begin + most, len(along)))
-            rows = support.start[level][nodes.start : nodes.stop + 1]
-            has = np.zeros((len(nodes), support.groups))
-            node = np.repeat(np.arange(len(nodes)), np.diff(rows))
-            has[node, support.group[level][rows[0] : rows[-1]]] = 1
-            keys = along[nodes.start : nodes.stop, None] + used
-            found.add(keys.ravel(), (has @ reach).ravel())
+        has, reaches = self.design.has(self._level(sums)), self.design.reaches(label, len(used))
+        found, reach = Totals.of(sums, np.arange(sums.many)), reaches.T.astype(np.float64)
+        most = max(1, FLAGS_AT_ONCE // len(used))
+        for begin in range(0, len(has), most):
+            keys = sums.keys[0][begin : begin + most, None] + used
+            found.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
         return np.asarray(found.sums > 0)
 
 

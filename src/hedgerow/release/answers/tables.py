@@ -40,7 +40,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.stored import Content, noise_variances, total_of
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
@@ -81,7 +81,7 @@ class JointAnswers(Answers[Both]):
                 found[levels] = Nodes(codes, counts, estimates[levels], variance)
             elif not plan.is_public(levels):
                 noisy = self._in_order(levels, stored.measured[levels], order).astype(np.float64)
-                variance = np.full(len(noisy), noise_variances(plan)[levels])
+                variance = np.full(len(noisy), self.design.noise[self.design.shape.given(levels)])
                 found[levels] = Nodes(codes, counts, noisy, variance)
         return found
 
@@ -181,7 +181,7 @@ class JointAnswers(Answers[Both]):
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return positive sums, or all over areas, with least-squares estimates of the same."""
-        (numbers, counts), total = sums.counted(content), total_of(content)
+        (numbers, counts), total = sums.counted(content), content.total
         errors = CuboidErrors.of_sums(self.plan, sums.many, total)
         if sums.is_cuboid:
             errors = CuboidErrors.of(self.plan, sums.cuboid, total)

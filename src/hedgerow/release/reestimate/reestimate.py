@@ -20,7 +20,6 @@ from hedgerow.plan.design import BEST
 from hedgerow.release.answers.answers import Covariances
 from hedgerow.release.answers.chain import covariance_of_nodes
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -28,10 +27,9 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
     cuboid_slug,
-    released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import total_of, undamaged, verified_release
+from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
@@ -173,27 +171,22 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     folder = None if isinstance(source, Release) else Path(source)
     content = source.content if isinstance(source, Release) else verified_release(Path(source))
     _check_columns(content.plan.tree)
+    frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         found, covariances = answers_of(content.plan).again(content, method)
         listed = content.nodes
     plan, tree = content.plan, content.plan.tree
-    total, frames = total_of(content), {}
     for levels, again in found.items():
-        errors = CuboidErrors.of(plan, levels, total)
-        if isinstance(method, LeastSquares):
+        errors, was = content.errors(levels), listed[levels]
+        if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
-            columns = released_columns(again, combined, USUAL)
-            columns[RELEASED] = columns.pop(COUNT)
-            frame = label_nodes(tree, levels, again.codes, **columns)
+            frame = content.told(levels, again, combined).rename({COUNT: RELEASED})
         else:
-            columns = released_columns(again, errors, USUAL)
-            was = listed[levels]
-            new = label_nodes(tree, levels, again.codes, **columns)
             old = label_nodes(tree, levels, was.codes, **{RELEASED: was.counts})
-            frame = _side_by_side(tree, levels, new, old)
+            frame = _side_by_side(tree, levels, content.told(levels, again, errors), old)
         frames[levels] = _in_order(tree, levels, frame)
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
-    facts["claim"] = plan.design.claim if isinstance(method, LeastSquares) else SETTLED
+    facts["claim"] = plan.design.claim if is_linear else SETTLED
     return Estimates(tree, frames, facts, covariances)
 
 
