@@ -266,10 +266,9 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
 
 def _has_a_model(plan: Plan, levels: TextByName) -> bool:
     """Return whether a part of the sums was not measured, below survivors of a chain."""
-    if is_off_tree(plan, levels):
-        return False
-    wanted = levels_of(plan.tree, levels)
-    return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
+    sums = Sums(plan, levels)
+    known = sums.levels in plan.by_levels or plan.design.is_answerable(sums.levels)
+    return sums.is_cuboid and not known
 
 
 def _sums(asked: Asked, released: Release, sums: Sums, *, bare: bool) -> pl.DataFrame:

@@ -10,7 +10,6 @@ import polars as pl
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
-from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
@@ -37,7 +36,7 @@ from hedgerow.release.directory.stored import (
     public_nodes,
     verified_release,
 )
-from hedgerow.release.naming import is_off_tree, label_columns, levels_of
+from hedgerow.release.naming import label_columns, levels_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
@@ -253,19 +252,13 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
-        columns, tree = label_columns(self.plan, levels), self.plan.tree
-        wanted = None if is_off_tree(self.plan, levels) else levels_of(tree, levels)
-        holding = [k for k in self.plan.levels if wanted is not None and is_within(wanted, k)]
-        if confidence is None and holding:
-            counts = self.content.counts(min(holding, key=tree.cells))
-            if not columns:
-                return counts.select(pl.col(COUNT).sum())
-            return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
-        if wanted is not None and wanted in self.plan.by_levels:
-            listed = self.level(tree.name_of(wanted), confidence=confidence)
+        columns, sums = label_columns(self.plan, levels), Sums(self.plan, levels)
+        if not sums.is_cuboid or sums.levels not in self.plan.by_levels:
+            listed = sums_of(self.content, sums, confidence).filter(pl.col(COUNT) > 0)
+        elif confidence is None:
+            listed = self.content.counts(sums.levels).select(*columns, COUNT)
         else:
-            every = sums_of(self.content, Sums(self.plan, levels), confidence)
-            listed = every.filter(pl.col(COUNT) > 0)
+            listed = self.level(self.plan.tree.name_of(sums.levels), confidence=confidence)
         listed = listed.select(*columns, *(n for n in listed.columns if n not in columns))
         return listed.sort(columns) if columns else listed
 

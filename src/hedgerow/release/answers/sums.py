@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.shape import meet
+from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import cells_above
@@ -174,8 +174,10 @@ class Sums:
 
         Of areas all, others where the count is above 0: int64 (sums) both, by number.
         """
-        nodes = content.listed(table := self.table())
-        keys = self.key(cells_above(self.plan.tree, self.levels, table, nodes.codes))
+        tree, levels = self.plan.tree, self.levels
+        holding = (each for each in self.plan.levels if is_within(levels, each))
+        nodes = content.listed(cuboid := min(holding, key=tree.cells, default=self.table()))
+        keys = self.key(cells_above(tree, levels, cuboid, nodes.codes))
         found = Totals.of(self, self.numbers(keys), np.int64)
         found.add(keys, nodes.counts)
         return found.numbers, found.sums
