@@ -83,9 +83,9 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         if lookup is not None and lookup.axis == 0:
             of_areas = np.zeros((len(lookup), sums.cells))
             for first, last, forms in self._forms(beside):
-                for area in range(len(lookup)):
-                    of_areas[area, first:last] = forms.over(level, lookup.members(area))
-                    on_fraction((first + (last - first) * (area + 1) / len(lookup)) / sums.cells)
+                for i in range(len(lookup)):
+                    of_areas[i, first:last] = forms.over(level, lookup.members(i))
+                    on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
             return of_areas.ravel() * self._is_open(sums)
         many, areas = prod(sums.sizes[1:]), [np.zeros(1, dtype=np.int64)]
         if lookup is not None:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.bins import ranges_of
@@ -23,9 +22,7 @@ from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.directory.stored import Content
-from hedgerow.tables.axis import Axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +55,14 @@ class Cumulative:
         """
         plan = release.plan
         _check(plan)
-        (axis,) = plan.tree.axes
         bins = plan.tree.chain[-1]
-        released, error = _listed(axis, release.counts(bins)), cumulative_error(plan)
+        every = answers_of(plan).cells(release.stored, release.nodes, [bins])[bins]
+        released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
+        estimate = np.zeros(len(released))
+        if len(every):  # nothing is measured below a public total of 0
+            released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
         told = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
-        each = answers_of(plan).cells(release.stored, release.nodes, [bins])[bins].estimate
-        leaves = each if told.total != 0 else np.zeros(plan.tree.leaves)
-        estimate = np.append(0.0, np.cumsum(leaves))
-        return cls(released, estimate, error, told)
+        return cls(released, estimate, cumulative_error(plan), told)
 
     @property
     def bins(self) -> int:
@@ -127,14 +124,6 @@ def _check(plan: Plan) -> None:
             f"the counts of {plan.tree.cuboid_name(plan.public_depth)} are public in this release; "
             "a distribution with intervals needs all levels below the total measured"
         )
-
-
-def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
-    """Return cumulative released counts over all leaves, those included that are not listed."""
-    bins = pl.DataFrame({"code": axis.labels[-1]})
-    counts = listed.select(pl.col(axis.columns[-1]).alias("code"), COUNT)
-    in_bins = bins.join(counts, on="code", how="left", maintain_order="left")[COUNT]
-    return np.append(0, np.cumsum(in_bins.fill_null(0).to_numpy())).astype(np.int64)
 
 
 MOST_POINTS, MOST_ROWS = 400, 20

@@ -259,7 +259,7 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
-            own = np.unique(axis.nodes_above(level - 1, level, own))
+            own = np.unique(axis.nodes_above(level - 1, level, own)).astype(np.int64)
     return used
 
 
