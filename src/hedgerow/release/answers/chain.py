@@ -26,6 +26,7 @@ from hedgerow.release.answers.measured_nodes import (
     estimated_again,
     least_squares_of,
     measured_nodes,
+    unlisted,
 )
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.chain import Outline
@@ -161,15 +162,11 @@ class ChainAnswers(Answers[PlannedChain]):
         Where counts below the total are public, every node is taken to have records.
         """
         del on_fraction
-        plan, tree, released = self.plan, self.plan.tree, dict[Levels, Nodes]()
-        for levels in plan.levels:
-            many = tree.cells(levels) if plan.is_public(levels) else 0
-            codes = cell_codes(tree, levels, np.arange(many))
-            released[levels] = Nodes.exact(codes, np.ones(many, dtype=np.int64))
-        variances = noise_variances(plan)
+        plan, tree = self.plan, self.plan.tree
+        variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
-        stored = Stored(tree, noisy, variances, public_nodes(plan, released))
-        return _least_squares(sums, *measured_nodes(stored, self.outline, released))[3]
+        every = measured_nodes(Stored(tree, noisy, variances, {}), *unlisted(self.outline))
+        return _least_squares(sums, *every)[3]
 
 
 class SumsAnswers(ChainAnswers):

@@ -110,6 +110,13 @@ def measured_nodes(
     return nodes, layers
 
 
+def unlisted(outline: Outline) -> tuple[Outline, dict[Levels, Nodes]]:
+    """Return an outline in which no counts decide what was measured, and no counts."""
+    codes = tuple(np.zeros(0, dtype=np.int32) for _ in outline.tree.axes)
+    nothing = dict.fromkeys(outline.tree.chain, Nodes.unknown(codes))
+    return replace(outline, public_depth=-1), nothing
+
+
 def least_squares_of(
     stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
 ) -> tuple[list[Nodes], list[Layer]]:

@@ -22,7 +22,12 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
-from hedgerow.release.answers.measured_nodes import estimated, least_squares_of, measured_nodes
+from hedgerow.release.answers.measured_nodes import (
+    estimated,
+    least_squares_of,
+    measured_nodes,
+    unlisted,
+)
 from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
@@ -74,7 +79,7 @@ class Measurements:
         if tree.leaves > MOST_CELLS_GIVEN:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
         nothing = Outline(tree, -1, frozenset(), True, 0)
-        everywhere, _ = measured_nodes(Stored(tree, {}, {}, {}), *_unlisted(nothing))
+        everywhere, _ = measured_nodes(Stored(tree, {}, {}, {}), *unlisted(nothing))
         noisy, variance = {}, {}
         for depth, frame in sorted(frames.items(), key=lambda each: str(each[0]).rjust(20)):
             if depth == 0 and total is not None:
@@ -119,18 +124,10 @@ class Measurements:
         stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
         known = {**stored.variances, **dict.fromkeys(exact, 0.0)}
         every = replace(stored, measured={**stored.measured, **exact}, variances=known, nodes={})
-        nodes, layers = least_squares_of(every, *_unlisted(self.outline))
+        nodes, layers = least_squares_of(every, *unlisted(self.outline))
         for t, here in enumerate(nodes):
             check_determined(self.outline.tree, t, here.variance)
         return nodes, layers
-
-
-def _unlisted(outline: Outline) -> tuple[Outline, dict[Levels, Nodes]]:
-    """Return an outline in which no counts decide what was measured, and no counts."""
-    codes = tuple(np.zeros(0, dtype=np.int32) for _ in outline.tree.axes)
-    return replace(outline, public_depth=-1), dict.fromkeys(
-        outline.tree.chain, Nodes.unknown(codes)
-    )
 
 
 def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
