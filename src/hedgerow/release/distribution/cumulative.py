@@ -85,6 +85,11 @@ class Cumulative:
         estimate = self.estimate[last] - self.estimate[first]
         return self.told.interval(estimate, self.error.between(first, last), confidence)
 
+    def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
+        """Return lowest and highest counts before the edges 0 … K: as `between`."""
+        cuts = np.arange(self.bins + 1)
+        return self.between(np.zeros_like(cuts), cuts, confidence)
+
     def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
         """Return where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
 
@@ -92,8 +97,7 @@ class Cumulative:
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
         """
         if self.told.total is not None:
-            cuts = np.arange(self.bins + 1)
-            low, high = self.between(np.zeros_like(cuts), cuts, confidence)
+            low, high = self.before(confidence)
             rank = ceil(share * self.told.total)
             return (low - rank).astype(np.float64), (high - rank).astype(np.float64)
         part = float(share)
@@ -145,8 +149,7 @@ def section(release: Content) -> str:
         return ""
     say, ranges = catalogue(plan.description.language), ranges_of(plan.tree.axes[0])
     bins, edges = cumulative.bins, ranges.edges.tolist()
-    upto = np.arange(bins + 1)
-    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
+    low, high = cumulative.before(Confidence())
     part = cumulative.released / cumulative.total
     under, over = np.minimum(np.stack([low, high]) / cumulative.total, 1.0)
     kept, listed = (

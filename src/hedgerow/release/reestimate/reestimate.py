@@ -8,18 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.least_squares import LeastSquares
-from hedgerow.plan.design import BEST
+from hedgerow.plan.design import BEST, CarriedNoise
 from hedgerow.release.answers.answers import Covariances
 from hedgerow.release.answers.chain import covariance_of_nodes
 from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
     ESTIMATE,
@@ -27,6 +26,7 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
     cuboid_slug,
+    released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import undamaged, verified_release
@@ -37,7 +37,6 @@ from hedgerow.tables.tree import Tree
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
-GAUSSIAN_95 = 1.959963984540054
 
 
 SETTLED = "non-negative whole counts that add up; intervals rest on the unbiased estimates"
@@ -180,11 +179,11 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
         errors, was = content.errors(levels), listed[levels]
         if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
-            frame = content.told(levels, again, combined).rename({COUNT: RELEASED})
+            frames[levels] = content.told(levels, again, combined).rename({COUNT: RELEASED})
         else:
             old = label_nodes(tree, levels, was.codes, **{RELEASED: was.counts})
-            frame = _side_by_side(tree, levels, content.told(levels, again, errors), old)
-        frames[levels] = _in_order(tree, levels, frame)
+            new = content.told(levels, again, errors)
+            frames[levels] = _side_by_side(tree, levels, new, old)
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
     facts["claim"] = plan.design.claim if is_linear else SETTLED
     return Estimates(tree, frames, facts, covariances)
@@ -219,13 +218,9 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
     tree, frames = given.outline.tree, {}
     for levels, nodes in zip(tree.chain, made, strict=True):
         check_determined(tree, sum(levels), nodes.variance)
-        error = np.sqrt(nodes.variance)
-        low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
-        columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
-        if whole:
-            columns[COUNT] = nodes.counts
-        labelled = label_nodes(tree, levels, nodes.codes, **columns)
-        frames[levels] = _in_order(tree, levels, labelled)
+        errors = CuboidErrors(CarriedNoise(None, sums=True), len(nodes), None)
+        labelled = label_nodes(tree, levels, nodes.codes, **released_columns(nodes, errors, USUAL))
+        frames[levels] = labelled if whole else labelled.drop(COUNT)
     facts = {"method": method.to_dict(), "claim": SETTLED if whole else BEST}
     return Estimates(tree, frames, facts, covariances)
 
@@ -247,9 +242,7 @@ def _side_by_side(tree: Tree, levels: Levels, new: pl.DataFrame, old: pl.DataFra
         columns, root = ["root"], pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
     both = new.join(old, on=columns, how="full", coalesce=True, maintain_order="left_right")
-    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
-
-
-def _in_order(tree: Tree, levels: Levels, frame: pl.DataFrame) -> pl.DataFrame:
-    names = [*tree.columns_of(levels), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
-    return frame.select(name for name in names if name in frame.columns)
+    order = RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH
+    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0)).select(
+        *tree.columns_of(levels), *order
+    )
