@@ -362,42 +362,36 @@ class Release:
         self.content.write(Path(directory))
 
     def _levels(self, level: str | None, depth: int | None) -> Levels:
-        tree, every = self.plan.tree, self.plan.levels
+        plan, tree = self.plan, self.plan.tree
         for what, given, kind, fitting in (
             ("a level", level, str, 'a name such as "county"; depths are depth=2'),
             ("a depth", depth, int, "a number"),
         ):
             if given is not None:
                 check_type(what, given, kind, fitting, ReleaseError)
-        named = None if level is None else tree.named(level)
         if (level is None) == (depth is None):
             raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
-        if named in self.plan.by_levels:
+        depths, names = {plan.design.depth_of(k): k for k in plan.levels}, list(plan.cuboids)
+        named = depths.get(depth) if level is None else tree.named(level)
+        if named is not None and named in plan.by_levels:
             return named
-        depths = [self.plan.design.depth_of(levels) for levels in every]
-        if depth is not None and depth in depths:
-            return every[depths.index(depth)]
         meant = None if level is None else meant_levels(tree, level)
         if meant is not None:
             cuboid = levels_of(tree, meant)
-            if cuboid in self.plan.by_levels:
+            if cuboid in plan.by_levels:
                 raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
             sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
             raise ReleaseError(
                 f"no cuboid {level!r} is in the plan; for sums over the other axes call "
                 f"release.cuboid({', '.join(sums)})"
             )
-        names = [tree.name_of(levels) for levels in every]
-        listed = [
-            name if t is None else f"{t} ({name})" for t, name in zip(depths, names, strict=True)
-        ]
-        fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
-        if depth is not None and None in depths:
-            fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
-        raise ReleaseError(
-            f"{fault}; there are {', '.join(listed)}"
-            f"{did_you_mean(level, names) if level is not None else ''}"
-        )
+        fault, hint = f"no depth {depth}", ""
+        if level is not None:
+            fault, hint = f"no cuboid {level!r}", did_you_mean(level, names)
+        elif None in depths:
+            fault = f"{plan.workload.noun} has no depths; name a cuboid"
+        listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]
+        raise ReleaseError(f"{fault}; there are {', '.join(listed)}{hint}")
 
 
 def check_confidence(confidence: object) -> None:

@@ -372,10 +372,10 @@ class Axis:
 
         The level is coarser than the given one, or all in between are of single children.
         """
-        if level == given:
+        if level >= given:  # of single children, which have their parents' numbers
             return nodes.astype(np.int32, copy=False)
-        found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
-        return found
+        below = np.diff(self.descendant_start(level, given))
+        return np.repeat(np.arange(len(below), dtype=np.int32), below)[nodes]
 
     def columns_of(self, level: int) -> Texts:
         """Return the columns that a level and the levels above it tell."""
