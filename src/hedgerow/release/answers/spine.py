@@ -139,7 +139,5 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
 
 def keys_beside(spine: Spine, sums: Sums) -> Int64:
     """Return what each detail cell adds to the key of a node of the spine: int64 (cells)."""
-    axes, levels = sums.plan.tree.axes[1:], sums.levels[1:]
-    codes = np.unravel_index(spine.leaves, [axis.size(axis.depth) for axis in axes])
-    each = zip(sums.keys[1:], axes, levels, codes, strict=True)
-    return np.asarray(sum(key[axis.ancestors(level)[code]] for key, axis, level, code in each))
+    codes = spine.codes_of_leaves(spine.shape.given(sums.levels))
+    return np.asarray(sum(key[code] for key, code in zip(sums.keys[1:], codes, strict=True)))
