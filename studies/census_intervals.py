@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.answers.spine import SpineSums
+from hedgerow.release.answers.spine import keys_beside
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
@@ -93,10 +93,9 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: " × ".join(words) for name, words in found.items()}
 
 
-def beside_a_node(table: Table, columns: tuple[str, ...]) -> SpineSums:
+def beside_a_node(table: Table, columns: tuple[str, ...]) -> Sums:
     """Return a query: the sums of attribute cells at a node of the spine."""
-    sums = Sums(table.plan, named(table.plan.tree, columns))
-    return SpineSums(sums, table.spine, np.empty(0, dtype=np.int64))
+    return Sums(table.plan, named(table.plan.tree, columns))
 
 
 def errors_of(table: Table, level: int, columns: tuple[str, ...]) -> CuboidErrors:
@@ -122,7 +121,7 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
     """Return the coverage of every level × query over the seeds."""
     plan, counts, joint = table.plan, table.counts, table.spine
     beside = {columns: beside_a_node(table, columns) for columns in queries}
-    numbers = {columns: each.of_cell[1] for columns, each in beside.items()}
+    numbers = {columns: keys_beside(joint, each) for columns, each in beside.items()}
     forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
     found = defaultdict[Query, Coverage](Coverage)
     for seed in SEEDS:
@@ -130,7 +129,7 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
         for level in range(len(joint.shape.axes[0].sizes)):
             start = table.support.cell[level]
             every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
-            for nodes, estimates in run.estimates_at(level, Pass(run).told()):
+            for _, nodes, estimates in run.estimates_at([level], Pass(run).told()):
                 rows = table.support.rows(level, nodes)
                 places = np.arange(start[rows.start], start[rows.stop])
                 of_cell, cell = table.located(level, places)

@@ -72,7 +72,7 @@ REFUSED = {
         ("estimate", "out", "--method", "sparse"),
         "anything else is for cuboids",
     ),
-    "no level": (("funds", "out", "--by", "origin=regoin", "--amount", "3"), "no level 'regoin'"),
+    "no level": (("funds", "out", "--by", "origin=regoin", "--amount", "3"), "is called 'regoin'"),
     "no axis": (("funds", "out", "--by", "o=region", "--amount", "3"), "no axis is called 'o'"),
     "nothing": (("funds", "out", "--amount", "3"), "name one cuboid: --level, or --by AXIS=LEVEL"),
     "both": (

@@ -62,6 +62,20 @@ def refused(said):
 # --- plan -----------------------------------------------------------------------------------------
 
 
+def test_a_table_whose_errors_are_bounds_says_how_wide_they_are(run, example, tmp_path):
+    """Noise below σ² = 1 has variances that are no product."""
+    narrow = write_files(tmp_path / "narrow", privacy=PRIVACY.replace('"2"', '"40"'))
+    assert cli.run(["release", str(narrow)]) == 0
+    for place, by, bounds in (
+        (narrow, ["--level", FINEST], True),
+        (narrow, ["--by", "votingage"], True),
+        (example, ["--level", FINEST], False),
+        (example, ["--by", "votingage"], False),
+    ):
+        said = " ".join(run("table", place.parent / "out", *by)[1].split())
+        assert ("their errors are at most those stated, and at least " in said) is bounds
+
+
 def test_the_plan_states_the_error_of_every_pair_of_levels(run, example, tmp_path):
     picture = tmp_path / "plan.svg"
     code, out, _ = run("plan", example, "--picture", picture, "--records", 300)

@@ -279,23 +279,6 @@ def test_an_interval_holds_every_possible_integer_within_reach(estimates, reach,
         assert b - a <= 2 * reach + 1
 
 
-@given(
-    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20),
-    st.integers(0, 2**70),
-    st.one_of(st.none(), st.integers(0, 2**61)),
-)
-def test_whole_counts_are_exact_to_the_last_unit_and_never_wrap(counts, reach, total):
-    low, high = interval(np.array(counts, dtype=np.int64), reach, total)
-    end = 2**62 - 1
-    most = end if total is None else total
-    for a, b, x in zip(low.tolist(), high.tolist(), counts, strict=True):
-        whole, width = min(max(x, -end), end), min(reach, end)
-        assert (a, b) == (
-            min(max(whole - width, 0), most),
-            min(max(whole + width, 0), most),
-        )
-
-
 def test_impossible_intervals_shrink_to_the_nearest_possible_count():
     low, high = interval(np.array([-50.0, 5.3, 90.0, 5.5]), 0.1, 60)
     assert low.tolist() == [0, 5, 60, 6]

@@ -161,6 +161,18 @@ def test_estimates_and_errors_of_any_areas_are_those_of_dense_least_squares(kind
     assert np.allclose(np.sqrt(forecast), exact, rtol=1e-6, atol=1e-5)
 
 
+def test_areas_below_counts_that_are_public_by_declaration_have_the_errors_that_were_planned():
+    tree = hr.Tree([hr.Axis.from_frame("place", PLACES, ["county", "town"])])
+    counts = hr.Counts.from_leaves(tree, (np.arange(6, dtype=np.int32),), np.arange(30, 36))
+    fixed = [hr.Invariant("place", "county")]
+    plan = plain_plan(tree, budget=hr.Rho("1/40"), invariants=fixed, measure=hr.All(), **FIXED)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
+    rows = {"town": ["p1", "p2", "q1", "q2", "r1"], "area": ["a", "b", "b", "c", "c"]}
+    planned = np.sqrt(variances(Sums(plan, {}, Lookup.of(tree, rows))))
+    assert np.allclose(release.areas(rows)["standard_error"], planned, rtol=1e-9)
+    assert (planned > 0).all()
+
+
 LISTS = [{"hhgq": ["h", "g"]}, {"sex": ["f", "m"]}, {"race": ["1", "2", "3"], "kind": list("aab")}]
 BY_COLUMNS = {
     "one": ({"town": ["p1", "q1", "r1", "q1"], "area": list("aabb")}, {"person": "race"}),

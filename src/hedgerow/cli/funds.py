@@ -24,7 +24,7 @@ from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws,
 from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.naming import levels_of
+from hedgerow.release.naming import label_columns, levels_of
 from hedgerow.release.release import read_release
 from hedgerow.text import Texts, visible
 
@@ -83,10 +83,7 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("sharing"), undamaged(directory):
         released = read_release(directory)
         tree = released.plan.tree
-        axes = [axis.name for axis in tree.axes]
-        for name in chosen_levels:
-            if name not in axes:
-                raise ReleaseError(f"--by: no axis is called {name!r}; there are {', '.join(axes)}")
+        label_columns(released.plan, chosen_levels)  # or an error that says which there are
         if level is None:
             level = tree.name_of(levels_of(tree, chosen_levels))
         frame = share_intervals(released, level, chosen, amount, sure, draws=draws)

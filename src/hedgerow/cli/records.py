@@ -27,7 +27,7 @@ def show_records(
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
         check_named(released.plan, level, depth, records=True)
-        total = int(released.cuboid(None)["count"].item())
+        total = released.content.total
         parts = released.records(level, depth=depth)
     if output is None:
         with undamaged(directory):

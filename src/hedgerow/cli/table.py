@@ -1,6 +1,6 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +37,6 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.naming import is_off_tree, label_columns, levels_of
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.lookup import Lookup
@@ -213,13 +212,13 @@ def _noisy(asked: Asked) -> None:
         released = read_release(asked.directory)
         plan, level = released.plan, asked.level
         if levels := levels_by(plan.tree, asked.by):
-            label_columns(plan, levels)  # or an error that says which there are
-            if is_off_tree(plan, levels):
+            sums = Sums(plan, levels)  # or an error that says which there are
+            if not sums.is_cuboid:
                 raise ReleaseError(
                     "--noisy shows cuboids that were measured, and these columns are none; name "
                     "levels, or ask for sums without --noisy"
                 )
-            level = plan.tree.name_of(levels_of(plan.tree, levels))
+            level = plan.tree.name_of(sums.levels)
         frame = released.measurements(level, depth=asked.depth)
     note = (
         "noisy counts as they were measured, unbiased; a cell that is not listed was not measured"
@@ -236,8 +235,9 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
         lookup = asked.areas.lookup(released.plan.tree)
         if lookup is None:
             whole = _frame(released, asked, levels, bare=bare)
+    sums = Sums(released.plan, levels, lookup)
     if lookup is not None:
-        whole = _sums(asked, released, Sums(released.plan, levels, lookup), bare=bare)
+        whole = _sums(asked, released, sums, bare=bare)
     reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
     if asked.counts_only:
@@ -249,7 +249,7 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
     named = asked.named(frame, released.plan.tree, lookup)
-    about = f"{OF_WHICH} {APPROXIMATE}" if _has_a_model(released.plan, levels) else OF_WHICH
+    about = " ".join([OF_WHICH, *_reservations(released.plan, asked, sums)])
     _put(asked, released.plan, named, note=note, about=about, reasons=reasons)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
@@ -264,12 +264,16 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
         )
 
 
-def _has_a_model(plan: Plan, levels: TextByName) -> bool:
-    """Return whether a part of the sums was not measured, below survivors of a chain."""
-    if is_off_tree(plan, levels):
-        return False
-    wanted = levels_of(plan.tree, levels)
-    return wanted not in plan.by_levels and not plan.design.is_answerable(wanted)
+def _reservations(plan: Plan, asked: Asked, sums: Sums) -> Iterator[str]:
+    """Yield what else is to be said: that parts were not measured, how wide bounds are."""
+    design, named = plan.design, asked.level and plan.tree.named(asked.level)
+    known = sums.levels in plan.by_levels or design.is_answerable(sums.levels)
+    if sums.is_cuboid and not known:
+        yield APPROXIMATE
+    of_cells = design.carried_noise(named or sums.cuboid).steps
+    steps = of_cells if sums.lookup is None else design.steps_of_sums
+    if steps is not None and not steps.is_exact:
+        yield design.ways
 
 
 def _sums(asked: Asked, released: Release, sums: Sums, *, bare: bool) -> pl.DataFrame:

@@ -167,12 +167,6 @@ def interval(
     most = LARGEST_INT if total is None else total
     low = np.empty(estimate.shape, dtype=np.int64)
     high = np.empty(estimate.shape, dtype=np.int64)
-    if isinstance(half_width, int) and estimate.dtype == np.int64:
-        if half_width < 0:
-            raise EstimateError(f"a half-width must not be negative, got {half_width}")
-        whole = estimate.astype(np.int64, order="C", copy=False)
-        _around_whole(whole, min(half_width, LARGEST_INT), most, low, high)
-        return low, high
     half_widths = np.ascontiguousarray(
         np.broadcast_to(np.asarray(half_width, np.float64), estimate.shape)
     )
@@ -274,12 +268,3 @@ def _around(estimate: Float64, half_width: Float64, most: int, low: Int64, high:
         low[i] = min(max(lowest, 0), most)
         high[i] = min(max(highest, 0), most)
     return True
-
-
-@kernel
-def _around_whole(estimate: Int64, half_width: int, most: int, low: Int64, high: Int64) -> None:
-    for i in range(len(estimate)):
-        # |whole| and the half-width are below 2^62, so their sum and difference fit an int64.
-        whole = min(max(estimate[i], -LARGEST_INT), LARGEST_INT)
-        low[i] = min(max(whole - half_width, 0), most)
-        high[i] = min(max(whole + half_width, 0), most)

@@ -26,9 +26,8 @@ from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.directory.stored import Content, total_of
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 
@@ -193,7 +192,7 @@ def _contradicted(
     content: Content, levels: Levels, areas: _Areas, level: float
 ) -> NDArray[np.bool_]:
     """Return which released counts their own measurements contradict: bool (cells)."""
-    errors = CuboidErrors.of(content.plan, levels, total_of(content))
+    errors = content.errors(levels)
     return replace(errors, noise=replace(errors.noise, raw=areas.raw)).contradicted(
         areas.nodes.counts, areas.nodes.estimate, areas.nodes.variance, level
     )

@@ -17,6 +17,7 @@ from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
+from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
@@ -305,7 +306,11 @@ class PlannedSums(PlannedChain):
         """Return the noise of the sums that a depth is decoded from."""
         if sum(levels) <= self.public_depth:
             return PUBLIC
-        return CarriedNoise(self.noise, measured=False, sums=True)
+        return self.noise_of_sums(None)
+
+    def noise_of_sums(self, steps: Steps | None) -> CarriedNoise:
+        """Return the noise of the sums that any others are decoded from."""
+        return CarriedNoise(self.noise, measured=False, sums=True, steps=steps)
 
     @property
     def usual(self) -> Estimator:

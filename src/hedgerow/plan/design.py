@@ -42,10 +42,11 @@ class CarriedNoise:
     """The noise that the estimates of a cuboid carry, as their intervals ask for it.
 
     Attributes:
-        mechanism: of one noisy count; None where the counts are public.
+        mechanism: of one noisy count; None where the counts are public, or it is not known.
         raw: whether an estimate is one noisy count, not a combination of several.
         measured: whether each count has a noisy count of its own.
-        sums: whether estimates are decoded from running sums.
+        sums: whether estimates are decoded from running sums, so that their errors are normal, or
+            are taken for that.
         steps: what is known of the coefficients of estimates; None where none is above 1.
     """
 

@@ -84,8 +84,8 @@ class PlannedSpine(Spine, Joint):
     def open_cells(self, levels: Levels) -> int:
         """Return how many cells of a cuboid may hold records."""
         cuboid = self.shape.given(levels)
-        _, numbers = self.attribute_cells(cuboid)
-        reaches = self._reaches(numbers, int(numbers.max(initial=-1)) + 1)
+        beside, numbers = self.attribute_cells(cuboid)
+        reaches = self.reaches(numbers, len(beside[0]))
         kinds, times = np.unique(reaches, axis=0, return_counts=True)
         return self.model.support.count_pairs(cuboid[0], kinds, times)
 
@@ -99,38 +99,31 @@ class PlannedSpine(Spine, Joint):
         cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
         node, number = cells.located(np.arange(cells.count(nodes)), nodes)
         beside, numbers = self.attribute_cells(cuboid)
-        place = np.flatnonzero(self.is_open(cuboid[0], numbers, node, number))
+        has, reaches = self.has(cuboid[0]), self.reaches(numbers, len(beside[0]))
+        is_open = np.zeros(len(node), dtype=np.bool_)
+        for group in range(has.shape[1]):
+            is_open |= has[node, group] & reaches[number, group]
+        place = np.flatnonzero(is_open)
         node, number = node[place], number[place]
         codes = (node.astype(np.int32), *(code[number] for code in beside))
         order = np.lexsort(codes[::-1])
         return tuple(code[order] for code in codes), place[order]
 
-    def is_open(self, level: int, numbers: NDArray[np.integer], node: Int64, sums: Int64) -> Flags:
-        """Return of sums of detail cells at nodes whether public facts let anybody be there.
-
-        Args:
-            level: of the spine.
-            numbers: integers (detail cells): the sum that each belongs to, -1 for none.
-            node: int64 (pairs): the node of each sum.
-            sums: int64 (pairs): its number.
-
-        Returns:
-            bool (pairs).
-        """
+    def has(self, level: int) -> Flags:
+        """Return which groups each node of a level of the spine has: bool (nodes, groups)."""
         support = self.model.support
-        reaches = self._reaches(
-            numbers, int(max(numbers.max(initial=-1), sums.max(initial=-1))) + 1
-        )
-        start, found = support.start[level], np.zeros(len(node), dtype=np.bool_)
-        owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        for group in np.flatnonzero(support.widths):
-            has = np.zeros(len(start) - 1, dtype=np.bool_)
-            has[owner[support.group[level] == group]] = True
-            found |= has[node] & reaches[sums, group]
+        start = support.start[level]
+        found = np.zeros((len(start) - 1, support.groups), dtype=np.bool_)
+        found[np.repeat(np.arange(len(found)), np.diff(start)), support.group[level]] = True
         return found
 
-    def _reaches(self, numbers: NDArray[np.integer], many: int) -> Flags:
-        """Return in which groups each sum has a cell that may hold records: (sums, groups)."""
+    def reaches(self, numbers: NDArray[np.integer], many: int) -> Flags:
+        """Return in which groups sums have a cell that may hold records: bool (many, groups).
+
+        Args:
+            numbers: integers (detail cells): the sum that each belongs to, -1 for none.
+            many: how many sums there are.
+        """
         support, taken = self.model.support, self.is_free & (numbers >= 0)
         group = np.repeat(np.arange(support.groups), support.widths)
         found = np.zeros((many, support.groups), dtype=np.bool_)

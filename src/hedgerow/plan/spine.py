@@ -180,14 +180,21 @@ class Spine:
             self._numbered[beside] = self._number(cuboid)
         return self._numbered[beside]
 
+    def codes_of_leaves(self, cuboid: Levels) -> Codes:
+        """Return for each attribute the node of a cuboid's level that every detail cell is below.
+
+        Returns:
+            For each attribute int32 (detail cells).
+        """
+        axes = self.shape.axes[1:]
+        codes = np.unravel_index(self.leaves, [axis.sizes[-1] for axis in axes])
+        each = zip(axes, cuboid[1:], codes, strict=True)
+        return tuple(axis.ancestors(axis.depth, k)[code].astype(np.int32) for axis, k, code in each)
+
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells = self.cells(cuboid)
+        cells, found = self.cells(cuboid), list[Int32]()
         numbers = cells.numbers
-        sizes = [axis.sizes[-1] for axis in self.shape.axes[1:]]
-        codes = np.unravel_index(self.leaves, sizes)
-        found = []
-        for axis, level, code in zip(self.shape.axes[1:], cuboid[1:], codes, strict=True):
-            nodes = np.zeros(int(cells.width.sum()), dtype=np.int32)
-            nodes[numbers] = axis.ancestors(axis.depth, level)[code]
-            found.append(nodes)
+        for code in self.codes_of_leaves(cuboid):
+            found.append(np.zeros(int(cells.width.sum()), dtype=np.int32))
+            found[-1][numbers] = code
         return tuple(found), numbers

@@ -10,7 +10,6 @@ import polars as pl
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
-from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
@@ -19,7 +18,7 @@ from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -29,17 +28,15 @@ from hedgerow.release.directory.measurements import (
     LOW,
     STANDARD_ERROR,
     ReleaseFiles,
-    released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import (
     Content,
     noise_variances,
     public_nodes,
-    total_of,
     verified_release,
 )
-from hedgerow.release.naming import is_off_tree, label_columns, levels_of
+from hedgerow.release.naming import label_columns, levels_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
@@ -52,7 +49,7 @@ SHOWN_ROWS = 12
 
 
 @dataclass(frozen=True)
-class InMemory:
+class InMemory(Content):
     """A release in memory.
 
     Attributes:
@@ -60,17 +57,14 @@ class InMemory:
         estimator: what made the counts.
         nodes: for each cuboid the listed nodes with their counts.
         measured: for each measured cuboid its noisy counts.
+        estimation: the version of the estimation that made the counts.
     """
 
     plan: Plan
     estimator: Estimator
     nodes: Mapping[Levels, Nodes]
     measured: Mapping[Levels, Noisy]
-
-    @property
-    def estimation(self) -> int:
-        """The version of the estimation that made the counts: this one."""
-        return ESTIMATION
+    estimation: int = ESTIMATION
 
     @property
     def stored(self) -> Stored:
@@ -84,16 +78,9 @@ class InMemory:
         """How many noisy counts there are."""
         return sum(len(noisy) for noisy in self.measured.values())
 
-    def listed(self, levels: Levels) -> Nodes:
-        """Return the listed nodes of one cuboid with their counts."""
-        return self.nodes[levels]
-
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
-        tree, nodes = self.plan.tree, self.nodes[levels]
-        errors = CuboidErrors.of(self.plan, levels, total_of(self))
-        columns = released_columns(nodes, errors, USUAL)
-        return label_nodes(tree, levels, nodes.codes, **columns)
+        return self.told(levels, self.nodes[levels])
 
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
@@ -147,7 +134,7 @@ class Release:
     content: Content = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"Release({', '.join(self.plan.cuboids)}; {self._total():,} records released)"
+        return f"Release({', '.join(self.plan.cuboids)}; {self.content.total:,} records released)"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first cuboid below the total, as `show` does."""
@@ -198,13 +185,8 @@ class Release:
         """
         check_confidence(confidence)
         levels = self._levels(level, depth)
-        errors = CuboidErrors.of(self.plan, levels, self._total())
-        if all:
-            nodes = every_cell(self.content, levels)
-            columns = released_columns(nodes, errors, USUAL)
-            frame = label_nodes(self.plan.tree, levels, nodes.codes, **columns)
-        else:
-            frame = self.content.counts(levels)
+        content, errors = self.content, self.content.errors(levels)
+        frame = content.told(levels, every_cell(content, levels)) if all else content.counts(levels)
         estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
         if confidence is not None:
             low, high = errors.interval(estimate, variance, confidence)
@@ -242,9 +224,6 @@ class Release:
         )
         return ShownCounts(self.plan, levels, largest, len(every), words)
 
-    def _total(self) -> int:
-        return int(self.content.counts(self.plan.tree.cuboid(0))[COUNT].sum())
-
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
         """Return the released counts by any choice of one level an axis, with their errors.
 
@@ -273,19 +252,13 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
-        columns, tree = label_columns(self.plan, levels), self.plan.tree
-        wanted = None if is_off_tree(self.plan, levels) else levels_of(tree, levels)
-        holding = [k for k in self.plan.levels if wanted is not None and is_within(wanted, k)]
-        if confidence is None and holding:
-            counts = self.content.counts(min(holding, key=tree.cells))
-            if not columns:
-                return counts.select(pl.col(COUNT).sum())
-            return counts.group_by(columns).agg(pl.col(COUNT).sum()).sort(columns)
-        if wanted is not None and wanted in self.plan.by_levels:
-            listed = self.level(tree.name_of(wanted), confidence=confidence)
+        columns, sums = label_columns(self.plan, levels), Sums(self.plan, levels)
+        if not sums.is_cuboid or sums.levels not in self.plan.by_levels:
+            listed = sums_of(self.content, sums, confidence).filter(pl.col(COUNT) > 0)
+        elif confidence is None:
+            listed = self.content.counts(sums.levels).select(*columns, COUNT)
         else:
-            every = sums_of(self.content, Sums(self.plan, levels), confidence)
-            listed = every.filter(pl.col(COUNT) > 0)
+            listed = self.level(self.plan.tree.name_of(sums.levels), confidence=confidence)
         listed = listed.select(*columns, *(n for n in listed.columns if n not in columns))
         return listed.sort(columns) if columns else listed
 
@@ -356,7 +329,7 @@ class Release:
             levels = only_table(self.plan)
         else:
             levels = self._levels(level, depth)
-        return records_of(self.content, levels, self._total(), rows)
+        return records_of(self.content, levels, self.content.total, rows)
 
     def measurements(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
         """Return the noisy counts of a measured cuboid: unbiased, before anything was estimated.
@@ -389,42 +362,36 @@ class Release:
         self.content.write(Path(directory))
 
     def _levels(self, level: str | None, depth: int | None) -> Levels:
-        tree, every = self.plan.tree, self.plan.levels
+        plan, tree = self.plan, self.plan.tree
         for what, given, kind, fitting in (
             ("a level", level, str, 'a name such as "county"; depths are depth=2'),
             ("a depth", depth, int, "a number"),
         ):
             if given is not None:
                 check_type(what, given, kind, fitting, ReleaseError)
-        named = None if level is None else tree.named(level)
         if (level is None) == (depth is None):
             raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
-        if named in self.plan.by_levels:
+        depths, names = {plan.design.depth_of(k): k for k in plan.levels}, list(plan.cuboids)
+        named = depths.get(depth) if level is None else tree.named(level)
+        if named is not None and named in plan.by_levels:
             return named
-        depths = [self.plan.design.depth_of(levels) for levels in every]
-        if depth is not None and depth in depths:
-            return every[depths.index(depth)]
         meant = None if level is None else meant_levels(tree, level)
         if meant is not None:
             cuboid = levels_of(tree, meant)
-            if cuboid in self.plan.by_levels:
+            if cuboid in plan.by_levels:
                 raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
             sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
             raise ReleaseError(
                 f"no cuboid {level!r} is in the plan; for sums over the other axes call "
                 f"release.cuboid({', '.join(sums)})"
             )
-        names = [tree.name_of(levels) for levels in every]
-        listed = [
-            name if t is None else f"{t} ({name})" for t, name in zip(depths, names, strict=True)
-        ]
-        fault = f"no cuboid {level!r}" if depth is None else f"no depth {depth}"
-        if depth is not None and None in depths:
-            fault = f"{self.plan.workload.noun} has no depths; name a cuboid"
-        raise ReleaseError(
-            f"{fault}; there are {', '.join(listed)}"
-            f"{did_you_mean(level, names) if level is not None else ''}"
-        )
+        fault, hint = f"no depth {depth}", ""
+        if level is not None:
+            fault, hint = f"no cuboid {level!r}", did_you_mean(level, names)
+        elif None in depths:
+            fault = f"{plan.workload.noun} has no depths; name a cuboid"
+        listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]
+        raise ReleaseError(f"{fault}; there are {', '.join(listed)}{hint}")
 
 
 def check_confidence(confidence: object) -> None:

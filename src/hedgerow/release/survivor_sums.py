@@ -71,22 +71,6 @@ class SurvivorErrors(CuboidErrors):
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivorSums:
-    """Estimates of sums, float64 (sums) each.
-
-    Attributes:
-        estimate: records.
-        variance: of the noise in them, records².
-        allowance: by how much what was not measured may differ from what is put in its place,
-            records.
-    """
-
-    estimate: Float64
-    variance: Float64
-    allowance: Float64
-
-
-@dataclass(frozen=True, slots=True)
 class _Depth:
     """The measured nodes of a depth.
 
@@ -137,13 +121,19 @@ class _Depth:
         return many
 
 
-def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> SurvivorSums:
+def survivor_sums(
+    content: Content, wanted: Levels, codes: Codes
+) -> tuple[Float64, Float64, Float64]:
     """Return estimates of sums of a release along a chain, measured from survivors.
 
     Args:
         content: the release.
         wanted: the levels of the sums.
         codes: one int32 array (sums) an axis.
+
+    Returns:
+        float64 (sums) each: the estimates, records; the variance of the noise in them, records²;
+        and by how much what was not measured may differ from what is put in its place, records.
     """
     tree, depths = content.plan.tree, _depths(content)
     refined = tree.cuboid(first_refining(tree, wanted))
@@ -166,7 +156,7 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> SurvivorSum
             estimate += (share - weight) * filled * lost
             allowance += ALLOWANCE * share * (filled + 2 * error) * lost
         weight = carried
-    return SurvivorSums(estimate, variance, allowance)
+    return estimate, variance, allowance
 
 
 def _depths(content: Content) -> list[_Depth]:

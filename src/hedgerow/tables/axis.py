@@ -367,13 +367,15 @@ class Axis:
         leaves = np.diff(self.descendant_start(level, self.depth))
         return np.repeat(np.arange(self.size(level), dtype=np.int32), leaves)
 
-    def nodes_above(self, level: int, given: int, nodes: Int32) -> Int32:
+    def nodes_above(self, level: int, given: int, nodes: Int32 | Int64) -> Int32:
         """Return the nodes of a level to which nodes of another belong: int32 (nodes).
 
         The level is coarser than the given one, or all in between are of single children.
         """
-        found: Int32 = self.ancestors(level)[self.descendant_start(given, self.depth)[nodes]]
-        return found
+        if level >= given:  # of single children, which have their parents' numbers
+            return nodes.astype(np.int32, copy=False)
+        below = np.diff(self.descendant_start(level, given))
+        return np.repeat(np.arange(len(below), dtype=np.int32), below)[nodes]
 
     def columns_of(self, level: int) -> Texts:
         """Return the columns that a level and the levels above it tell."""

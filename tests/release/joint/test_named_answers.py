@@ -125,8 +125,8 @@ def test_counts_alone_read_one_file(tmp_path, monkeypatch):
     released(table_of(filled=0.6), named(WORKLOADS["margins that overlap"])).write(tmp_path / "out")
     release = hr.read_release(tmp_path / "out")
     asked = []
-    one = OnDisk.counts
-    monkeypatch.setattr(OnDisk, "counts", lambda self, k: asked.append(k) or one(self, k))
+    one = OnDisk.listed
+    monkeypatch.setattr(OnDisk, "listed", lambda self, k: asked.append(k) or one(self, k))
     release.cuboid(None, o="level2")
     assert asked == [(2, 1)]
 

@@ -8,6 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release.answers import spine as answers
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan, random_axis
 from tests.release.spine.made_spines import dense_estimates
@@ -190,15 +191,14 @@ def test_intervals_widen_with_the_confidence_and_flag_counts_that_are_moved():
     assert narrow["contradicted"].sum() >= usual["contradicted"].sum()
 
 
-def test_estimates_of_listed_sums_come_in_the_order_of_the_list():
+def test_estimates_of_listed_sums_are_those_among_all():
     release, _ = released("product", 2)
-    plan, stored = release.plan, release.content.stored
-    numbers = np.arange(len(plan.design.leaves)) % 4 - 1
-    node, sums = np.divmod(np.arange(2 * 3), 3)
-    every = answers.estimates_of_sums(plan, stored, 2, numbers, node, sums)
-    order = np.array([4, 0, 5])
-    some = answers.estimates_of_sums(plan, stored, 2, numbers, node[order], sums[order])
-    np.testing.assert_array_equal(some, every[order])
+    told, stored = answers.SpineAnswers(release.plan), release.content.stored
+    sums = Sums(release.plan, {"place": "level2", "person": "age × race"})
+    every, few = np.arange(sums.many), np.array([0, 4, 5])
+    both = told.estimates(stored, [(sums, every), (sums, few)])
+    np.testing.assert_array_equal(both[1], both[0][few])
+    assert np.abs(both[0]).min() > 0
 
 
 def test_too_many_noisy_counts_leave_counts_alone(monkeypatch):

@@ -60,7 +60,7 @@ def errors_of_releases(plan, counts):
         run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
         found = {}
         for level, size in enumerate(spine.sizes):
-            ((nodes, estimates),) = run.estimates_at(level, Pass(run).told())
+            ((_, nodes, estimates),) = run.estimates_at([level], Pass(run).told())
             assert nodes == range(size)
             for cuboid in joint.noise:
                 if cuboid[0] == level:

@@ -17,6 +17,7 @@ from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
@@ -26,9 +27,10 @@ from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import COUNT, error_columns
+from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.naming import is_off_tree
+from hedgerow.release.preflight import check_combines
 
 Own = TypeVar("Own", bound=Design)
 """The design that answers are of."""
@@ -107,7 +109,6 @@ class Answers(ABC, Generic[Own]):
     def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
-    @abstractmethod
     def again(
         self, content: Content, method: Estimator
     ) -> tuple[dict[Levels, Nodes], Covariances | None]:
@@ -117,6 +118,19 @@ class Answers(ABC, Generic[Own]):
             EstimateError: the estimator does not suit the plan.
             ReleaseError: the noisy counts are none that a release could have written.
         """
+        check_stored(content.stored)
+        if isinstance(method, LeastSquares):
+            return self.linear(content)
+        check_combines(method, self.plan)
+        return self.settled(content, method), None
+
+    @abstractmethod
+    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
+        """Return the nodes of each cuboid by least squares, and covariances."""
+
+    @abstractmethod
+    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
+        """Return the nodes of each cuboid by a method that suits the plan."""
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -125,14 +139,12 @@ class Answers(ABC, Generic[Own]):
     ) -> pl.DataFrame:
         """Return released sums with their errors, a row each; on_fraction is told how far it is."""
         numbers, counts, estimate, variance, errors = self.answer(content, sums, on_fraction)
-        columns = error_columns(counts, estimate, variance, errors, confidence)
-        frame = sums.labelled(numbers, **{COUNT: counts}, **columns)
+        columns = released_columns(Nodes((), counts, estimate, variance), errors, confidence)
+        flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
+        frame = sums.labelled(numbers, **columns, **{CONTRADICTED: flags})
         is_told = pl.Series(errors.is_told(variance, confidence))
-        if is_told.all():
-            return frame
-        return frame.with_columns(
-            pl.when(is_told).then(pl.col(name)).alias(name) for name in columns
-        )
+        told = pl.when(is_told).then(pl.col(*(columns.keys() - {COUNT}), CONTRADICTED))
+        return frame if is_told.all() else frame.with_columns(told)
 
     @abstractmethod
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:

@@ -4,7 +4,7 @@ Errors of areas take a pass over the tree for each group of areas that do not ov
 those of `hedgerow.estimate.tree.sums`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -22,21 +22,21 @@ from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
 from hedgerow.release.answers.measured_nodes import (
-    check_stored,
     estimated,
     estimated_again,
     least_squares_of,
     measured_nodes,
+    unlisted,
 )
-from hedgerow.release.answers.sums import Sums
+from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.stored import Content, noise_variances, public_nodes, total_of
+from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
@@ -59,6 +59,8 @@ class ChainAnswers(Answers[PlannedChain]):
         self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
     ) -> dict[Levels, Nodes]:
         """Return all measured nodes of depths, in tree order; below survivors of those measured."""
+        if self._is_empty(released):
+            return _of_an_empty_table(stored, released)
         if self.design.everything:
             nodes, _ = least_squares_of(stored, self.outline, released)
             every = dict(zip(self.plan.levels, nodes, strict=True))
@@ -101,37 +103,34 @@ class ChainAnswers(Answers[PlannedChain]):
                 found[levels] = replace(cells, estimate=estimate, variance=variance)
         return found
 
-    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
-        """Return the listed nodes with their estimates; below survivors of measured depths."""
-        if self.outline.public_depth >= 0 and not len(released[self.plan.tree.cuboid(0)]):
-            check_stored(stored)
-            return _of_an_empty_table(stored, released)
-        return super().listed(stored, released)
+    def _is_empty(self, released: Mapping[Levels, Nodes]) -> bool:
+        """Return whether nothing is below a public total."""
+        return self.outline.public_depth >= 0 and not len(released[self.plan.tree.cuboid(0)])
 
     def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
         return self._alone(content, levels, {levels: noisy}).codes, noisy
 
-    def again(
-        self, content: Content, method: Estimator
-    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
+        """Return the nodes of each depth."""
+        check_combines(LeastSquares(), self.plan)
+        if self._is_empty(content.nodes):
+            return _of_an_empty_table(content.stored, content.nodes), None
+        nodes, layers = least_squares_of(content.stored, self.outline, content.nodes)
+        return dict(zip(self.plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
+
+    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
         """Return the nodes of each depth.
 
         The release's own method, below survivors, makes the release again; others, and that of
         another version of the estimation, are given the nodes that it lists.
         """
-        plan, listed, stored = self.plan, content.nodes, content.stored
-        check_combines(method, plan)
-        check_stored(stored)
-        if self.outline.public_depth >= 0 and not len(listed[plan.tree.cuboid(0)]):
-            return _of_an_empty_table(stored, listed), None
-        if isinstance(method, LeastSquares):
-            nodes, layers = least_squares_of(stored, self.outline, listed)
-            return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
+        if self._is_empty(content.nodes):
+            return _of_an_empty_table(content.stored, content.nodes)
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
-        if isinstance(plan.measure, Survivors) and not own:
-            return estimated(stored, self.outline, method, listed), None
-        return estimated_again(stored, method, plan), None
+        if isinstance(self.plan.measure, Survivors) and not own:
+            return estimated(content.stored, self.outline, method, content.nodes)
+        return estimated_again(content.stored, method, self.plan)
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -143,7 +142,7 @@ class ChainAnswers(Answers[PlannedChain]):
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return all sums of what was measured, or below survivors those that are listed."""
         del on_fraction
-        total = total_of(content)
+        total = content.total
         if self.design.everything and (sums.lookup is not None or total):
             answer = _least_squares(
                 sums, *measured_nodes(content.stored, self.outline, content.nodes)
@@ -151,11 +150,11 @@ class ChainAnswers(Answers[PlannedChain]):
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
-        found = survivor_sums(content, sums.levels, codes)
+        estimate, variance, allowance = survivor_sums(content, sums.levels, codes)
         # noise decided which of all sums are listed
         known = CuboidErrors.of_sums(self.plan, sums.many, total)
-        errors = SurvivorErrors(known.noise, known.cells, known.total, found.allowance)
-        return numbers, counts, found.estimate, found.variance, errors
+        errors = SurvivorErrors(known.noise, known.cells, known.total, allowance)
+        return numbers, counts, estimate, variance, errors
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).
@@ -163,35 +162,35 @@ class ChainAnswers(Answers[PlannedChain]):
         Where counts below the total are public, every node is taken to have records.
         """
         del on_fraction
-        plan, tree, released = self.plan, self.plan.tree, dict[Levels, Nodes]()
-        for levels in plan.levels:
-            many = tree.cells(levels) if plan.is_public(levels) else 0
-            codes = cell_codes(tree, levels, np.arange(many))
-            released[levels] = Nodes.exact(codes, np.ones(many, dtype=np.int64))
-        variances = noise_variances(plan)
+        plan, tree = self.plan, self.plan.tree
+        variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
-        stored = Stored(tree, noisy, variances, public_nodes(plan, released))
-        return _least_squares(sums, *measured_nodes(stored, self.outline, released))[3]
+        every = measured_nodes(Stored(tree, noisy, variances, {}), *unlisted(self.outline))
+        return _least_squares(sums, *every)[3]
 
 
 class SumsAnswers(ChainAnswers):
     """Those of running sums of the bins of one numeric axis."""
 
-    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
-        """Return the total and the listed bins, decoded from the sums."""
-        check_stored(stored)
+    def cells(
+        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
+    ) -> dict[Levels, Nodes]:
+        """Return the total and all bins, decoded from the sums."""
+        if self._is_empty(released):
+            return _of_an_empty_table(stored, released)
         root, listed = released[ROOT], released[BINS]
         public = None if self.plan.public is None else int(root.counts.sum())
-        if public == 0:
-            return _of_an_empty_table(stored, released)
         sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
         errors = cast("PlannedSums", self.design).decoded
-        cumulative, at = errors.estimate(sums, public), listed.codes[0]
+        cumulative = errors.estimate(sums, public)
         if public is None:
             here = slice(len(cumulative) - len(root), None)  # none below a total of 0
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
-        bins = replace(listed, estimate=np.diff(cumulative)[at], variance=errors.leaves[at])
-        return {ROOT: root, BINS: bins}
+        counts = np.zeros(len(sums), dtype=np.int64)
+        counts[listed.codes[0]] = listed.counts
+        codes = (np.arange(len(sums), dtype=np.int32),)
+        bins = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
+        return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}
 
 
 def _least_squares(
@@ -203,26 +202,19 @@ def _least_squares(
         int64 (sums): their numbers; released counts; and float64 (sums): estimates and variances.
     """
     tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
-    axes = zip(tree.axes, sums.levels, leaves.codes, strict=True)
-    own, group = sums.split([axis.ancestors(k)[code] for axis, k, code in axes])
-    numbers, areas = np.arange(0 if lookup is None else sums.many), [np.zeros(1, dtype=np.int64)]
-    if lookup is None:
-        numbers, group = np.unique(group, return_inverse=True)
-    else:
-        areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
-    counts = np.zeros(len(numbers), dtype=np.int64)
-
-    def partitions() -> Iterator[Int64]:
-        for area_of in areas:  # one after the other: each has a number for every leaf
-            area = area_of[own]
-            groups = np.where(area < 0, -1, area * sums.cells + group)
-            np.add.at(counts, groups[area >= 0], leaves.counts[area >= 0])
-            yield groups
-
+    keys = sums.key(cells_above(tree, sums.levels, tree.chain[-1], leaves.codes))
+    found = Totals.of(sums, numbers := sums.numbers(keys), np.int64)
     if not len(leaves):
-        return numbers, counts, *np.zeros((2, len(numbers)))
-    found = sums_of_leaves(layers, partitions(), len(numbers))
-    return numbers, counts, found.estimate, found.variance
+        return numbers, found.sums, *np.zeros((2, len(numbers)))
+    found.add(keys, leaves.counts)
+    if lookup is None:
+        groups: Iterable[Int64] = [np.searchsorted(numbers, keys)]
+    else:
+        node, cell = np.divmod(keys, sums.cells)
+        areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
+        groups = (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
+    told = sums_of_leaves(layers, groups, len(numbers))
+    return numbers, found.sums, told.estimate, told.variance
 
 
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:

@@ -88,7 +88,9 @@ def measured_nodes(
         nodes: in tree order, with their released counts (0 where they are not listed).
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
-    top = _top(stored, outline, released[outline.tree.cuboid(0)])
+    top = released[outline.tree.cuboid(0)]  # no node at all where it is public and empty
+    if outline.public_depth < 0:
+        top = Nodes.exact(stored.root().nodes.codes, top.counts.sum(keepdims=True))
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
     for t in range(1, (outline.tree.depth if last is None else last) + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
@@ -110,6 +112,13 @@ def measured_nodes(
     return nodes, layers
 
 
+def unlisted(outline: Outline) -> tuple[Outline, dict[Levels, Nodes]]:
+    """Return an outline in which no counts decide what was measured, and no counts."""
+    codes = tuple(np.zeros(0, dtype=np.int32) for _ in outline.tree.axes)
+    nothing = dict.fromkeys(outline.tree.chain, Nodes.unknown(codes))
+    return replace(outline, public_depth=-1), nothing
+
+
 def least_squares_of(
     stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
 ) -> tuple[list[Nodes], list[Layer]]:
@@ -121,13 +130,6 @@ def least_squares_of(
     nodes, layers = measured_nodes(stored, outline, released)
     estimates = zip(nodes, least_squares(layers), strict=True)
     return [replace(n, estimate=e.estimate, variance=e.variance) for n, e in estimates], layers
-
-
-def _top(stored: Stored, outline: Outline, released: Nodes) -> Nodes:
-    """Return the root with its released count; no node at all where it is public and empty."""
-    if outline.public_depth >= 0:
-        return stored.nodes[outline.tree.cuboid(0)]
-    return Nodes.exact(stored.root().nodes.codes, released.counts.sum(keepdims=True))
 
 
 def _layer(

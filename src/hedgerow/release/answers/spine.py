@@ -10,44 +10,34 @@ ancestors and the siblings of both (`hedgerow.estimate.spine.forms`). Areas of a
 sums of cells at each node of the spine by itself.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
-from hedgerow.estimate.spine.support import runs, starts_within
-from hedgerow.plan.plan import Plan
+from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.estimate.spine.forms import Forms
+from hedgerow.estimate.spine.support import runs
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
-from hedgerow.release.answers.sums import Sums
-from hedgerow.release.answers.tables import JointAnswers
+from hedgerow.release.answers.sums import Sums, Totals
+from hedgerow.release.answers.tables import Asked, JointAnswers
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import Pass
-from hedgerow.tables.tree import cell_numbers
+from hedgerow.tables.tree import cell_codes
+
+MOST_OF_FORMS = 1 << 23
+"""Numbers of the forms of sums that are held at once, for each component."""
+FLAGS_AT_ONCE = 1 << 22
 
 
 class SpineAnswers(JointAnswers[PlannedSpine]):
     """Those of cuboids along a spine."""
 
     reads = False
-
-    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
-        """Return the estimates of all cells of cuboids that may hold records, row by row."""
-        found, shape = dict[Levels, Float64](), self.design.shape
-        for levels in wanted:
-            if self.plan.is_public(levels):
-                found[levels] = source.exact(levels).astype(np.float64)
-                continue
-            codes, _ = self.design.codes_of(shape.given(levels))
-            numbers = cell_numbers(self.plan.tree, levels, codes)
-            found[levels] = self.estimates(source, Sums.of(self.plan, levels), numbers)
-        return found
 
     def check_columns(self, sums: Sums) -> None:
         """Do nothing: sums by any columns have estimates."""
@@ -64,173 +54,90 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         rows = many if lookup is None or lookup.axis else len(lookup.nodes)
         return rows * self.design.model.support.groups**2 + many
 
-    def estimates(self, source: Source, sums: Sums, numbers: Int64) -> Float64:
-        """Return the estimates of sums; 0 where nobody can be."""
-        along = SpineSums(sums, self.design, numbers)
-        return self._of_open(along, along.estimates(source))
+    def _level(self, sums: Sums) -> int:
+        """Return the level of the spine whose nodes are summed or stand beside what is."""
+        return self.design.shape.axes[0].given[sums.levels[0]]
+
+    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+        """Return the estimates of sums, all from one pass; 0 where nobody can be."""
+        flow, support = SpineFlow(self.plan, source), self.design.model.support
+        levels = [self._level(sums) for sums, _ in wanted]
+        keys = [(sums.keys[0], keys_beside(self.design, sums)) for sums, _ in wanted]
+        totals = [Totals.of(*each) for each in wanted]
+        for level, nodes, estimates in flow.estimates_at(levels, Pass(flow).told()):
+            ends = support.cell[level][support.start[level][nodes.start : nodes.stop + 1]]
+            node = np.repeat(np.arange(nodes.start, nodes.stop), np.diff(ends))
+            group = support.group[level][support.rows(level, nodes)]
+            cell = runs(support.offset[group], support.widths[group])
+            for own, (along, beside), total in zip(levels, keys, totals, strict=True):
+                if own == level:
+                    total.add(along[node] + beside[cell], estimates)
+        return [total.sums * self._is_open(total.of_what) for total in totals]
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
-        """Return the variances of sums; on_fraction is told how far it is.
+        """Return the variances of sums; 0 where nobody can be."""
+        if sums.is_cuboid:
+            codes = cell_codes(self.plan.tree, sums.levels, numbers)
+            return self.design.variances_at(self.design.shape.given(sums.levels), codes)
+        lookup, level, beside = sums.lookup, self._level(sums), keys_beside(self.design, sums)
+        if lookup is not None and lookup.axis == 0:
+            of_areas = np.zeros((len(lookup), sums.cells))
+            for first, last, forms in self._forms(beside):
+                for i in range(len(lookup)):
+                    of_areas[i, first:last] = forms.over(level, lookup.members(i))
+                    on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
+            return of_areas.ravel() * self._is_open(sums)
+        many, areas = prod(sums.sizes[1:]), [np.zeros(1, dtype=np.int64)]
+        if lookup is not None:
+            areas = lookup.partitions(len(sums.keys[lookup.axis]))
+        area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
+        label, found = area * many + cell, np.zeros(len(numbers))
+        attribute, beside = np.divmod(beside, sums.cells)
+        for each in areas:
+            own = each[attribute]
+            for first, last, forms in self._forms(np.where(own < 0, -1, own * many + beside)):
+                here = np.flatnonzero((first <= label) & (label < last))
+                found[here] += forms.at(level, node[here], label[here] - first)
+        on_fraction(1.0)
+        return found * self._is_open(sums)
 
-        They are exact, or bounds, as those of all estimates of the plan are; 0 where nobody can be.
-        """
-        along = SpineSums(sums, self.design, numbers)
-        return self._of_open(along, along.variances(on_fraction))
-
-    def _of_open(self, along: "SpineSums", values: Float64) -> Float64:
-        """Return 0 for areas where nobody can be by public facts; somebody is in what is listed."""
-        if along.sums.lookup is None:
-            return values
-        flags = self.design.is_open(along.level, *along.pairs)
-        return values * (along.of_areas(flags.astype(np.float64)) > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class SpineSums:
-    """Sums along a spine.
-
-    Attributes:
-        sums: by what, and over which areas.
-        spine: how they go along the first axis.
-        numbers: int64 (sums): those that are asked for, each once; all where there are areas.
-    """
-
-    sums: Sums
-    spine: Spine
-    numbers: Int64
-
-    @property
-    def level(self) -> int:
-        """Of the spine, whose nodes are summed or stand beside what is."""
-        return self.spine.shape.axes[0].given[self.sums.levels[0]]
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes that level has."""
-        return self.spine.shape.axes[0].sizes[self.level]
-
-    @property
-    def many(self) -> int:
-        """How many combinations of attributes there are beside a node, or an area."""
-        return prod(self.sums.sizes[1:])
-
-    @property
-    def of_attribute(self) -> int:
-        """How many nodes of an attribute areas are made of: 1 where there is none like that."""
-        lookup = self.sums.lookup
-        if lookup is None or lookup.axis == 0:
-            return 1
-        return self.sums.plan.tree.axes[lookup.axis].size(lookup.level)
-
-    @cached_property
-    def of_cell(self) -> tuple[Int64, Int64]:
-        """The node of an attribute's areas that each detail cell has, and the combination."""
-        axes, levels = self.sums.plan.tree.axes[1:], self.sums.levels[1:]
-        codes = np.unravel_index(self.spine.leaves, [axis.size(axis.depth) for axis in axes])
-        each = zip(axes, levels, codes, strict=True)
-        at_levels = [axis.ancestors(level)[code] for axis, level, code in each]
-        return self.sums.split([np.zeros(len(self.spine.leaves), dtype=np.int64), *at_levels])
-
-    @cached_property
-    def pairs(self) -> tuple[Int64, Int64, Int64]:
-        """The sum of each detail cell at a node, and the nodes and sums that are added up."""
-        (own, beside), lookup = self.of_cell, self.sums.lookup
-        labels = own * self.many + beside
-        if lookup is None:
-            return labels, *np.divmod(self.numbers, self.many)
-        wanted = np.arange(self.nodes) if lookup.axis else np.unique(lookup.nodes)
-        width = self.of_attribute * self.many
-        return labels, np.repeat(wanted, width), np.tile(np.arange(width), len(wanted))
-
-    def estimates(self, source: Source) -> Float64:
-        """Return the estimates: float64 (sums), records."""
-        every = estimates_of_sums(self.sums.plan, source, self.level, *self.pairs)
-        return self.of_areas(every)
-
-    def of_areas(self, values: Float64) -> Float64:
-        """Return the sums over areas, if there are any, of values of `pairs`: float64 (sums)."""
-        _, node, number = self.pairs
-        if self.sums.lookup is None:
-            return values
-        found = np.zeros((self.nodes, self.of_attribute, self.many))
-        found.reshape(self.nodes, -1)[node, number] = values
-        of_areas = found if self.sums.lookup.axis == 0 else np.moveaxis(found, 1, 0)
-        return self.sums.lookup.sums(of_areas.reshape(len(of_areas), -1)).ravel()
-
-    def variances(self, on_fraction: OnFraction) -> Float64:
-        """Return the variances: float64 (sums), records²."""
-        lookup, (own, beside) = self.sums.lookup, self.of_cell
-        if lookup is None:
-            return self._at(*self.pairs)
-        found = np.zeros((len(lookup), self.sums.cells))
-        if lookup.axis == 0:
-            forms = self.spine.model.variances(beside.astype(np.int32))
-            for area in range(len(lookup)):
-                each = forms.over(self.level, lookup.members(area))
-                found[area, : len(each)] = each
-                on_fraction((area + 1) / len(lookup))
-        else:
-            for area_of in lookup.partitions(self.of_attribute):
-                areas = np.unique(area_of[area_of >= 0])
-                labels = np.where(area_of[own] >= 0, area_of[own] * self.many + beside, -1)
-                which, node, cell = np.indices((len(areas), self.nodes, self.many)).reshape(3, -1)
-                each = self._at(labels, node, areas[which] * self.many + cell)
-                found[areas] = each.reshape(len(areas), -1)
-            on_fraction(1.0)
-        return found.ravel()
-
-    def _at(self, labels: Int64, node: Int64, number: Int64) -> Float64:
-        """Return the variances of sums at nodes: float64 (pairs); 0 of those without a cell.
+    def _forms(self, labels: Int64) -> Iterator[tuple[int, int, Forms]]:
+        """Yield the first of some sums, the last and one, and their variances, in their order.
 
         Args:
-            labels: int64 (detail cells): the sum that each belongs to, -1 for none.
-            node: int64 (pairs): the node of each sum.
-            number: int64 (pairs): its number.
+            labels: int64 (detail cells): the number of the sum that each belongs to, -1 for none.
         """
-        every, found = np.unique(labels[labels >= 0]), np.zeros(len(number))
-        place = np.searchsorted(every, number)
-        there = np.append(every, -1)[place] == number
-        if there.any():
-            compact = np.where(labels >= 0, np.searchsorted(every, labels), -1).astype(np.int32)
-            forms = self.spine.model.variances(compact)
-            found[there] = forms.at(self.level, node[there], place[there])
-        return found
+        model, there = self.design.model, labels >= 0
+        group = np.repeat(np.arange(model.support.groups), model.support.widths)
+        entries = np.unique(labels[there] * model.support.groups + group[there])
+        size = np.cumsum(np.bincount(entries // model.support.groups) ** 2)
+        first = 0
+        while first < len(size):
+            held = size[first] + MOST_OF_FORMS
+            last = max(first + 1, int(np.searchsorted(size, held, side="right")))
+            some = np.where((first <= labels) & (labels < last), labels - first, -1)
+            if (some >= 0).any():
+                yield first, first + int(some.max()) + 1, model.variances(some.astype(np.int32))
+            first = last
+
+    def _is_open(self, sums: Sums) -> Bool:
+        """Return of sums over areas whether public facts let anybody be there: bool (sums).
+
+        Of others one, and true: somebody is in what is listed.
+        """
+        if sums.lookup is None:
+            return np.ones(1, dtype=np.bool_)
+        used, label = np.unique(keys_beside(self.design, sums), return_inverse=True)
+        has, reaches = self.design.has(self._level(sums)), self.design.reaches(label, len(used))
+        found, reach = Totals.of(sums, np.arange(sums.many)), reaches.T.astype(np.float64)
+        most = max(1, FLAGS_AT_ONCE // len(used))
+        for begin in range(0, len(has), most):
+            keys = sums.keys[0][begin : begin + most, None] + used
+            found.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
+        return np.asarray(found.sums > 0)
 
 
-def estimates_of_sums(
-    plan: Plan, source: Source, level: int, numbers: Int64, node: Int64, sums: Int64
-) -> Float64:
-    """Return the estimates of listed sums of detail cells at nodes of a level of the spine.
-
-    Args:
-        plan: whose cuboids go along a spine.
-        source: of its noisy counts.
-        level: of the spine, in the plan's shape.
-        numbers: int64 (detail cells): the sum that each belongs to, -1 for none.
-        node: int64 (pairs): the node of each listed sum.
-        sums: int64 (pairs): its number. No pair is listed twice.
-
-    Returns:
-        float64 (pairs), records.
-    """
-    flow, many = SpineFlow(plan, source), int(max(numbers.max(initial=0), sums.max(initial=0))) + 1
-    support = flow.spine.model.support
-    keys = node * many + sums
-    order, found = np.argsort(keys), np.zeros(len(keys))
-    keys = np.append(keys[order], -1)  # so that what comes after all of them is none
-    for nodes, estimates in flow.estimates_at(level, Pass(flow).told()):
-        rows = support.rows(level, nodes)
-        group = support.group[level][rows]
-        number = numbers[_detail_cells(support.offset, group)]
-        of_node = np.diff(starts_within(support.start[level], nodes))
-        above = np.repeat(np.arange(nodes.start, nodes.stop), of_node)
-        flat = np.repeat(above, support.widths[group]) * many + number
-        place = np.searchsorted(keys[:-1], flat)
-        there = (number >= 0) & (keys[place] == flat)
-        np.add.at(found, order[place[there]], estimates[there])
-    return found
-
-
-def _detail_cells(offset: Int64, group: Int32) -> Int64:
-    """Return the number over all groups of each cell of rows: int64 (cells)."""
-    return runs(offset[group], offset[group + 1] - offset[group])
+def keys_beside(spine: Spine, sums: Sums) -> Int64:
+    """Return what each detail cell adds to the key of a node of the spine: int64 (cells)."""
+    codes = spine.codes_of_leaves(spine.shape.given(sums.levels))
+    return np.asarray(sum(key[code] for key, code in zip(sums.keys[1:], codes, strict=True)))

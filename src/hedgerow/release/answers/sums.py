@@ -9,17 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.cube.shape import meet
+from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import sums_of_cells
+from hedgerow.release.descent.nodes import cells_above
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among, is_off_tree, label_columns
 from hedgerow.tables.axis import Axis
@@ -144,49 +145,42 @@ class Sums:
             found += each.labels(code.astype(np.int32))
         return pl.DataFrame([*found, *(pl.Series(name, data) for name, data in columns.items())])
 
-    def split(self, codes: Sequence[NDArray[np.integer]]) -> tuple[Int64, Int64]:
-        """Return of cells the node on the areas' axis, if any, and the combination of groups."""
+    @cached_property
+    def keys(self) -> list[Int64]:
+        """For each axis what its nodes add to the key of a cell of `levels`: int64 (nodes).
+
+        A key is the number of the sum; where there are areas, as if each node were one of them.
+        """
         areas = None if self.lookup is None else self.lookup.axis
-        own = np.zeros(len(codes[0]), np.int64) if areas is None else codes[areas].astype(np.int64)
-        groups = [
-            np.zeros_like(own) if axis == areas else each.number[code]
-            for axis, (each, code) in enumerate(zip(self.groups, codes, strict=True))
+        return [
+            np.arange(axis.size(level)) * self.cells
+            if a == areas
+            else groups.number * prod(self.sizes[a + 1 :])
+            for a, (axis, level, groups) in enumerate(
+                zip(self.plan.tree.axes, self.levels, self.groups, strict=True)
+            )
         ]
-        return own, np.ravel_multi_index(tuple(groups), self.sizes).astype(np.int64)
+
+    def key(self, codes: Sequence[NDArray[np.integer]]) -> Int64:
+        """Return the keys of cells: int64 (cells)."""
+        return np.asarray(sum(key[code] for key, code in zip(self.keys, codes, strict=True)))
+
+    def numbers(self, keys: Int64) -> Int64:
+        """Return the numbers of the sums that cells are in, ascending; of areas all."""
+        return np.unique(keys) if self.lookup is None else np.arange(self.many)
 
     def counted(self, content: Content) -> tuple[Int64, Int64]:
         """Return the numbers of sums and their released counts.
 
         Of areas all, others where the count is above 0: int64 (sums) both, by number.
         """
-        table, tree, levels = self.table(), self.plan.tree, self.levels
-        cells, counts = sums_of_cells(tree, levels, table, content.listed(table))
-        if self.is_cuboid:
-            return cells, counts
-        sizes = tree.sizes(levels)
-        own, numbers = self.split(np.unravel_index(cells, sizes))
-        if self.lookup is None:
-            numbers, place = np.unique(numbers, return_inverse=True)
-            sums = np.zeros(len(numbers), dtype=np.int64)
-            np.add.at(sums, place, counts)
-            return numbers, sums
-        every = np.zeros((sizes[self.lookup.axis], self.cells), dtype=np.int64)
-        np.add.at(every, (own, numbers), counts)
-        return np.arange(self.many), self.lookup.sums(every).ravel()
-
-    def of_table(self, table: Float64) -> Float64:
-        """Return the sums of a table: float64 (sums) of (cells of each axis)."""
-        areas = None if self.lookup is None else self.lookup.axis
-        for axis, each in enumerate(self.groups):
-            if axis != areas and not np.array_equal(each.number, np.arange(each.many)):
-                cells = np.moveaxis(table, axis, 0)
-                sums = np.zeros((each.many, *cells.shape[1:]))
-                np.add.at(sums, each.number, cells)
-                table = np.moveaxis(sums, 0, axis)
-        if self.lookup is None:
-            return table.ravel()
-        table = np.moveaxis(table, self.lookup.axis, 0)
-        return self.lookup.sums(table.reshape(len(table), self.cells)).ravel()
+        tree, levels = self.plan.tree, self.levels
+        holding = (each for each in self.plan.levels if is_within(levels, each))
+        nodes = content.listed(cuboid := min(holding, key=tree.cells, default=self.table()))
+        keys = self.key(cells_above(tree, levels, cuboid, nodes.codes))
+        found = Totals.of(self, self.numbers(keys), np.int64)
+        found.add(keys, nodes.counts)
+        return found.numbers, found.sums
 
     def table(self) -> Levels:
         """Return the smallest released table whose cells are summed, or raise a ReleaseError."""
@@ -211,3 +205,39 @@ class Sums:
     def cuboid(self) -> Levels:
         """The cuboid of that table which has the cells that are summed."""
         return meet(self.levels, self.table())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Sums that cells are added to as they come.
+
+    Attributes:
+        of_what: the sums.
+        numbers: int64 (sums), ascending: those that are wanted.
+        held: of each of them, and of others; or of the nodes that areas are made of.
+    """
+
+    of_what: Sums
+    numbers: Int64
+    held: NDArray[Any]
+
+    @classmethod
+    def of(cls, sums: Sums, numbers: Int64, kind: type[np.generic] = np.float64) -> "Totals":
+        """Return sums of nothing."""
+        nodes = 0 if sums.lookup is None else len(sums.keys[sums.lookup.axis])
+        return cls(sums, numbers, np.zeros(nodes * sums.cells or len(numbers) + 1, dtype=kind))
+
+    def add(self, keys: Int64, values: NDArray[Any]) -> None:
+        """Add values of cells, each once."""
+        if self.of_what.lookup is None:
+            place = np.searchsorted(self.numbers, keys)
+            there = np.append(self.numbers, -1)[place] == keys
+            keys = np.where(there, place, len(self.numbers))
+        np.add.at(self.held, keys, values)
+
+    @property
+    def sums(self) -> NDArray[Any]:
+        """What was added up: (sums)."""
+        if (lookup := self.of_what.lookup) is None:
+            return self.held[:-1]
+        return lookup.sums(self.held.reshape(-1, self.of_what.cells)).ravel()[self.numbers]

@@ -29,25 +29,26 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
-from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
-from hedgerow.release.answers.sums import Sums
-from hedgerow.release.descent.jobs import OnFraction
+from hedgerow.release.answers.measured_nodes import estimated_again
+from hedgerow.release.answers.sums import Sums, Totals
+from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.stored import Content, total_of
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION
-from hedgerow.release.preflight import check_combines
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
 """The design of tables, or along a spine."""
+
+Asked = tuple[Sums, Int64]
+"""Sums, and the numbers of those that are wanted: int64 (sums), ascending."""
 
 A_SUM = 1 << 14
 """What a sum takes beside its nodes, in nodes."""
@@ -62,24 +63,41 @@ class JointAnswers(Answers[Both]):
         self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
     ) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids, row by row."""
-        joint, found = self.design, dict[Levels, Nodes]()
-        cuboids = {levels: joint.shape.given(levels) for levels in wanted}
-        whole = [levels for levels, cuboid in cuboids.items() if cuboid in joint.whole]
-        estimates = self.whole_estimates(stored, whole)
-        for levels, cuboid in cuboids.items():
+        plan, tree, found = self.plan, self.plan.tree, dict[Levels, Nodes]()
+        whole = [k for k in wanted if k in plan.whole and not plan.is_public(k)]
+        estimates = self.whole_estimates(stored, whole) if whole else {}
+        for levels in wanted:
             codes, order = self.places(levels, released.__getitem__)
-            if (estimate := estimates.get(levels)) is None:
-                noisy = self._in_order(levels, stored.measured[levels], order)
-                estimate = noisy.astype(np.float64)
-            counts, variance = np.zeros(len(order), np.int64), joint.variances_at(cuboid, codes)
-            listed, tree = released[levels], self.plan.tree
-            every, numbers = (cell_numbers(tree, levels, c) for c in (codes, listed.codes))
-            place = np.searchsorted(every, numbers)
-            if not np.array_equal(every[place[place < len(every)]], numbers):
+            numbers, listed = cell_numbers(tree, levels, codes), released[levels]
+            own = cell_numbers(tree, levels, listed.codes)
+            place = np.searchsorted(numbers, own)
+            if not np.array_equal(numbers[place[place < len(numbers)]], own):
                 raise ReleaseError(f"{tree.name_of(levels)} lists cells that were not measured")
+            counts = np.zeros(len(numbers), dtype=np.int64)
             counts[place] = listed.counts
-            found[levels] = Nodes(codes, counts, estimate, variance)
+            found[levels] = Nodes.exact(codes, counts)
+            if levels in estimates:
+                variance = self.variances(Sums.of(plan, levels), numbers, tell_nobody)
+                found[levels] = Nodes(codes, counts, estimates[levels], variance)
+            elif not plan.is_public(levels):
+                noisy = self._in_order(levels, stored.measured[levels], order).astype(np.float64)
+                variance = np.full(len(noisy), self.design.noise[self.design.shape.given(levels)])
+                found[levels] = Nodes(codes, counts, noisy, variance)
         return found
+
+    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
+        """Return the estimates of all cells that may hold records, row by row.
+
+        Args:
+            source: of the noisy counts.
+            wanted: cuboids of which every cell is measured, or a sum of such.
+        """
+        asked, joint = list[Asked](), self.design
+        for levels in wanted:
+            codes, _ = joint.codes_of(joint.shape.given(levels))
+            numbers = cell_numbers(self.plan.tree, levels, codes)
+            asked.append((Sums.of(self.plan, levels), numbers))
+        return dict(zip(wanted, self.estimates(source, asked), strict=True))
 
     def places(self, levels: Levels, listed: Callable[[Levels], Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
@@ -103,32 +121,19 @@ class JointAnswers(Answers[Both]):
             raise uneven(self.plan.tree, levels)
         return noisy[order]
 
-    @abstractmethod
-    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
-        """Return the estimates of all cells that may hold records, row by row.
+    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances]:
+        """Return all measured cells of each cuboid with their estimates."""
+        return self.cells(content.stored, content.nodes, self.plan.levels), self.covariance
 
-        Args:
-            source: of the noisy counts.
-            wanted: cuboids of which every cell is measured, public, or a sum of such.
-        """
-
-    def again(
-        self, content: Content, method: Estimator
-    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
-        """Return the nodes of each cuboid: all measured cells, or by the plan's own method."""
-        plan, stored = self.plan, content.stored
-        if isinstance(method, LeastSquares):
-            check_stored(stored)
-            return self.cells(stored, content.nodes, plan.levels), self.covariance
-        check_combines(method, plan)
-        check_stored(stored)
-        if content.estimation != ESTIMATION and not plan.whole.issuperset(plan.levels):
+    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
+        """Return the nodes of each cuboid by the plan's own method."""
+        if content.estimation != ESTIMATION and not self.plan.whole.issuperset(self.plan.levels):
             raise ReleaseError(
                 f"version {content.estimation} of the estimation made the counts, which decided "
                 f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
                 f"or with the Hedgerow that made the release"
             )
-        return estimated_again(stored, method, plan), None
+        return estimated_again(content.stored, method, self.plan)
 
     def covariance(self, cells: Sequence[tuple[Levels, int]]) -> Float64:
         """Return covariances of the estimates of all measured cells: float64 (cells, cells).
@@ -176,13 +181,13 @@ class JointAnswers(Answers[Both]):
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return positive sums, or all over areas, with least-squares estimates of the same."""
-        (numbers, counts), total = sums.counted(content), total_of(content)
+        (numbers, counts), total = sums.counted(content), content.total
         errors = CuboidErrors.of_sums(self.plan, sums.many, total)
         if sums.is_cuboid:
             errors = CuboidErrors.of(self.plan, sums.cuboid, total)
         if self._is_public(sums):
             return numbers, counts, counts.astype(np.float64), np.zeros(len(counts)), errors
-        estimate = self.estimates(content.stored, sums, numbers)
+        (estimate,) = self.estimates(content.stored, [(sums, numbers)])
         return numbers, counts, estimate, self.variances(sums, numbers, on_fraction), errors
 
     def _is_public(self, sums: Sums) -> bool:
@@ -195,12 +200,15 @@ class JointAnswers(Answers[Both]):
         return self.variances(sums, np.arange(sums.many), on_fraction)
 
     @abstractmethod
-    def estimates(self, source: Source, sums: Sums, numbers: Int64) -> Float64:
-        """Return the estimates of sums that are not public, by number: all where over areas."""
+    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+        """Return the estimates of sums that are not public, by number: float64 (sums) each."""
 
     @abstractmethod
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
-        """Return their variances; on_fraction is told how far it is."""
+        """Return the variances of such sums; on_fraction is told how far it is.
+
+        They are exact, or bounds, as those of all estimates of the plan are.
+        """
 
 
 class TablesAnswers(JointAnswers[PlannedTables]):
@@ -220,12 +228,6 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         order = np.lexsort(codes[::-1])
         return tuple(code[order] for code in codes), order
 
-    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
-        """Return the estimates of all cells of cuboids, row by row."""
-        cuboids = {levels: self.design.shape.given(levels) for levels in wanted}
-        every = TablesFlow(self.plan, source).estimates({*cuboids.values()}) if wanted else {}
-        return {levels: every[cuboid].ravel() for levels, cuboid in cuboids.items()}
-
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""
         joint = self.design
@@ -234,20 +236,24 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         each = sum(joint.shape.shape(cuboid)) if closed else noisy * ITERATIONS
         return sums.many * (each + A_SUM)
 
-    def estimates(self, source: Source, sums: Sums, numbers: Int64) -> Float64:
-        """Return the estimates of sums."""
-        cuboid = self.design.shape.given(sums.cuboid)
-        table = TablesFlow(self.plan, source).estimates([cuboid])[cuboid]
-        return sums.of_table(table)[numbers]
+    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+        """Return the estimates of sums; all from one solution."""
+        cuboids = [self.design.shape.given(sums.cuboid) for sums, _ in wanted]
+        tables = TablesFlow(self.plan, source).estimates({*cuboids})
+        return [
+            _of_table(*each, tables[cuboid]) for each, cuboid in zip(wanted, cuboids, strict=True)
+        ]
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
-        """Return the variances of sums.
+        """Return the variances of cells, or of all sums over areas.
 
         Raises:
             ReleaseError: iteration does not reach its residual.
         """
         joint = self.design
         cuboid = joint.shape.given(sums.cuboid)
+        if sums.is_cuboid and len(numbers) == sums.many:
+            return joint.each(cuboid).ravel()
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return joint.variances_at(cuboid, codes)
@@ -263,6 +269,15 @@ class TablesAnswers(JointAnswers[PlannedTables]):
                 found[number] = _by_iteration(joint, cuboid, weights, tables)
             on_fraction((number + 1) / sums.many)
         return np.maximum(found, 0.0)
+
+
+def _of_table(sums: Sums, numbers: Int64, table: Float64) -> Float64:
+    """Return the sums of a table: float64 (sums) of (cells of each axis)."""
+    if sums.is_cuboid:
+        return table.ravel()[numbers]
+    found = Totals.of(sums, numbers)
+    found.add(reduce(np.add.outer, sums.keys).ravel(), table.ravel())
+    return found.sums
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:

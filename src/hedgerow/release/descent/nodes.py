@@ -227,17 +227,9 @@ class JobRoots:
 
     def jobs_of(self, tree: Tree, leaves: Codes) -> Int64:
         """Return the number of the job that each leaf lies below, or `NOWHERE`: int64 (leaves)."""
-        root = places(nodes_above(tree, self.levels, leaves), self.codes)
+        root = places(cells_above(tree, self.levels, tree.chain[-1], leaves), self.codes)
         job = np.searchsorted(self.first, root, side="right") - 1
         return np.where(root == NOWHERE, NOWHERE, job)
-
-
-def nodes_above(tree: Tree, levels: Levels, leaves: Codes) -> Codes:
-    """Return for each leaf its node of a cuboid: one int32 array (leaves) an axis."""
-    return tuple(
-        axis.ancestors(level)[code] if level < axis.depth else code
-        for axis, level, code in zip(tree.axes, levels, leaves, strict=True)
-    )
 
 
 def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:

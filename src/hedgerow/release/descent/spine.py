@@ -14,7 +14,7 @@ the cuboid's, as there: a job draws from it at the number of its first cell. Par
 nodes, and the cells of a part those beside its nodes, so jobs' stretches of a stream do not meet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from time import perf_counter
@@ -76,27 +76,29 @@ class SpineFlow(PlannedFlow[Joint]):
         """How cuboids go along the first axis."""
         return cast("Spine", self.design.spine)
 
-    def estimates_at(self, level: int, told: Told) -> Iterator[tuple[range, Float64]]:
-        """Yield the estimates of a level of the spine, some nodes after the other.
+    def estimates_at(
+        self, levels: Iterable[int], told: Told
+    ) -> Iterator[tuple[int, range, Float64]]:
+        """Yield the estimates of levels of the spine, some nodes after the other.
 
         Args:
-            level: of the spine.
+            levels: of the spine.
             told: by all jobs *up*.
 
         Returns:
-            Which nodes, and float64 (their cells, detail layout), records.
+            The level, which nodes, and float64 (their cells, detail layout), records.
         """
-        spine, model = self.spine, self.spine.model
+        spine, model, wanted = self.spine, self.spine.model, sorted({*levels})
         upward, total = self._top_upward(as_floats(self._drawn(spine.top)), told), self._total()
         estimates = model.estimates(spine.top, upward, None, total)
-        if level <= spine.cut:
-            yield model.support.nodes(spine.top, level), estimates[level]
-            return
-        start = self._start_of_jobs
-        for i, part in enumerate(spine.jobs):
-            above = estimates[spine.cut][start[i] : start[i + 1]]
+        for level in (level for level in wanted if level <= spine.cut):
+            yield level, model.support.nodes(spine.top, level), estimates[level]
+        deeper = [level for level in wanted if level > spine.cut]
+        for i, part in enumerate(spine.jobs if deeper else ()):
+            above = estimates[spine.cut][slice(*self._start_of_jobs[i : i + 2])]
             below = model.estimates(part, model.up(part, as_floats(self._drawn(part))), above)
-            yield model.support.nodes(part, level), below[level]
+            for level in deeper:
+                yield level, model.support.nodes(part, level), below[level]
 
     @cached_property
     def _start_of_jobs(self) -> Int64:

@@ -26,7 +26,7 @@ from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
     DESCRIBE,
     MANIFEST_KEYS,
@@ -327,7 +327,7 @@ def _same(
     content: OnDisk, levels: Levels, again: Nodes | None, released: Nodes, rounding: float
 ) -> None:
     """Raise unless a file says what was made again; None where its own estimates are believed."""
-    plan, frame = content.plan, content.counts(levels)
+    frame = content.counts(levels)
     if again is None:
         error = frame[STANDARD_ERROR].to_numpy()
         again = replace(released, estimate=frame[ESTIMATE].to_numpy(), variance=error**2)
@@ -337,7 +337,7 @@ def _same(
         maker = content.estimator.name
         raise ReleaseError(f"the counts are not what {maker} makes of the noisy counts")
     total = int(released.counts.sum())
-    columns = released_columns(again, CuboidErrors.of(plan, levels, total), USUAL)
+    columns = released_columns(again, content.errors(levels), USUAL)
     room = 1e-9 + rounding * total
     for name in (ESTIMATE, STANDARD_ERROR):
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=room):

@@ -71,10 +71,8 @@ class TableFacts:
 
     def _attribute_cells(self, codes: Sequence[Int32], levels: Sequence[int]) -> Int64:
         """Return the number of each attribute cell, row by row in the tree's order of axes."""
-        number = np.zeros(len(codes[0]), dtype=np.int64)
-        for a, code, level in zip(self._beside, codes, levels, strict=True):
-            number = number * self.tree.axes[a].size(level) + code
-        return number
+        sizes = [self.tree.axes[a].size(k) for a, k in zip(self._beside, levels, strict=True)]
+        return np.ravel_multi_index(tuple(codes), sizes).astype(np.int64)
 
     @cached_property
     def _of_leaf(self) -> Int64:
@@ -83,11 +81,10 @@ class TableFacts:
         sizes = [axis.size(axis.depth) for axis in axes]
         leaves = np.indices(sizes, dtype=np.int32).reshape(len(axes), -1)
         levels = [self.levels[a] for a in self._beside]
-        above = [
-            axis.ancestors(level)[leaf]
-            for axis, level, leaf in zip(axes, levels, leaves, strict=True)
-        ]
-        return self._attribute_cells(above, levels)
+        each = zip(axes, levels, leaves, strict=True)
+        return self._attribute_cells(
+            [a.nodes_above(k, a.depth, leaf) for a, k, leaf in each], levels
+        )
 
     @cached_property
     def _group(self) -> Int64 | None:

@@ -53,10 +53,10 @@ class CuboidErrors:
             confidence: of one interval, or of all at once.
         """
         noise = self.noise
-        if noise.mechanism is None:
-            return 0
         if noise.sums:
             return confidence.half_width_of_sums(variance, self.cells)
+        if noise.mechanism is None:
+            return 0
         own = None if noise.raw else variance
         return confidence.half_width(
             noise.mechanism, own, self.cells, measured=noise.measured, steps=noise.steps

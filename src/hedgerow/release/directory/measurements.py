@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.cuboids import Measured, Summed
@@ -259,26 +259,10 @@ def released_columns(
     nodes: Nodes, errors: CuboidErrors, confidence: Confidence
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of released counts but their labels, by name."""
-    return {COUNT: nodes.counts, **_columns(nodes.estimate, nodes.variance, errors, confidence)}
-
-
-def error_columns(
-    counts: Int64,
-    estimate: Float64,
-    variance: Float64,
-    errors: CuboidErrors,
-    confidence: Confidence,
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of unbiased estimates beside released counts, by name."""
-    flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
-    return {**_columns(estimate, variance, errors, confidence), CONTRADICTED: flags}
-
-
-def _columns(
-    estimate: Float64, variance: Float64, errors: CuboidErrors, confidence: Confidence
-) -> dict[str, NDArray[Any]]:
+    estimate, variance = nodes.estimate, nodes.variance
     low, high = errors.interval(estimate, variance, confidence)
-    return {ESTIMATE: estimate, STANDARD_ERROR: np.sqrt(variance), LOW: low, HIGH: high}
+    error = np.sqrt(variance)
+    return {COUNT: nodes.counts, ESTIMATE: estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
 
 
 def write_domain(path: Path, axis: Axis) -> None:

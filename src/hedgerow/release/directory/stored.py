@@ -1,12 +1,13 @@
 """A release directory read back: its plan, nodes and noisy counts, all verified on the way in."""
 
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
+from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.manifest import (
     DESCRIBE,
     MANIFEST,
@@ -40,6 +42,7 @@ from hedgerow.release.directory.measurements import (
     noisy_file,
     read_counts,
     read_noisy,
+    released_columns,
     shapes_file,
 )
 from hedgerow.release.directory.output import whole_or_not
@@ -55,6 +58,7 @@ from hedgerow.release.passes import ESTIMATION
 from hedgerow.release.preflight import check_combines, check_tables
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
+from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.description import Description
 from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.maps.shapes import Shapes
@@ -67,56 +71,76 @@ NODE = "\0node"
 """A column beside those of codes, which cannot be called that."""
 
 
-class Content(Protocol):
-    """What a release holds, in memory or in a directory."""
+class Content(ABC):
+    """What a release holds, in memory or in a directory.
+
+    Attributes:
+        plan: what was measured with which noise.
+        estimator: what made the counts.
+        estimation: the version of the estimation (`hedgerow.release.passes.ESTIMATION`).
+        nodes: for each cuboid the listed nodes with their counts.
+    """
+
+    plan: Plan
+    estimator: Estimator
+    estimation: int
+    nodes: Mapping[Levels, Nodes]
 
     @property
-    def plan(self) -> Plan:
-        """The plan."""
-
-    @property
-    def estimator(self) -> Estimator:
-        """What made the counts."""
-
-    @property
-    def estimation(self) -> int:
-        """The version of the estimation that made them (`hedgerow.release.passes.ESTIMATION`)."""
-
-    @property
-    def nodes(self) -> Mapping[Levels, Nodes]:
-        """For each cuboid the listed nodes with their counts."""
-
-    @property
+    @abstractmethod
     def stored(self) -> Stored:
         """All noisy counts."""
 
     @property
+    @abstractmethod
     def noisy_cells(self) -> int:
-        """How many noisy counts there are."""
+        """How many noisy counts there are; none is read for it."""
 
     def listed(self, levels: Levels) -> Nodes:
-        """Return the listed nodes of one cuboid with their counts."""
+        """Return the listed nodes of one cuboid with their counts; no other is read."""
+        return self.nodes[levels]
 
+    @abstractmethod
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
 
+    @abstractmethod
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
 
+    @abstractmethod
     def noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a measured cuboid."""
 
+    @abstractmethod
     def write(self, directory: Path) -> None:
         """Write a release directory."""
 
+    @property
+    def total(self) -> int:
+        """The released number of records."""
+        return int(self.listed(self.plan.tree.cuboid(0)).counts.sum())
 
-def total_of(content: Content) -> int:
-    """Return the released number of records."""
-    return int(content.listed(content.plan.tree.cuboid(0)).counts.sum())
+    def errors(self, levels: Levels) -> CuboidErrors:
+        """Return what the plan tells of the errors of a cuboid."""
+        return CuboidErrors.of(self.plan, levels, self.total)
+
+    def told(
+        self, levels: Levels, nodes: Nodes, errors: CuboidErrors | None = None
+    ) -> pl.DataFrame:
+        """Return cells of a cuboid as its file has them: codes, counts, and how sure they are.
+
+        Args:
+            levels: the cuboid.
+            nodes: its cells.
+            errors: of their estimates; those of the cuboid unless given.
+        """
+        columns = released_columns(nodes, errors or self.errors(levels), USUAL)
+        return label_nodes(self.plan.tree, levels, nodes.codes, **columns)
 
 
 @dataclass(frozen=True)
-class OnDisk:
+class OnDisk(Content):
     """A release in a directory.
 
     Attributes:
@@ -132,7 +156,7 @@ class OnDisk:
     estimation: int = ESTIMATION
 
     @cached_property
-    def nodes(self) -> Mapping[Levels, Nodes]:
+    def nodes(self) -> Mapping[Levels, Nodes]:  # type: ignore[override]
         """For each cuboid the listed nodes with their counts."""
         return {levels: self.listed(levels) for levels in self.plan.levels}
 

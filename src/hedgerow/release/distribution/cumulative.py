@@ -5,29 +5,24 @@ A page shows them as a picture.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, inf
+from math import ceil
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.cut_error import CumulativeError
-from hedgerow.distribution.plan import SMALLEST_VARIANCE, cumulative_error
+from hedgerow.distribution.plan import cumulative_error
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.running_sums import Decoded
-from hedgerow.estimate.tree.layers import Layer
-from hedgerow.estimate.tree.least_squares import least_squares
-from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, picture, shown, table
-from hedgerow.plan.cuboids import Measured, Survivors
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.source import uneven
-from hedgerow.release.directory.measurements import COUNT
+from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
-from hedgerow.tables.axis import Axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +37,13 @@ class Cumulative:
         released: int64 (K + 1), records.
         estimate: float64 (K + 1), records.
         error: the variances of the estimates and of their differences.
-        mechanism: the noise with the smallest parameter among the depths'; None of running sums.
-        public_total: the number of records where it is public, None where it is measured.
+        told: what else is known of their errors: cuts sum many draws, as sums off the tree do.
     """
 
     released: Int64
     estimate: Float64
     error: CumulativeError | Decoded
-    mechanism: Mechanism | None
-    public_total: int | None
+    told: CuboidErrors
 
     @classmethod
     def of_release(cls, release: Content) -> "Cumulative":
@@ -62,37 +55,14 @@ class Cumulative:
         """
         plan = release.plan
         _check(plan)
-        (axis,) = plan.tree.axes
         bins = plan.tree.chain[-1]
-        released = _listed(axis, release.counts(bins))
-        public, error = (
-            int(released[-1]) if plan.public_depth == 0 else None,
-            cumulative_error(plan),
-        )
-        if isinstance(error, Decoded):
-            noisy_sums = release.noisy(bins)
-            if len(noisy_sums) != (0 if public == 0 else plan.tree.leaves):
-                raise uneven(plan.tree, bins)
-            unknown = public != 0  # below a public total of 0 nothing was measured
-            estimate = error.estimate(noisy_sums, public) if unknown else np.zeros(len(released))
-            return cls(released, estimate, error, None, public)
-        measured = {t: what.mechanism for t, what in enumerate(plan.depths)
-                    if isinstance(what, Measured)}  # fmt: skip
-        variances = [
-            max(measured[t].noise_variance, SMALLEST_VARIANCE) if t in measured else inf
-            for t in range(plan.tree.depth + 1)
-        ]
-        nothing = public == 0  # below a public total of 0 nothing was measured
-        noisy = {} if nothing else {t: release.noisy(plan.tree.cuboid(t)) for t in measured}
-        top = Layer(noisy.get(0), variances[0]) if public is None else _exactly(public)
-        below = [
-            Layer(noisy[t], variances[t], start) if t in noisy else Layer(None, inf, start)
-            for t, start in enumerate(axis.child_start, start=1)
-        ]
-        leaves = released[1:] * 0.0 if nothing else least_squares([top, *below])[-1].estimate
-        estimate = np.concatenate([[0.0], np.cumsum(leaves)])
-        smallest = min(measured.values(), key=lambda noise: noise.parameter)
-        return cls(released, estimate, error, smallest, public)
+        every = answers_of(plan).cells(release.stored, release.nodes, [bins])[bins]
+        released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
+        estimate = np.zeros(len(released))
+        if len(every):  # nothing is measured below a public total of 0
+            released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
+        told = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
+        return cls(released, estimate, cumulative_error(plan), told)
 
     @property
     def bins(self) -> int:
@@ -113,8 +83,12 @@ class Cumulative:
             confidence: of one interval, or of as many as there are bins.
         """
         estimate = self.estimate[last] - self.estimate[first]
-        reach = self._reach(self.error.between(first, last), confidence)
-        return interval(estimate, reach, self.public_total)
+        return self.told.interval(estimate, self.error.between(first, last), confidence)
+
+    def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
+        """Return lowest and highest counts before the edges 0 … K: as `between`."""
+        cuts = np.arange(self.bins + 1)
+        return self.between(np.zeros_like(cuts), cuts, confidence)
 
     def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
         """Return where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
@@ -122,24 +96,14 @@ class Cumulative:
         y_b is the true count before cut b and T the true total. Where T is public it is
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
         """
-        if self.public_total is not None:
-            cuts = np.arange(self.bins + 1)
-            low, high = self.between(np.zeros_like(cuts), cuts, confidence)
-            rank = ceil(share * self.public_total)
+        if self.told.total is not None:
+            low, high = self.before(confidence)
+            rank = ceil(share * self.told.total)
             return (low - rank).astype(np.float64), (high - rank).astype(np.float64)
         part = float(share)
         estimate = self.estimate - part * self.estimate[-1]
-        reach = self._reach(self.error.excess(part), confidence)
+        reach = self.told.half_width(self.error.excess(part), confidence)
         return estimate - reach, estimate + reach
-
-    def _reach(self, variance: Float64, confidence: Confidence) -> Float64:
-        """Return half widths: a cut sums many draws, as an unmeasured depth does."""
-        if self.public_total == 0:
-            return np.zeros(len(variance))
-        if self.mechanism is None:
-            return confidence.half_width_of_sums(variance, self.bins)
-        reach = confidence.half_width(self.mechanism, variance, self.bins, measured=False)
-        return np.asarray(reach, dtype=np.float64)
 
 
 def _check(plan: Plan) -> None:
@@ -166,18 +130,6 @@ def _check(plan: Plan) -> None:
         )
 
 
-def _listed(axis: Axis, listed: pl.DataFrame) -> Int64:
-    """Return cumulative released counts over all leaves, those included that are not listed."""
-    bins = pl.DataFrame({"code": axis.labels[-1]})
-    counts = listed.select(pl.col(axis.columns[-1]).alias("code"), COUNT)
-    in_bins = bins.join(counts, on="code", how="left", maintain_order="left")[COUNT]
-    return np.append(0, np.cumsum(in_bins.fill_null(0).to_numpy())).astype(np.int64)
-
-
-def _exactly(total: int) -> Layer:
-    return Layer(np.array([total], dtype=np.int64), 0.0)
-
-
 MOST_POINTS, MOST_ROWS = 400, 20
 """Of the picture on a page, and of the table below it."""
 
@@ -197,8 +149,7 @@ def section(release: Content) -> str:
         return ""
     say, ranges = catalogue(plan.description.language), ranges_of(plan.tree.axes[0])
     bins, edges = cumulative.bins, ranges.edges.tolist()
-    upto = np.arange(bins + 1)
-    low, high = cumulative.between(np.zeros_like(upto), upto, Confidence())
+    low, high = cumulative.before(Confidence())
     part = cumulative.released / cumulative.total
     under, over = np.minimum(np.stack([low, high]) / cumulative.total, 1.0)
     kept, listed = (

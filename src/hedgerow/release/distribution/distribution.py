@@ -149,8 +149,7 @@ class Distribution:
             ``high``, the interval of ``count``, records. Simultaneous intervals never fall.
         """
         cumulative = self.cumulative
-        upto = np.arange(1, cumulative.bins + 1)
-        low, high = cumulative.between(np.zeros_like(upto), upto, confidence)
+        low, high = (each[1:] for each in cumulative.before(confidence))
         if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
             low = np.maximum.accumulate(low)
             high = np.minimum.accumulate(high[::-1])[::-1]

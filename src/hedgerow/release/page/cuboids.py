@@ -245,11 +245,6 @@ def _above(plan: Plan, levels: Levels) -> Sequence[Levels]:
     return maximal(coarser) if coarser else ()
 
 
-def _ancestors(axis: Axis, upper: int, lower: int, codes: Int32 | Int64) -> Int64:
-    """Return the nodes of a level that those of a finer one belong to."""
-    return np.searchsorted(axis.descendant_start(upper, lower), codes, side="right") - 1
-
-
 def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     """Return the codes that occur in what is carried and in one cuboid more.
 
@@ -264,7 +259,7 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
-            own = np.unique(_ancestors(axis, level - 1, level, own))
+            own = np.unique(axis.nodes_above(level - 1, level, own)).astype(np.int64)
     return used
 
 
@@ -292,7 +287,7 @@ def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Level
     """
     (levels, finer), (coarser, cells) = below, above
     codes = [
-        _ancestors(axis, upper, lower, made.used[a, lower][place])
+        axis.nodes_above(upper, lower, made.used[a, lower][place])
         for a, (axis, upper, lower, place) in enumerate(
             zip(made.plan.tree.axes, coarser, levels, finer.places, strict=True)
         )
@@ -311,7 +306,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     depth = plan.design.depth_of(levels)
     # The file of a cuboid is row by row; that of a depth is in the order of the tree.
     steps = tree.steps[:depth] if depth else list(enumerate(levels))
-    keys = [_ancestors(tree.axes[a], k, levels[a], nodes.codes[a]) for a, k in steps]
+    keys = [tree.axes[a].nodes_above(k, levels[a], nodes.codes[a]) for a, k in steps]
     later = np.zeros(max(len(nodes) - 1, 0), dtype=np.bool_)
     for key in keys[::-1]:
         later = (key[1:] > key[:-1]) | (later & (key[1:] == key[:-1]))

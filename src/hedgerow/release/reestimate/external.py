@@ -16,18 +16,21 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
-from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
-from hedgerow.release.answers.measured_nodes import estimated
+from hedgerow.release.answers.measured_nodes import (
+    estimated,
+    least_squares_of,
+    measured_nodes,
+    unlisted,
+)
 from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
-from hedgerow.release.descent.steps import Refinement, child_codes
 from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.sources.source import as_arrow, as_codes
@@ -75,7 +78,8 @@ class Measurements:
         """
         if tree.leaves > MOST_CELLS_GIVEN:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
-        everywhere = _every_node(tree)
+        nothing = Outline(tree, -1, frozenset(), True, 0)
+        everywhere, _ = measured_nodes(Stored(tree, {}, {}, {}), *unlisted(nothing))
         noisy, variance = {}, {}
         for depth, frame in sorted(frames.items(), key=lambda each: str(each[0]).rjust(20)):
             if depth == 0 and total is not None:
@@ -117,24 +121,13 @@ class Measurements:
         Raises:
             TableError: what was measured does not determine every node.
         """
-        tree, nodes = self.outline.tree, _every_node(self.outline.tree)
-        layers = [self._layer(0, None)]
-        for t in range(1, tree.depth + 1):
-            start = Refinement.of(tree, t).family_start(nodes[t - 1].codes)
-            layers.append(self._layer(t, start))
-        estimates = []
-        for t, (here, made) in enumerate(zip(nodes, least_squares(layers), strict=True)):
-            check_determined(tree, t, made.variance)
-            estimates.append(replace(here, estimate=made.estimate, variance=made.variance))
-        return estimates, layers
-
-    def _layer(self, depth: int, start: Int64 | None) -> Layer:
-        stored, levels = self.stored, self.outline.tree.cuboid(depth)
-        if levels in stored.nodes:
-            return Layer(stored.nodes[levels].counts, 0.0, start)
-        if levels in stored.measured:
-            return Layer(stored.measured[levels], stored.variances[levels], start)
-        return Layer(np.zeros(stored.tree.cells(levels)), np.inf, start)
+        stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
+        known = {**stored.variances, **dict.fromkeys(exact, 0.0)}
+        every = replace(stored, measured={**stored.measured, **exact}, variances=known, nodes={})
+        nodes, layers = least_squares_of(every, *unlisted(self.outline))
+        for t, here in enumerate(nodes):
+            check_determined(self.outline.tree, t, here.variance)
+        return nodes, layers
 
 
 def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
@@ -148,17 +141,6 @@ def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
             f"what was measured does not determine every node of depth {depth} "
             f"({tree.cuboid_name(depth)}); measure all children of a node, or all but one"
         )
-
-
-def _every_node(tree: Tree) -> list[Nodes]:
-    codes = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
-    nodes = [Nodes.unknown(codes)]
-    for t in range(1, tree.depth + 1):
-        step = Refinement.of(tree, t)
-        family_start = step.family_start(codes)
-        codes, _ = child_codes(np.arange(family_start[-1]), family_start, codes, step)
-        nodes.append(Nodes.unknown(codes))
-    return nodes
 
 
 def _exact_root(root: Nodes, total: int) -> Nodes:

@@ -8,15 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError, TableError, did_you_mean
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.intervals import interval
 from hedgerow.estimate.tree.least_squares import LeastSquares
-from hedgerow.plan.design import BEST
+from hedgerow.plan.design import BEST, CarriedNoise
 from hedgerow.release.answers.answers import Covariances
 from hedgerow.release.answers.chain import covariance_of_nodes
 from hedgerow.release.answers.questions import answers_of
@@ -31,7 +29,7 @@ from hedgerow.release.directory.measurements import (
     released_columns,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import total_of, undamaged, verified_release
+from hedgerow.release.directory.stored import undamaged, verified_release
 from hedgerow.release.reestimate.external import Measurements, check_determined
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
@@ -39,7 +37,6 @@ from hedgerow.tables.tree import Tree
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
-GAUSSIAN_95 = 1.959963984540054
 
 
 SETTLED = "non-negative whole counts that add up; intervals rest on the unbiased estimates"
@@ -173,27 +170,22 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     folder = None if isinstance(source, Release) else Path(source)
     content = source.content if isinstance(source, Release) else verified_release(Path(source))
     _check_columns(content.plan.tree)
+    frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         found, covariances = answers_of(content.plan).again(content, method)
         listed = content.nodes
     plan, tree = content.plan, content.plan.tree
-    total, frames = total_of(content), {}
     for levels, again in found.items():
-        errors = CuboidErrors.of(plan, levels, total)
-        if isinstance(method, LeastSquares):
+        errors, was = content.errors(levels), listed[levels]
+        if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
-            columns = released_columns(again, combined, USUAL)
-            columns[RELEASED] = columns.pop(COUNT)
-            frame = label_nodes(tree, levels, again.codes, **columns)
+            frames[levels] = content.told(levels, again, combined).rename({COUNT: RELEASED})
         else:
-            columns = released_columns(again, errors, USUAL)
-            was = listed[levels]
-            new = label_nodes(tree, levels, again.codes, **columns)
             old = label_nodes(tree, levels, was.codes, **{RELEASED: was.counts})
-            frame = _side_by_side(tree, levels, new, old)
-        frames[levels] = _in_order(tree, levels, frame)
+            new = content.told(levels, again, errors)
+            frames[levels] = _side_by_side(tree, levels, new, old)
     facts = {"method": method.to_dict(), "plan_sha256": plan.hash}
-    facts["claim"] = plan.design.claim if isinstance(method, LeastSquares) else SETTLED
+    facts["claim"] = plan.design.claim if is_linear else SETTLED
     return Estimates(tree, frames, facts, covariances)
 
 
@@ -226,13 +218,9 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
     tree, frames = given.outline.tree, {}
     for levels, nodes in zip(tree.chain, made, strict=True):
         check_determined(tree, sum(levels), nodes.variance)
-        error = np.sqrt(nodes.variance)
-        low, high = interval(nodes.estimate, GAUSSIAN_95 * error, None)
-        columns = {ESTIMATE: nodes.estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}
-        if whole:
-            columns[COUNT] = nodes.counts
-        labelled = label_nodes(tree, levels, nodes.codes, **columns)
-        frames[levels] = _in_order(tree, levels, labelled)
+        errors = CuboidErrors(CarriedNoise(None, sums=True), len(nodes), None)
+        labelled = label_nodes(tree, levels, nodes.codes, **released_columns(nodes, errors, USUAL))
+        frames[levels] = labelled if whole else labelled.drop(COUNT)
     facts = {"method": method.to_dict(), "claim": SETTLED if whole else BEST}
     return Estimates(tree, frames, facts, covariances)
 
@@ -254,9 +242,7 @@ def _side_by_side(tree: Tree, levels: Levels, new: pl.DataFrame, old: pl.DataFra
         columns, root = ["root"], pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
     both = new.join(old, on=columns, how="full", coalesce=True, maintain_order="left_right")
-    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0))
-
-
-def _in_order(tree: Tree, levels: Levels, frame: pl.DataFrame) -> pl.DataFrame:
-    names = [*tree.columns_of(levels), RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
-    return frame.select(name for name in names if name in frame.columns)
+    order = RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH
+    return both.with_columns(pl.col(COUNT, RELEASED).fill_null(0)).select(
+        *tree.columns_of(levels), *order
+    )
