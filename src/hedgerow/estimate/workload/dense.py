@@ -6,21 +6,33 @@ vector over the cells of every table; as C Bᵀ is, it is kept as tables of coar
 
     Var(S_c x) = diag(S_c C S_cᵀ) - Σ_j (S_c H_j)²
 
-takes as many steps as the cells of c times the rows, whatever the table.
+takes as many steps as the cells of c times the rows, whatever the table. Over c's cells each of
+H's tables, divided by the table's cells in a cell of c, is spread from what it has in common with
+c; so the square is the sum of products of two such rows, made once for each pair of their cells.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import is_within
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    cells_below,
+    fineness,
+    is_within,
+    join,
+    meet,
+    spread,
+)
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.dual import Dual
 from hedgerow.estimate.workload.overlap import overlap, sums_of
+from hedgerow.kernels import kernel
 
 CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
@@ -70,15 +82,24 @@ class DenseDual:
             number: of a chain whose table refines the cuboid.
             cuboid: whose cells.
         """
-        chain = self.dual.chains[number]
-        found = np.zeros(chain.shape.shape(cuboid))
-        if not self.halves[number]:
-            return found
-        for columns in _blocks(self.dual.size, found.size):
-            parts = {d: half[..., columns] for d, half in self.halves[number].items()}
-            sums = sums_of(chain.shape, chain.table, parts, cuboid)
-            found += np.einsum("...j,...j->...", sums, sums)
-        return found
+        chain, means = self.dual.chains[number], dict[Levels, Float64]()
+        shape = chain.shape
+        for d, half in self.halves[number].items():
+            at = meet(d, cuboid)
+            mean = overlap(shape, chain.table, half, d, at)
+            mean = mean / cells_below(shape, at, chain.table)[..., None]
+            means[at] = means[at] + mean if at in means else mean
+        for at in sorted(means, key=fineness):
+            if finer := next((e for e in means if e != at and is_within(at, e)), None):
+                means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)
+        found = np.zeros(shape.shape(cuboid))
+        for one, other in combinations_with_replacement(means, 2):
+            at = join(one, other)
+            rows = [means[d].reshape(-1, self.dual.size) for d in (one, other)]
+            places = [_places_of(shape, d, at) for d in (one, other)]
+            products = row_products(*rows, *places).reshape(shape.shape(at))
+            found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
+        return found * cells_below(shape, cuboid, chain.table) ** 2
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
@@ -146,3 +167,18 @@ def _blocks(number: int, size: int) -> Iterator[slice]:
     """Yield ranges of a number of columns or rows of a size that hold about `CHUNK` numbers."""
     step = max(1, CHUNK // max(size, 1))
     return (slice(begin, min(begin + step, number)) for begin in range(0, number, step))
+
+
+def _places_of(shape: CubeShape, coarse: Levels, fine: Levels) -> Int64:
+    """Return the place of the coarser cell that each cell of a cuboid lies in: int64 (cells)."""
+    places = np.arange(shape.cells(coarse)).reshape(shape.shape(coarse))
+    return spread(shape, places, coarse, fine).ravel()
+
+
+@kernel
+def row_products(first: Float64, second: Float64, rows: Int64, others: Int64) -> Float64:
+    """Return the inner products of listed rows of two matrices: float64 (pairs)."""
+    found = np.empty(len(rows))
+    for pair in range(len(rows)):
+        found[pair] = np.dot(first[rows[pair]], second[others[pair]])
+    return found
