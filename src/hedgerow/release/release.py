@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,7 +73,7 @@ class InMemory:
         """The version of the estimation that made the counts: this one."""
         return ESTIMATION
 
-    @property
+    @cached_property
     def stored(self) -> Stored:
         """All noisy counts."""
         plan = self.plan

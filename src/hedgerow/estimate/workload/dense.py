@@ -86,8 +86,10 @@ class DenseDual:
         shape = chain.shape
         for d, half in self.halves[number].items():
             at = meet(d, cuboid)
-            mean = overlap(shape, chain.table, half, d, at)
-            mean = mean / cells_below(shape, at, chain.table)[..., None]
+            mean = half
+            if at != d:
+                mean = overlap(shape, chain.table, half, d, at)
+                mean = mean / cells_below(shape, at, chain.table)[..., None]
             means[at] = means[at] + mean if at in means else mean
         for at in sorted(means, key=fineness):
             if finer := next((e for e in means if e != at and is_within(at, e)), None):
