@@ -26,12 +26,11 @@ from hedgerow.estimate.cube.shape import (
     fineness,
     is_within,
     join,
-    meet,
     spread,
 )
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.dual import Dual
-from hedgerow.estimate.workload.overlap import overlap, sums_of
+from hedgerow.estimate.workload.overlap import Layers
 from hedgerow.kernels import kernel
 
 CHUNK = 1 << 22
@@ -45,13 +44,12 @@ class DenseDual:
     Attributes:
         dual: the system.
         factor: L, float64 (rows, rows), lower triangular.
-        halves: for each chain H as tables of coarser cuboids: float64 (cells along each axis,
-            rows).
+        halves: for each chain H, a vector a row.
     """
 
     dual: Dual
     factor: Float64
-    halves: tuple[dict[Levels, Float64], ...]
+    halves: tuple[Layers, ...]
 
     def __init__(self, dual: Dual) -> None:
         object.__setattr__(self, "dual", dual)
@@ -63,7 +61,7 @@ class DenseDual:
                 "the variances of a workload are too far apart for its least squares in floats"
             ) from None
         object.__setattr__(self, "factor", factor)
-        for table in (table for parts in covered for table in parts.values()):
+        for table in (table for half in covered for table in half.parts.values()):
             cells = table.reshape(-1, dual.size)
             for rows in _blocks(len(cells), dual.size):  # in place: H takes the place of C Bᵀ
                 part = cells[rows].T
@@ -82,15 +80,8 @@ class DenseDual:
             number: of a chain whose table refines the cuboid.
             cuboid: whose cells.
         """
-        chain, means = self.dual.chains[number], dict[Levels, Float64]()
-        shape = chain.shape
-        for d, half in self.halves[number].items():
-            at = meet(d, cuboid)
-            mean = half
-            if at != d:
-                mean = overlap(shape, chain.table, half, d, at)
-                mean = mean / cells_below(shape, at, chain.table)[..., None]
-            means[at] = means[at] + mean if at in means else mean
+        half = self.halves[number]
+        shape, means = half.shape, half.means(cuboid)
         for at in sorted(means, key=fineness):
             if finer := next((e for e in means if e != at and is_within(at, e)), None):
                 means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)
@@ -101,7 +92,7 @@ class DenseDual:
             places = [_places_of(shape, d, at) for d in (one, other)]
             products = row_products(*rows, *places).reshape(shape.shape(at))
             found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
-        return found * cells_below(shape, cuboid, chain.table) ** 2
+        return found * cells_below(shape, cuboid, half.table) ** 2
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
@@ -109,8 +100,7 @@ class DenseDual:
         found = -float(self._half(i, c, one) @ self._half(j, d, other))
         if i == j:
             chain = self.dual.chains[i]
-            covered = chain.covariance({c: one[..., None]})
-            found += float((sums_of(chain.shape, chain.table, covered, d)[..., 0] * other).sum())
+            found += float((chain.covariance({c: one[..., None]}).sums(d)[..., 0] * other).sum())
         return found
 
     def _placed(self, weights: Product) -> tuple[int, Levels, Float64]:
@@ -122,10 +112,10 @@ class DenseDual:
 
     def _half(self, number: int, cuboid: Levels, weights: Float64) -> Float64:
         """Return Hᵀ S_cᵀ w: float64 (rows)."""
-        chain, found = self.dual.chains[number], np.zeros(self.dual.size)
-        for d, half in self.halves[number].items():
-            sums = overlap(chain.shape, chain.table, weights, cuboid, d)
-            found += sums.ravel() @ half.reshape(sums.size, -1)
+        half, found = self.halves[number], np.zeros(self.dual.size)
+        whole = Layers(half.shape, half.table, {cuboid: weights[..., None]})
+        for d, table in half.parts.items():
+            found += whole.sums(d).ravel() @ table.reshape(-1, self.dual.size)
         return found
 
 
@@ -148,8 +138,8 @@ def kept_cells(dual: Dual) -> int:
     return sum(dual.chains[i].shape.cells(cuboid) for i, cuboid in every)
 
 
-def _columns(dual: Dual) -> tuple[Float64, list[dict[Levels, Float64]]]:
-    """Return K, and C Bᵀ for each chain as tables of coarser cuboids, a column a row of B."""
+def _columns(dual: Dual) -> tuple[Float64, list[Layers]]:
+    """Return K, and C Bᵀ for each chain, a vector a row of B."""
     kernel = np.empty((dual.size, dual.size))
     whole: list[dict[Levels, Float64]] = [{} for _ in dual.chains]
     for columns in _blocks(dual.size, kept_cells(dual)):
@@ -158,11 +148,12 @@ def _columns(dual: Dual) -> tuple[Float64, list[dict[Levels, Float64]]]:
         covered = dual.covered(units)
         kernel[:, columns] = dual.variances[:, None] * units + dual.seen(covered)
         for target, parts in zip(whole, covered, strict=True):
-            for cuboid, table in parts.items():
+            for cuboid, table in parts.parts.items():
                 if cuboid not in target:
                     target[cuboid] = np.empty((*table.shape[:-1], dual.size))
                 target[cuboid][..., columns] = table
-    return kernel, whole
+    each = zip(dual.chains, whole, strict=True)
+    return kernel, [Layers(chain.shape, chain.table, parts) for chain, parts in each]
 
 
 def _blocks(number: int, size: int) -> Iterator[slice]:

@@ -23,7 +23,7 @@ from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import add_spread, sums_of
+from hedgerow.estimate.workload.overlap import Layers
 from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_EXACT, MOST_KEPT
 
 FARTHEST = 1e20
@@ -141,22 +141,14 @@ class GeneralSolver:
                 shape, or gradients that do not reach their residual.
         """
         self._check(tables)
-        moved = self._moved(tables)
+        solved, shape, public = self._solved(tables), self.observed.shape, self.observed.public
         found = {}
         for cuboid in wanted:
             number = number_of(self.dual, cuboid)
-            chain, more, public = self.dual.chains[number], moved[number], self.observed.public
-            noisy = tables[chain.table]
             if public is not None and self.observed.is_public(cuboid):
-                found[cuboid] = np.array(summed(chain.shape, tables[public], public, cuboid))
-            elif cuboid == chain.table:
-                found[cuboid] = noisy.copy()
-                plain = {d: table[..., 0] for d, table in more.items()}
-                add_spread(chain.shape, found[cuboid], plain, cuboid)
+                found[cuboid] = np.array(summed(shape, tables[public], public, cuboid))
             else:
-                found[cuboid] = np.array(summed(chain.shape, noisy, chain.table, cuboid))
-                if more:
-                    found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
+                found[cuboid] = solved[number].sums(cuboid)[..., 0]
         return found
 
     def variances_of(self, cuboid: Levels) -> "GeneralSolver":
@@ -212,34 +204,26 @@ class GeneralSolver:
         for cuboid in sorted(needed):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
-    def _moved(self, tables: Mapping[Levels, Float64]) -> list[dict[Levels, Float64]]:
-        """Return how the estimates of each table differ from its noisy counts.
-
-        Returns:
-            For each chain tables of coarser cuboids: float64 (cells along each axis, 1).
-        """
+    def _solved(self, tables: Mapping[Levels, Float64]) -> list[Layers]:
+        """Return the estimates of each chain's table."""
         shape, public = self.observed.shape, self.observed.public
-        moved: list[dict[Levels, Float64]] = [{} for _ in self.dual.chains]
-        for chain, found in zip(self.dual.chains, moved, strict=True):
-            if chain.last is None:
-                continue
-            own = {c: tables[c][..., None] for c in chain.cuboids[:-1] if c in tables}
+        solved = list[Layers]()
+        for chain in self.dual.chains:
+            own = {c: tables[c][..., None] for c in chain.cuboids if c in tables}
+            noisy = Layers(shape, chain.table, {chain.table: own.pop(chain.table)})
             if public is not None:
                 root = summed(shape, tables[public], public, chain.cuboids[0])
                 own[chain.cuboids[0]] = root[..., None]
-            sums = summed(shape, tables[chain.table], chain.table, chain.last)
-            found[chain.last] = chain.moved(sums[..., None], own)
+            solved.append(chain.estimates(noisy, own))
         if not self.dual.size:
-            return moved
-        gaps = self.dual.gaps(tables, moved)
+            return solved
+        gaps = self.dual.gaps(tables, solved)
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
             multipliers = conjugate_gradients(self.dual, gaps, MOST_STEPS)
-        for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
-            for cuboid, table in covered.items():
-                found[cuboid] = found[cuboid] + table if cuboid in found else table
-        return moved
+        covered = self.dual.covered(multipliers[:, None])
+        return [one.plus(more.parts) for one, more in zip(solved, covered, strict=True)]
 
     def _figures_of(self, cuboid: Levels) -> tuple[float, float]:
         """Return the mean and the largest variance."""

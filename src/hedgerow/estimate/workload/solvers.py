@@ -13,7 +13,7 @@ def bytes_of_solver(solver: Solver) -> int:
     dense = solver.dense if isinstance(solver, GeneralSolver) else None
     if dense is None:
         return 0
-    return dense.factor.nbytes + sum(t.nbytes for half in dense.halves for t in half.values())
+    return dense.factor.nbytes + sum(t.nbytes for half in dense.halves for t in half.parts.values())
 
 
 def solver_of(observed: Observed) -> Solver:
