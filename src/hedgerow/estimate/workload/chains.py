@@ -105,13 +105,9 @@ class Chain:
         moved = gaps[-1] * (self.variances[-1] / self.family[-1])[..., None]
         return noisy.plus({self.last: moved})
 
-    def covariance(self, parts: Mapping[Levels, Float64]) -> Layers:
-        """Return C Σ_d S_dᵀ w_d.
-
-        Args:
-            parts: the w_d, float64 (cells along each axis, vectors).
-        """
-        found = {d: self.variances[-1] * weights for d, weights in parts.items()}
+    def covariance(self, vectors: Layers) -> Layers:
+        """Return C Σ_d S_dᵀ w_d of such vectors."""
+        found = {d: self.variances[-1] * weights for d, weights in vectors.parts.items()}
         return self.estimates(Layers(self.shape, self.table, found), {})
 
     def own_variances(self, cuboid: Levels) -> Float64:

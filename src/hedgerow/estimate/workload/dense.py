@@ -13,6 +13,7 @@ c; so the square is the sum of products of two such rows, made once for each pai
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -37,7 +38,7 @@ CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class DenseDual:
     """K's factor, and H.
 
@@ -51,8 +52,13 @@ class DenseDual:
     factor: Float64
     halves: tuple[Layers, ...]
 
-    def __init__(self, dual: Dual) -> None:
-        object.__setattr__(self, "dual", dual)
+    @classmethod
+    def of(cls, dual: Dual) -> "DenseDual":
+        """Return the factor of a system.
+
+        Raises:
+            EstimateError: variances are too far apart.
+        """
         kernel, covered = _columns(dual)
         try:
             factor = cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
@@ -60,13 +66,12 @@ class DenseDual:
             raise EstimateError(
                 "the variances of a workload are too far apart for its least squares in floats"
             ) from None
-        object.__setattr__(self, "factor", factor)
         for table in (table for half in covered for table in half.parts.values()):
             cells = table.reshape(-1, dual.size)
             for rows in _blocks(len(cells), dual.size):  # in place: H takes the place of C Bᵀ
                 part = cells[rows].T
                 cells[rows] = solve_triangular(factor, part, lower=True, check_finite=False).T
-        object.__setattr__(self, "halves", tuple(covered))
+        return cls(dual, factor, tuple(covered))
 
     def solve(self, gaps: Float64) -> Float64:
         """Return λ of K λ = gaps: float64 (rows)."""
@@ -96,27 +101,18 @@ class DenseDual:
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
-        (i, c, one), (j, d, other) = self._placed(first), self._placed(second)
-        found = -float(self._half(i, c, one) @ self._half(j, d, other))
+        (i, one), (j, other) = self._placed(first), self._placed(second)
+        found = -np.sum(self.halves[i].products(one) * self.halves[j].products(other))
         if i == j:
-            chain = self.dual.chains[i]
-            found += float((chain.covariance({c: one[..., None]}).sums(d)[..., 0] * other).sum())
-        return found
+            found += self.dual.chains[i].covariance(one).products(other).item()
+        return float(found)
 
-    def _placed(self, weights: Product) -> tuple[int, Levels, Float64]:
-        """Return a chain whose table refines a sum's cells, their cuboid, and all weights."""
-        cuboid, found = tuple(level for level, _ in weights), np.ones(())
-        for _, nodes in weights:
-            found = np.multiply.outer(found, nodes)
-        return number_of(self.dual, cuboid), cuboid, found
-
-    def _half(self, number: int, cuboid: Levels, weights: Float64) -> Float64:
-        """Return Hᵀ S_cᵀ w: float64 (rows)."""
-        half, found = self.halves[number], np.zeros(self.dual.size)
-        whole = Layers(half.shape, half.table, {cuboid: weights[..., None]})
-        for d, table in half.parts.items():
-            found += whole.sums(d).ravel() @ table.reshape(-1, self.dual.size)
-        return found
+    def _placed(self, weights: Product) -> tuple[int, Layers]:
+        """Return a chain whose table refines a sum's cells, and the weights of these."""
+        cuboid = tuple(level for level, _ in weights)
+        number = number_of(self.dual, cuboid)
+        parts = {cuboid: reduce(np.multiply.outer, [nodes for _, nodes in weights])[..., None]}
+        return number, Layers(self.halves[number].shape, self.halves[number].table, parts)
 
 
 def number_of(dual: Dual, cuboid: Levels) -> int:

@@ -85,12 +85,6 @@ class Dual:
         return sum(map(len, self.rows))
 
     @property
-    def slices(self) -> list[slice]:
-        """Where the rows of each cuboid are."""
-        ends = np.cumsum([0, *map(len, self.rows)]).tolist()
-        return [slice(*ends[i : i + 2]) for i in range(len(self.rows))]
-
-    @property
     def variances(self) -> Float64:
         """The diagonal of D: float64 (rows)."""
         return np.repeat([rows.variance for rows in self.rows], [len(r) for r in self.rows])
@@ -101,14 +95,13 @@ class Dual:
         Args:
             multipliers: λ, float64 (rows, vectors).
         """
-        found: list[dict[Levels, Float64]] = [{} for _ in self.chains]
-        for rows, part in zip(self.rows, self.slices, strict=True):
+        found = [Layers(chain.shape, chain.table, {}) for chain in self.chains]
+        ends = np.cumsum([*map(len, self.rows)])
+        for rows, part in zip(self.rows, np.split(multipliers, ends)[:-1], strict=True):
             for number, sign in rows.signs:
-                weights = self._table(rows, sign * multipliers[part])
-                if rows.cuboid in found[number]:
-                    weights += found[number][rows.cuboid]
-                found[number][rows.cuboid] = weights
-        return [chain.covariance(parts) for chain, parts in zip(self.chains, found, strict=True)]
+                more = {rows.cuboid: self._table(rows, sign * part)}
+                found[number] = found[number].plus(more)
+        return [chain.covariance(own) for chain, own in zip(self.chains, found, strict=True)]
 
     def seen(self, tables: Sequence[Layers]) -> Float64:
         """Return B x of the tables of the chains: float64 (rows, vectors)."""

@@ -83,7 +83,7 @@ class GeneralSolver:
     @cached_property
     def dense(self) -> DenseDual | None:
         """The rows' factor, if they are few enough."""
-        return DenseDual(self.dual) if self.is_exact else None
+        return DenseDual.of(self.dual) if self.is_exact else None
 
     @property
     def words(self) -> str:
@@ -198,10 +198,7 @@ class GeneralSolver:
 
     def _check(self, tables: Mapping[Levels, Float64]) -> None:
         """Raise unless every table is there, of its shape."""
-        needed = {*self.observed.variances}
-        if self.observed.public is not None:
-            needed.add(self.observed.public)
-        for cuboid in sorted(needed):
+        for cuboid in sorted({*self.observed.variances, *filter(None, [self.observed.public])}):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
     def _solved(self, tables: Mapping[Levels, Float64]) -> list[Layers]:

@@ -50,6 +50,14 @@ class Layers:
         found: Float64 = sum(spread(self.shape, mean, part, cuboid) for part, mean in means)
         return found if cuboid == self.table else found * self._cells(cuboid)
 
+    def products(self, other: "Layers") -> Float64:
+        """Return the inner products of these vectors and of one other: float64 (vectors)."""
+        found: Float64 = sum(
+            (weights.reshape(-1, weights.shape[-1]).T @ other.sums(part).ravel())
+            for part, weights in self.parts.items()
+        )
+        return found
+
     def _cells(self, cuboid: Levels) -> Float64:
         """Return how many of the table's cells lie in each cell, for any number of vectors."""
         return cells_below(self.shape, cuboid, self.table)[..., None]
