@@ -3,7 +3,7 @@
 Where shares are a product over the axes, as a cube's are by axis, estimates and variances are those
 of one axis after the other, and whole counts are settled with their weights
 (`PlannedTables.product`). Any other cuboids have a solver of their own
-(`hedgerow.estimate.workload.solvers`), and are settled without weights.
+(`hedgerow.estimate.workload.general.solver_of`), and are settled without weights.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -29,11 +29,11 @@ from hedgerow.estimate.cube.variances import AGREED
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
+from hedgerow.estimate.workload.general import GeneralSolver, solver_of
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice, settle
 from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
 from hedgerow.estimate.workload.product import ProductSolver, Reduced
-from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_AXES_OF_TABLES, MOST_NUMBERED, MOST_ROWS_OF_A_BLOCK
@@ -452,8 +452,8 @@ class PlannedTables(Joint):
         held = {*self.lattice.elements, *self.observed.variances}
         cells = sum(map(self.shape.cells, held))
         folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
-        kept = cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE
-        return kept + bytes_of_solver(self.solver)
+        factor = self.solver.bytes_held if isinstance(self.solver, GeneralSolver) else 0
+        return cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE + factor
 
     def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
         """Return how many cells lie below so many positive ones of the cuboids above them.

@@ -22,8 +22,9 @@ from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
-from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.estimate.workload.overlap import Layers
+from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_EXACT, MOST_KEPT
 
 FARTHEST = 1e20
@@ -84,6 +85,14 @@ class GeneralSolver:
     def dense(self) -> DenseDual | None:
         """The rows' factor, if they are few enough."""
         return DenseDual.of(self.dual) if self.is_exact else None
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory that the dense factor takes, if there is one."""
+        dense = self.dense
+        if dense is None:
+            return 0
+        return dense.factor.nbytes + sum(t.nbytes for h in dense.halves for t in h.parts.values())
 
     @property
     def words(self) -> str:
@@ -289,3 +298,12 @@ def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
         f"the estimates of this workload do not settle within {most:,} steps; "
         "variances that are less far apart, or fewer cuboids, help"
     )
+
+
+def solver_of(observed: Observed) -> Solver:
+    """Return the solver of a workload: a closed form where there is one, by public facts alone.
+
+    Raises:
+        EstimateError: the workload is too large for iteration, and nothing else does.
+    """
+    return SpineSolver(observed) if SpineSolver.fits(observed) else GeneralSolver.of(observed)
