@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -198,7 +199,7 @@ class Joint(Design):
         """Return the root of the mean variance of a cuboid's estimates, in the workload or not."""
         if not self.is_answerable(levels):
             return None
-        return self.mean(self.shape.given(levels)) ** 0.5
+        return sqrt(self.mean(self.shape.given(levels)))
 
     def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a measured cuboid are its own noisy counts alone."""

@@ -93,9 +93,9 @@ class DenseDual:
         found = np.zeros(shape.shape(cuboid))
         for one, other in combinations_with_replacement(means, 2):
             at = join(one, other)
-            rows = [means[d].reshape(-1, self.dual.size) for d in (one, other)]
-            places = [_places_of(shape, d, at) for d in (one, other)]
-            products = row_products(*rows, *places).reshape(shape.shape(at))
+            first, second = (means[d].reshape(-1, self.dual.size) for d in (one, other))
+            rows, others = (_places_of(shape, d, at) for d in (one, other))
+            products = row_products(first, second, rows, others).reshape(shape.shape(at))
             found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
         return found * cells_below(shape, cuboid, half.table) ** 2
 

@@ -97,7 +97,7 @@ def _within(residuals: Sequence[Levels], cuboids: Sequence[Levels]) -> Float64:
     return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
 
 
-def _cells(sizes: Sequence[Sequence[float]], cuboids: Sequence[Levels]) -> Float64:
+def _cells(sizes: Sequence[Sequence[float] | Float64], cuboids: Sequence[Levels]) -> Float64:
     """Return the product of the numbers of each cuboid's levels: float64 (cuboids)."""
     each = (zip(sizes, cuboid, strict=True) for cuboid in cuboids)
     return np.array([prod(float(own[k]) for own, k in cuboid) for cuboid in each])

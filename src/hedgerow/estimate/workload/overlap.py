@@ -8,6 +8,8 @@ table's cells, and S_c S_dᵀ w_d is that mean times the table's cells in a cell
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape, cells_below, meet, spread, summed
 
@@ -47,16 +49,17 @@ class Layers:
     def sums(self, cuboid: Levels) -> Float64:
         """Return the vectors' sums to a cuboid: float64 (cells along each axis, vectors)."""
         means = self.means(cuboid).items()
-        found: Float64 = sum(spread(self.shape, mean, part, cuboid) for part, mean in means)
+        every = (spread(self.shape, mean, part, cuboid) for part, mean in means)
+        found = sum(every, start=np.zeros(()))
         return found if cuboid == self.table else found * self._cells(cuboid)
 
     def products(self, other: "Layers") -> Float64:
         """Return the inner products of these vectors and of one other: float64 (vectors)."""
-        found: Float64 = sum(
-            (weights.reshape(-1, weights.shape[-1]).T @ other.sums(part).ravel())
+        each = (
+            weights.reshape(-1, weights.shape[-1]).T @ other.sums(part).ravel()
             for part, weights in self.parts.items()
         )
-        return found
+        return sum(each, start=np.zeros(()))
 
     def _cells(self, cuboid: Levels) -> Float64:
         """Return how many of the table's cells lie in each cell, for any number of vectors."""
