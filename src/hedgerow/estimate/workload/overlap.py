@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.shape import CubeShape, cells_below, meet, spread, summed
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    at_level,
+    cells_below,
+    meet,
+    spread,
+    strips,
+    summed,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,16 +49,22 @@ class Layers:
         for part, weights in self.parts.items():
             common, mean = meet(part, cuboid), weights
             if common != part:
-                mean = summed(self.shape, mean * self._cells(part), part, common)
+                mean = mean if part == self.table else mean * self._cells(part)
+                mean = summed(self.shape, mean, part, common)
                 mean = mean / self._cells(common)
             found = found.plus({common: mean})
         return dict(found.parts)
 
     def sums(self, cuboid: Levels) -> Float64:
         """Return the vectors' sums to a cuboid: float64 (cells along each axis, vectors)."""
-        means = self.means(cuboid).items()
-        every = (spread(self.shape, mean, part, cuboid) for part, mean in means)
-        found = sum(every, start=np.zeros(()))
+        vectors = max((weights.shape[-1] for weights in self.parts.values()), default=1)
+        found = np.zeros((*self.shape.shape(cuboid), vectors))
+        means = self.means(cuboid)
+        above = {k: self.shape.axes[0].ancestors(cuboid[0], k) for k in {d[0] for d in means}}
+        for rows in strips(found.shape):  # which stay in the caches
+            for part, mean in means.items():
+                strip = mean.take(above[part[0]][rows], axis=0)
+                found[rows] += spread(self.shape, strip, at_level(part, 0, cuboid[0]), cuboid)
         return found if cuboid == self.table else found * self._cells(cuboid)
 
     def products(self, other: "Layers") -> Float64:
