@@ -17,8 +17,8 @@ from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.plan.tables import as_tables
 from studies.cube import CASES
 from studies.page import DATA, markdown

@@ -171,7 +171,7 @@ def test_an_estimate_that_is_worse_than_its_noisy_count_is_not_taken_for_it():
     assert not cube.is_raw((0, 0))
     assert hr.forecast(plan)["max_95"][0] > total.tail_bound(0.05)
     single = plan_of(tree, "measured", allocation=hr.Shares({"a0": [0, 1], "a1": [0, 1]}))
-    assert single.design.is_own_noise(single.design.shape.finest)
+    assert single.design.is_raw(single.levels[-1])
 
 
 def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():

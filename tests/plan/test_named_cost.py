@@ -27,7 +27,9 @@ def test_memory_is_that_of_the_tables_and_of_what_they_are_settled_at(monkeypatc
     rows = plan.design.solver.dual.size
     assert rows > 0
     kept = plan.design.bytes_held - cells * BYTES_A_CELL
-    assert kept == dense.factor.nbytes + sum(t.nbytes for h in dense.halves for t in h.values())
+    assert kept == dense.factor.nbytes + sum(
+        t.nbytes for h in dense.halves for t in h.parts.values()
+    )
     assert kept >= 8 * rows**2
     monkeypatch.setattr(general, "MOST_DENSE", 0)
     assert named(workload).design.bytes_held == cells * BYTES_A_CELL

@@ -8,8 +8,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.solvers import solver_of
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.product import axis_factors

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -94,11 +95,6 @@ class Joint(Design):
     def is_best(self) -> bool:
         """Whether estimates are those of all noisy counts with the variances of the noise."""
 
-    def is_own_noise(self, cuboid: Levels) -> bool:
-        """Return whether the estimates of a cuboid are its own noisy counts alone."""
-        own = self.noise.get(cuboid)
-        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
-
     def size(self, cuboid: Levels) -> int:
         """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
@@ -112,19 +108,18 @@ class Joint(Design):
         """Return whether the counts of a cuboid are public."""
         return is_within(cuboid, self.public)
 
+    @abstractmethod
     def is_known(self, cuboid: Levels) -> bool:
         """Return whether a cuboid is public or a sum of cells that are all measured."""
-        return cuboid in self.whole
 
     def reduced(self, cuboid: Levels) -> Reduced | None:
         """Return how a cuboid is estimated without what is finer; None where that is not known."""
         del cuboid
         return None
 
+    @abstractmethod
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
-        del cuboid
-        return None
 
     @property
     def steps_of_sums(self) -> Steps:
@@ -135,7 +130,7 @@ class Joint(Design):
         """Return the mean variance of a cuboid's estimates (records²)."""
         if self.is_public(cuboid):
             return 0.0
-        if cuboid in self.whole:
+        if self.is_known(cuboid):
             return self.variances_of(cuboid).mean(cuboid)
         return self.noise[cuboid]
 
@@ -204,12 +199,13 @@ class Joint(Design):
         """Return the root of the mean variance of a cuboid's estimates, in the workload or not."""
         if not self.is_answerable(levels):
             return None
-        cuboid = self.shape.given(levels)
-        return 0.0 if self.is_public(cuboid) else self.variances_of(cuboid).mean(cuboid) ** 0.5
+        return sqrt(self.mean(self.shape.given(levels)))
 
     def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a measured cuboid are its own noisy counts alone."""
-        return self.is_own_noise(self.shape.given(levels))
+        cuboid = self.shape.given(levels)
+        own = self.noise.get(cuboid)
+        return own is not None and self.mean(cuboid) >= own * (1 - 1e-9)
 
     def carried_noise(self, levels: Levels) -> CarriedNoise:
         """Return the noise that the estimates of a cuboid carry.

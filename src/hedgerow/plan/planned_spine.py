@@ -27,10 +27,10 @@ from hedgerow.plan.design import Planned, Work
 from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.placed import Flags
-from hedgerow.plan.product import axis_factors, product_variances
+from hedgerow.plan.product import axis_factors, product_variances, wide_variance
 from hedgerow.plan.public_rows import SECTION
 from hedgerow.plan.spine import Spine
-from hedgerow.plan.tables import SMALLEST, wide_variance
+from hedgerow.plan.tables import SMALLEST
 from hedgerow.tables.tree import Tree
 
 NEXT_TO_NONE = 1e-4

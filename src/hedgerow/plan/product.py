@@ -13,7 +13,6 @@ from math import inf, prod
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within
 from hedgerow.limits import MOST_PRODUCTS
 from hedgerow.noise.loss import precision_of
@@ -53,12 +52,10 @@ def axis_factors(
     return factors
 
 
-def product_squares(
-    shape: CubeShape, factors: AxisFactors, leaves: Mechanism, public: Levels | None
-) -> tuple[AxisSquares, ...]:
-    """Return the weights of each axis, from the noise of the leaves on."""
-    variances = product_variances(shape, factors, leaves, public)
-    return tuple(map(AxisSquares.of, shape.axes, variances))
+def wide_variance(mechanism: Mechanism) -> float:
+    """Return the variance of noise of this precision, were it wide: records²."""
+    price = mechanism.price
+    return float(price.variance / precision_of(mechanism) ** price.power)
 
 
 def product_variances(
@@ -69,9 +66,8 @@ def product_variances(
     Records² on the first axis, ratios on the others; infinite where nothing is measured.
     """
     power, known, found = leaves.price.power, shape.within(public), []
-    wide = float(leaves.price.variance / precision_of(leaves) ** power)
     for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
-        unit = wide if axis == 0 else 1.0
+        unit = 1.0 if axis else wide_variance(leaves)
         alone = [at_level(shape.finest, axis, k) for k in range(own.depth + 1)]
         # A level that is public even beside the leaves is never measured: any number will do.
         variances = [

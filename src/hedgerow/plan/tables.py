@@ -3,7 +3,7 @@
 Where shares are a product over the axes, as a cube's are by axis, estimates and variances are those
 of one axis after the other, and whole counts are settled with their weights
 (`PlannedTables.product`). Any other cuboids have a solver of their own
-(`hedgerow.estimate.workload.solvers`), and are settled without weights.
+(`hedgerow.estimate.workload.general.solver_of`), and are settled without weights.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     is_within,
@@ -28,20 +29,18 @@ from hedgerow.estimate.cube.variances import AGREED
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
+from hedgerow.estimate.workload.general import GeneralSolver, solver_of
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice, settle
 from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
 from hedgerow.estimate.workload.product import ProductSolver, Reduced
-from hedgerow.estimate.workload.solvers import bytes_of_solver, solver_of
 from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_AXES_OF_TABLES, MOST_NUMBERED, MOST_ROWS_OF_A_BLOCK
-from hedgerow.noise.loss import precision_of
-from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.design import Design, Planned
 from hedgerow.plan.joint import TARGETS, Joint, Tables, own_levels, shape_of_tree
-from hedgerow.plan.product import AxisFactors, axis_factors, product_squares
+from hedgerow.plan.product import AxisFactors, axis_factors, product_variances, wide_variance
 from hedgerow.plan.spine import Spine, is_cut
 from hedgerow.plan.workload import Cube
 
@@ -166,8 +165,9 @@ class PlannedTables(Joint):
                 )
             covers = [cover for cover in self.margins[cuboid] if any(cover)]
             if len(covers) > 2 or not covers or (len(covers) == 2 and join(*covers) != cuboid):
-                above = self._above(cuboid)
-                also = f"name {named([above])}, too" if above else "name others"
+                above = reduce(join, self.margins[cuboid])  # what all have between them
+                fits = any(above) and above != cuboid
+                also = f"name {named([above])}, too" if fits else "name others"
                 raise PlanError(
                     f"{named([cuboid])} cannot be measured at survivors below "
                     f"{named(covers) or 'the total alone'}: that takes one cuboid, or two that "
@@ -187,11 +187,6 @@ class PlannedTables(Joint):
         if len(covers) == 1:
             return 0, 0
         return folded_sizes(Fold(self.shape, cuboid, covers))
-
-    def _above(self, cuboid: Levels) -> Levels | None:
-        """Return what all margins of a cuboid have between them, unless it is that cuboid."""
-        above = reduce(join, self.margins[cuboid])
-        return above if any(above) and above != cuboid else None
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:
@@ -242,18 +237,15 @@ class PlannedTables(Joint):
             return None
         leaves = self.plan.by_levels[self.levels(self.shape.finest)]
         assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
-        squares = product_squares(self.shape, self.factors, leaves.mechanism, self.public)
+        own = product_variances(self.shape, self.factors, leaves.mechanism, self.public)
+        squares = tuple(map(AxisSquares.of, self.shape.axes, own))
         if self.is_cube:
             return ProductSolver(self.observed, squares)
         one = self.tables == (self.shape.finest,)
         closed = SpineSolver.fits(self.observed)
-        fits = self._is_wide and one and not closed
+        is_wide = all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
+        fits = is_wide and one and not closed
         return ProductSolver(self.observed, squares) if fits else None
-
-    @property
-    def _is_wide(self) -> bool:
-        """Whether noise has the variances of wide noise, next to nothing aside."""
-        return all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
 
     @property
     def is_best(self) -> bool:
@@ -374,14 +366,15 @@ class PlannedTables(Joint):
         wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
         return solver_of(Observed(self.shape, wide, self.known))
 
-    def is_own_noise(self, cuboid: Levels) -> bool:
+    def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone.
 
         Of a product by the nominal variances, which the weights are best for: under those of the
         noise a combined estimate may be worse than the noisy count.
         """
+        cuboid = self.shape.given(levels)
         if self.product is None or cuboid not in self.noise:
-            return super().is_own_noise(cuboid)
+            return super().is_raw(levels)
         return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
 
     @property
@@ -439,12 +432,9 @@ class PlannedTables(Joint):
         """Which cuboids survivors tell more of, and that some settled sums are kept nearly."""
         vague = " and ".join(self.tree.name_of(self.levels(cuboid)) for cuboid in self.vague)
         warning = f" {vague}: {VAGUE}" if vague else ""
-        most = len(self.shape.axes) if self.product is not None else self._most_covers
+        covers = map(len, self.lattice.covers.values())
+        most = max(covers) if self.product is None else len(self.shape.axes)
         return f"{warning}{TARGETS if most > 2 else ''}"
-
-    @property
-    def _most_covers(self) -> int:
-        return max(map(len, self.lattice.covers.values()))
 
     @property
     def bytes_read(self) -> int:
@@ -462,8 +452,8 @@ class PlannedTables(Joint):
         held = {*self.lattice.elements, *self.observed.variances}
         cells = sum(map(self.shape.cells, held))
         folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
-        kept = cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE
-        return kept + bytes_of_solver(self.solver)
+        factor = self.solver.bytes_held if isinstance(self.solver, GeneralSolver) else 0
+        return cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE + factor
 
     def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
         """Return how many cells lie below so many positive ones of the cuboids above them.
@@ -489,12 +479,6 @@ class PlannedTables(Joint):
             > self.noise[cuboid] * self.shape.cells(cuboid)
         }
         return tuple(sorted(found))
-
-
-def wide_variance(mechanism: Mechanism) -> float:
-    """Return the variance of noise of this precision, were it wide: records²."""
-    price = mechanism.price
-    return float(price.variance / precision_of(mechanism) ** price.power)
 
 
 def check_survivors(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,7 +67,7 @@ class InMemory(Content):
     measured: Mapping[Levels, Noisy]
     estimation: int = ESTIMATION
 
-    @property
+    @cached_property
     def stored(self) -> Stored:
         """All noisy counts."""
         plan = self.plan

@@ -7,7 +7,7 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dual import dual_of
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import overlap, sums_of
+from hedgerow.estimate.workload.overlap import Layers
 from tests.estimate.cube.dense_cubes import cuboid_sums
 from tests.estimate.workload.workloads import (
     KINDS,
@@ -85,12 +85,12 @@ def test_overlaps_are_those_of_dense_matrices(seed):
     cells = sums[table] / sums[table].sum(axis=1, keepdims=True)
     matrix = (sums[other] @ cells.T) @ (sums[one] @ cells.T).T
     wanted = (matrix @ weights.reshape(-1, 2)).reshape(*shape.shape(other), 2)
-    np.testing.assert_allclose(overlap(shape, table, weights, one, other), wanted, atol=1e-9)
+    np.testing.assert_allclose(Layers(shape, table, {one: weights}).sums(other), wanted, atol=1e-9)
 
 
 def test_sums_leave_their_parts_as_they_are():
     parts = {(1, 1): np.ones((2, 2, 1)), (0, 0): np.ones((1, 1, 1))}
-    np.testing.assert_array_equal(sums_of(halves(1, 1), (1, 1), parts, (1, 1)), 2)
+    np.testing.assert_array_equal(Layers(halves(1, 1), (1, 1), parts).sums((1, 1)), 2)
     np.testing.assert_array_equal(parts[1, 1], 1)
 
 

@@ -36,7 +36,7 @@ from hedgerow.estimate.cube.shape import (
     summed,
 )
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import Parts, sums_of
+from hedgerow.estimate.workload.overlap import Layers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,16 +80,17 @@ class Chain:
         """The cuboid before the table, c_{p-1}, if there is one."""
         return self.cuboids[-2] if self.combined else None
 
-    def moved(self, sums: Float64, measured: Mapping[Levels, Float64]) -> Float64:
-        """Return g, by what least squares moves the cells of each family of the table.
+    def estimates(self, noisy: Layers, measured: Mapping[Levels, Float64]) -> Layers:
+        """Return the table's estimates: its measurements, and by what each family's cells move.
 
         Args:
-            sums: Σ x, the table's measurements summed to c_{p-1}: float64 (cells along each axis,
-                vectors).
-            measured: of the cuboids before the table the measurements or true counts, of the same
-                form; 0 where it has none.
+            noisy: the table's measurements.
+            measured: of the cuboids before the table the measurements or true counts: float64
+                (cells along each axis, vectors); 0 where it has none.
         """
-        steps, gaps = len(self.combined), list[Float64]()
+        if self.last is None or not noisy.parts:
+            return noisy
+        sums, steps, gaps = noisy.sums(self.last), len(self.combined), list[Float64]()
         for k in range(steps - 1, -1, -1):  # up: z - Σ z_child is u/v times x - Σ z_child
             own = measured.get(self.cuboids[k])
             weight = self.family[k] / (self.variances[k] + self.family[k])
@@ -101,19 +102,13 @@ class Chain:
             above = gaps[k - 1] / self.family[k - 1][..., None]
             share = spread(self.shape, above, self.cuboids[k - 1], self.cuboids[k])
             gaps[k] += share * self.combined[k][..., None]
-        return gaps[-1] * (self.variances[-1] / self.family[-1])[..., None]
+        moved = gaps[-1] * (self.variances[-1] / self.family[-1])[..., None]
+        return noisy.plus({self.last: moved})
 
-    def covariance(self, parts: Parts) -> dict[Levels, Float64]:
-        """Return C Σ_d S_dᵀ w_d as tables of the same cuboids and of c_{p-1}.
-
-        Args:
-            parts: the w_d, float64 (cells along each axis, vectors).
-        """
-        found = {d: self.variances[-1] * weights for d, weights in parts.items()}
-        if self.last is not None and parts:
-            moved = self.moved(sums_of(self.shape, self.table, found, self.last), {})
-            found[self.last] = moved + found[self.last] if self.last in found else moved
-        return found
+    def covariance(self, vectors: Layers) -> Layers:
+        """Return C Σ_d S_dᵀ w_d of such vectors."""
+        found = {d: self.variances[-1] * weights for d, weights in vectors.parts.items()}
+        return self.estimates(Layers(self.shape, self.table, found), {})
 
     def own_variances(self, cuboid: Levels) -> Float64:
         """Return the variance of a cuboid's cells from this chain alone: float64 (its cells).

@@ -6,43 +6,59 @@ vector over the cells of every table; as C Bᵀ is, it is kept as tables of coar
 
     Var(S_c x) = diag(S_c C S_cᵀ) - Σ_j (S_c H_j)²
 
-takes as many steps as the cells of c times the rows, whatever the table.
+takes as many steps as the cells of c times the rows, whatever the table. Over c's cells each of
+H's tables, divided by the table's cells in a cell of c, is spread from what it has in common with
+c; so the square is the sum of products of two such rows, made once for each pair of their cells.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import is_within
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    cells_below,
+    fineness,
+    is_within,
+    join,
+    spread,
+)
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.dual import Dual
-from hedgerow.estimate.workload.overlap import overlap, sums_of
+from hedgerow.estimate.workload.overlap import Layers
+from hedgerow.kernels import kernel
 
 CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class DenseDual:
     """K's factor, and H.
 
     Attributes:
         dual: the system.
         factor: L, float64 (rows, rows), lower triangular.
-        halves: for each chain H as tables of coarser cuboids: float64 (cells along each axis,
-            rows).
+        halves: for each chain H, a vector a row.
     """
 
     dual: Dual
     factor: Float64
-    halves: tuple[dict[Levels, Float64], ...]
+    halves: tuple[Layers, ...]
 
-    def __init__(self, dual: Dual) -> None:
-        object.__setattr__(self, "dual", dual)
+    @classmethod
+    def of(cls, dual: Dual) -> "DenseDual":
+        """Return the factor of a system.
+
+        Raises:
+            EstimateError: variances are too far apart.
+        """
         kernel, covered = _columns(dual)
         try:
             factor = cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
@@ -50,13 +66,12 @@ class DenseDual:
             raise EstimateError(
                 "the variances of a workload are too far apart for its least squares in floats"
             ) from None
-        object.__setattr__(self, "factor", factor)
-        for table in (table for parts in covered for table in parts.values()):
+        for table in (table for half in covered for table in half.parts.values()):
             cells = table.reshape(-1, dual.size)
             for rows in _blocks(len(cells), dual.size):  # in place: H takes the place of C Bᵀ
                 part = cells[rows].T
                 cells[rows] = solve_triangular(factor, part, lower=True, check_finite=False).T
-        object.__setattr__(self, "halves", tuple(covered))
+        return cls(dual, factor, tuple(covered))
 
     def solve(self, gaps: Float64) -> Float64:
         """Return λ of K λ = gaps: float64 (rows)."""
@@ -70,40 +85,34 @@ class DenseDual:
             number: of a chain whose table refines the cuboid.
             cuboid: whose cells.
         """
-        chain = self.dual.chains[number]
-        found = np.zeros(chain.shape.shape(cuboid))
-        if not self.halves[number]:
-            return found
-        for columns in _blocks(self.dual.size, found.size):
-            parts = {d: half[..., columns] for d, half in self.halves[number].items()}
-            sums = sums_of(chain.shape, chain.table, parts, cuboid)
-            found += np.einsum("...j,...j->...", sums, sums)
-        return found
+        half = self.halves[number]
+        shape, means = half.shape, half.means(cuboid)
+        for at in sorted(means, key=fineness):
+            if finer := next((e for e in means if e != at and is_within(at, e)), None):
+                means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)
+        found = np.zeros(shape.shape(cuboid))
+        for one, other in combinations_with_replacement(means, 2):
+            at = join(one, other)
+            first, second = (means[d].reshape(-1, self.dual.size) for d in (one, other))
+            rows, others = (_places_of(shape, d, at) for d in (one, other))
+            products = row_products(first, second, rows, others).reshape(shape.shape(at))
+            found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
+        return found * cells_below(shape, cuboid, half.table) ** 2
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
-        (i, c, one), (j, d, other) = self._placed(first), self._placed(second)
-        found = -float(self._half(i, c, one) @ self._half(j, d, other))
+        (i, one), (j, other) = self._placed(first), self._placed(second)
+        found = -np.sum(self.halves[i].products(one) * self.halves[j].products(other))
         if i == j:
-            chain = self.dual.chains[i]
-            covered = chain.covariance({c: one[..., None]})
-            found += float((sums_of(chain.shape, chain.table, covered, d)[..., 0] * other).sum())
-        return found
+            found += self.dual.chains[i].covariance(one).products(other).item()
+        return float(found)
 
-    def _placed(self, weights: Product) -> tuple[int, Levels, Float64]:
-        """Return a chain whose table refines a sum's cells, their cuboid, and all weights."""
-        cuboid, found = tuple(level for level, _ in weights), np.ones(())
-        for _, nodes in weights:
-            found = np.multiply.outer(found, nodes)
-        return number_of(self.dual, cuboid), cuboid, found
-
-    def _half(self, number: int, cuboid: Levels, weights: Float64) -> Float64:
-        """Return Hᵀ S_cᵀ w: float64 (rows)."""
-        chain, found = self.dual.chains[number], np.zeros(self.dual.size)
-        for d, half in self.halves[number].items():
-            sums = overlap(chain.shape, chain.table, weights, cuboid, d)
-            found += sums.ravel() @ half.reshape(sums.size, -1)
-        return found
+    def _placed(self, weights: Product) -> tuple[int, Layers]:
+        """Return a chain whose table refines a sum's cells, and the weights of these."""
+        cuboid = tuple(level for level, _ in weights)
+        number = number_of(self.dual, cuboid)
+        parts = {cuboid: reduce(np.multiply.outer, [nodes for _, nodes in weights])[..., None]}
+        return number, Layers(self.halves[number].shape, self.halves[number].table, parts)
 
 
 def number_of(dual: Dual, cuboid: Levels) -> int:
@@ -125,8 +134,8 @@ def kept_cells(dual: Dual) -> int:
     return sum(dual.chains[i].shape.cells(cuboid) for i, cuboid in every)
 
 
-def _columns(dual: Dual) -> tuple[Float64, list[dict[Levels, Float64]]]:
-    """Return K, and C Bᵀ for each chain as tables of coarser cuboids, a column a row of B."""
+def _columns(dual: Dual) -> tuple[Float64, list[Layers]]:
+    """Return K, and C Bᵀ for each chain, a vector a row of B."""
     kernel = np.empty((dual.size, dual.size))
     whole: list[dict[Levels, Float64]] = [{} for _ in dual.chains]
     for columns in _blocks(dual.size, kept_cells(dual)):
@@ -135,14 +144,30 @@ def _columns(dual: Dual) -> tuple[Float64, list[dict[Levels, Float64]]]:
         covered = dual.covered(units)
         kernel[:, columns] = dual.variances[:, None] * units + dual.seen(covered)
         for target, parts in zip(whole, covered, strict=True):
-            for cuboid, table in parts.items():
+            for cuboid, table in parts.parts.items():
                 if cuboid not in target:
                     target[cuboid] = np.empty((*table.shape[:-1], dual.size))
                 target[cuboid][..., columns] = table
-    return kernel, whole
+    each = zip(dual.chains, whole, strict=True)
+    return kernel, [Layers(chain.shape, chain.table, parts) for chain, parts in each]
 
 
 def _blocks(number: int, size: int) -> Iterator[slice]:
     """Yield ranges of a number of columns or rows of a size that hold about `CHUNK` numbers."""
     step = max(1, CHUNK // max(size, 1))
     return (slice(begin, min(begin + step, number)) for begin in range(0, number, step))
+
+
+def _places_of(shape: CubeShape, coarse: Levels, fine: Levels) -> Int64:
+    """Return the place of the coarser cell that each cell of a cuboid lies in: int64 (cells)."""
+    places = np.arange(shape.cells(coarse)).reshape(shape.shape(coarse))
+    return spread(shape, places, coarse, fine).ravel()
+
+
+@kernel
+def row_products(first: Float64, second: Float64, rows: Int64, others: Int64) -> Float64:
+    """Return the inner products of listed rows of two matrices: float64 (pairs)."""
+    found = np.empty(len(rows))
+    for pair in range(len(rows)):
+        found[pair] = np.dot(first[rows[pair]], second[others[pair]])
+    return found

@@ -41,11 +41,10 @@ from hedgerow.estimate.cube.shape import (
     is_within,
     maximal,
     meet,
-    summed,
 )
 from hedgerow.estimate.workload.chains import Chain
 from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import Parts, sums_of
+from hedgerow.estimate.workload.overlap import Layers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,39 +85,31 @@ class Dual:
         return sum(map(len, self.rows))
 
     @property
-    def slices(self) -> list[slice]:
-        """Where the rows of each cuboid are."""
-        ends = np.cumsum([0, *map(len, self.rows)]).tolist()
-        return [slice(*ends[i : i + 2]) for i in range(len(self.rows))]
-
-    @property
     def variances(self) -> Float64:
         """The diagonal of D: float64 (rows)."""
         return np.repeat([rows.variance for rows in self.rows], [len(r) for r in self.rows])
 
-    def covered(self, multipliers: Float64) -> list[dict[Levels, Float64]]:
-        """Return C Bᵀ λ, for each chain as tables of coarser cuboids (see `Chain.covariance`).
+    def covered(self, multipliers: Float64) -> list[Layers]:
+        """Return C Bᵀ λ, for each chain.
 
         Args:
             multipliers: λ, float64 (rows, vectors).
         """
-        found: list[dict[Levels, Float64]] = [{} for _ in self.chains]
-        for rows, part in zip(self.rows, self.slices, strict=True):
+        found = [Layers(chain.shape, chain.table, {}) for chain in self.chains]
+        ends = np.cumsum([*map(len, self.rows)])
+        for rows, part in zip(self.rows, np.split(multipliers, ends)[:-1], strict=True):
             for number, sign in rows.signs:
-                weights = self._table(rows, sign * multipliers[part])
-                if rows.cuboid in found[number]:
-                    weights += found[number][rows.cuboid]
-                found[number][rows.cuboid] = weights
-        return [chain.covariance(parts) for chain, parts in zip(self.chains, found, strict=True)]
+                more = {rows.cuboid: self._table(rows, sign * part)}
+                found[number] = found[number].plus(more)
+        return [chain.covariance(own) for chain, own in zip(self.chains, found, strict=True)]
 
-    def seen(self, parts: Sequence[Parts]) -> Float64:
-        """Return B x of tables that are sums of coarser ones: float64 (rows, vectors)."""
+    def seen(self, tables: Sequence[Layers]) -> Float64:
+        """Return B x of the tables of the chains: float64 (rows, vectors)."""
         found = []
         for rows in self.rows:
             total: Float64 | float = 0.0
             for number, sign in rows.signs:
-                chain = self.chains[number]
-                sums = sums_of(chain.shape, chain.table, parts[number], rows.cuboid)
+                sums = tables[number].sums(rows.cuboid)
                 total = total + sign * sums.reshape(-1, sums.shape[-1])[rows.kept]
             found.append(total)
         return np.concatenate(found)
@@ -127,25 +118,18 @@ class Dual:
         """Return K λ: float64 (rows, vectors)."""
         return self.variances[:, None] * multipliers + self.seen(self.covered(multipliers))
 
-    def gaps(self, tables: Mapping[Levels, Float64], moved: Sequence[Parts]) -> Float64:
+    def gaps(self, noisy: Mapping[Levels, Float64], tables: Sequence[Layers]) -> Float64:
         """Return d - B x: float64 (rows).
 
         Args:
-            tables: of every cuboid that is measured, its noisy counts.
-            moved: for each chain how its least squares moves the table's noisy counts.
+            noisy: of every cuboid that is measured, its noisy counts.
+            tables: x, for each chain its least squares.
         """
-        found = []
-        for rows in self.rows:
-            gap = tables[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
-            for number, sign in rows.signs:
-                chain = self.chains[number]
-                sums = summed(chain.shape, tables[chain.table], chain.table, rows.cuboid)
-                if moved[number]:
-                    more = sums_of(chain.shape, chain.table, moved[number], rows.cuboid)
-                    sums = sums + more[..., 0]
-                gap = gap - sign * sums.ravel()[rows.kept]
-            found.append(gap)
-        return np.concatenate(found)
+        told = [
+            noisy[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
+            for rows in self.rows
+        ]
+        return np.concatenate(told) - self.seen(tables)[:, 0]
 
     def diagonal(self) -> Float64:
         """Return an approximation of K's diagonal, no less than it: float64 (rows)."""

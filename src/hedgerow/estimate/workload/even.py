@@ -73,9 +73,7 @@ class EvenMeans:
                     )
         residuals = [b for b in sorted(below) if not is_within(b, public)]
         more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
-        size = np.array([
-            prod(float(own[k]) for own, k in zip(more, b, strict=True)) for b in residuals
-        ])  # fmt: skip
+        size = _cells(more, residuals)
         leaves = prod(float(own[-1]) for own in sizes)
         self._told = _within(residuals, self.cuboids).T * (leaves / _cells(sizes, self.cuboids))
         repeated = leaves / _cells(sizes, self.wanted) ** 2
@@ -101,7 +99,7 @@ def _within(residuals: Sequence[Levels], cuboids: Sequence[Levels]) -> Float64:
     return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
 
 
-def _cells(sizes: Sequence[Sequence[int]], cuboids: Sequence[Levels]) -> Float64:
-    """Return the number of cells of each cuboid: float64 (cuboids)."""
+def _cells(sizes: Sequence[Sequence[float] | Float64], cuboids: Sequence[Levels]) -> Float64:
+    """Return the product of the numbers of each cuboid's levels: float64 (cuboids)."""
     each = (zip(sizes, cuboid, strict=True) for cuboid in cuboids)
     return np.array([prod(float(own[k]) for own, k in cuboid) for cuboid in each])

@@ -156,16 +156,3 @@ class Fold:
             if order is not None and i != coarse:
                 found = found.take(order, axis=i + 1)
         return np.ascontiguousarray(found.reshape(self.batches * inner[0], *inner[1:]))
-
-
-def numbers(axes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Int64:
-    """Return the number of each listed combination of nodes, row by row: int64 (cells).
-
-    Args:
-        axes: int (cells) each.
-        sizes: the nodes of each axis.
-    """
-    found = np.zeros(1, dtype=np.int64)
-    for code, size in zip(axes, sizes, strict=True):
-        found = found * size + code
-    return found

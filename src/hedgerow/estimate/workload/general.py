@@ -22,8 +22,9 @@ from hedgerow.estimate.workload.bounds import bounds, least_mean
 from hedgerow.estimate.workload.chains import chains_of
 from hedgerow.estimate.workload.dense import DenseDual, kept_cells, number_of
 from hedgerow.estimate.workload.dual import Dual, dual_of
-from hedgerow.estimate.workload.observed import Observed
-from hedgerow.estimate.workload.overlap import add_spread, sums_of
+from hedgerow.estimate.workload.observed import Observed, Solver
+from hedgerow.estimate.workload.overlap import Layers
+from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_EXACT, MOST_KEPT
 
 FARTHEST = 1e20
@@ -83,7 +84,15 @@ class GeneralSolver:
     @cached_property
     def dense(self) -> DenseDual | None:
         """The rows' factor, if they are few enough."""
-        return DenseDual(self.dual) if self.is_exact else None
+        return DenseDual.of(self.dual) if self.is_exact else None
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory that the dense factor takes, if there is one."""
+        dense = self.dense
+        if dense is None:
+            return 0
+        return dense.factor.nbytes + sum(t.nbytes for h in dense.halves for t in h.parts.values())
 
     @property
     def words(self) -> str:
@@ -141,22 +150,14 @@ class GeneralSolver:
                 shape, or gradients that do not reach their residual.
         """
         self._check(tables)
-        moved = self._moved(tables)
+        solved, shape, public = self._solved(tables), self.observed.shape, self.observed.public
         found = {}
         for cuboid in wanted:
             number = number_of(self.dual, cuboid)
-            chain, more, public = self.dual.chains[number], moved[number], self.observed.public
-            noisy = tables[chain.table]
             if public is not None and self.observed.is_public(cuboid):
-                found[cuboid] = np.array(summed(chain.shape, tables[public], public, cuboid))
-            elif cuboid == chain.table:
-                found[cuboid] = noisy.copy()
-                plain = {d: table[..., 0] for d, table in more.items()}
-                add_spread(chain.shape, found[cuboid], plain, cuboid)
+                found[cuboid] = np.array(summed(shape, tables[public], public, cuboid))
             else:
-                found[cuboid] = np.array(summed(chain.shape, noisy, chain.table, cuboid))
-                if more:
-                    found[cuboid] += sums_of(chain.shape, chain.table, more, cuboid)[..., 0]
+                found[cuboid] = solved[number].sums(cuboid)[..., 0]
         return found
 
     def variances_of(self, cuboid: Levels) -> "GeneralSolver":
@@ -206,40 +207,29 @@ class GeneralSolver:
 
     def _check(self, tables: Mapping[Levels, Float64]) -> None:
         """Raise unless every table is there, of its shape."""
-        needed = {*self.observed.variances}
-        if self.observed.public is not None:
-            needed.add(self.observed.public)
-        for cuboid in sorted(needed):
+        for cuboid in sorted({*self.observed.variances, *filter(None, [self.observed.public])}):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
-    def _moved(self, tables: Mapping[Levels, Float64]) -> list[dict[Levels, Float64]]:
-        """Return how the estimates of each table differ from its noisy counts.
-
-        Returns:
-            For each chain tables of coarser cuboids: float64 (cells along each axis, 1).
-        """
+    def _solved(self, tables: Mapping[Levels, Float64]) -> list[Layers]:
+        """Return the estimates of each chain's table."""
         shape, public = self.observed.shape, self.observed.public
-        moved: list[dict[Levels, Float64]] = [{} for _ in self.dual.chains]
-        for chain, found in zip(self.dual.chains, moved, strict=True):
-            if chain.last is None:
-                continue
-            own = {c: tables[c][..., None] for c in chain.cuboids[:-1] if c in tables}
+        solved = list[Layers]()
+        for chain in self.dual.chains:
+            own = {c: tables[c][..., None] for c in chain.cuboids if c in tables}
+            noisy = Layers(shape, chain.table, {chain.table: own.pop(chain.table)})
             if public is not None:
                 root = summed(shape, tables[public], public, chain.cuboids[0])
                 own[chain.cuboids[0]] = root[..., None]
-            sums = summed(shape, tables[chain.table], chain.table, chain.last)
-            found[chain.last] = chain.moved(sums[..., None], own)
+            solved.append(chain.estimates(noisy, own))
         if not self.dual.size:
-            return moved
-        gaps = self.dual.gaps(tables, moved)
+            return solved
+        gaps = self.dual.gaps(tables, solved)
         if self.dense is not None:
             multipliers = self.dense.solve(gaps)
         else:
             multipliers = conjugate_gradients(self.dual, gaps, MOST_STEPS)
-        for found, covered in zip(moved, self.dual.covered(multipliers[:, None]), strict=True):
-            for cuboid, table in covered.items():
-                found[cuboid] = found[cuboid] + table if cuboid in found else table
-        return moved
+        covered = self.dual.covered(multipliers[:, None])
+        return [one.plus(more.parts) for one, more in zip(solved, covered, strict=True)]
 
     def _figures_of(self, cuboid: Levels) -> tuple[float, float]:
         """Return the mean and the largest variance."""
@@ -308,3 +298,12 @@ def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
         f"the estimates of this workload do not settle within {most:,} steps; "
         "variances that are less far apart, or fewer cuboids, help"
     )
+
+
+def solver_of(observed: Observed) -> Solver:
+    """Return the solver of a workload: a closed form where there is one, by public facts alone.
+
+    Raises:
+        EstimateError: the workload is too large for iteration, and nothing else does.
+    """
+    return SpineSolver(observed) if SpineSolver.fits(observed) else GeneralSolver.of(observed)

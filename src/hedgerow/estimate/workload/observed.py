@@ -125,21 +125,11 @@ class Solver(Protocol):
 def are_two_chains(cuboids: Iterable[Levels]) -> bool:
     """Return whether cuboids fall into two chains (or one), each of nested cuboids.
 
-    They do if and only if those that do not nest can be told apart by two colours.
+    By Dilworth's theorem they do if and only if of every three of them two nest.
     """
-    colour: dict[Levels, bool] = {}
     every = set(cuboids)
-    for first in every:
-        waiting = [] if first in colour else [first]
-        colour.setdefault(first, True)
-        while waiting:
-            one = waiting.pop()
-            for other in every:
-                if is_within(one, other) or is_within(other, one):
-                    continue
-                if other not in colour:
-                    colour[other] = not colour[one]
-                    waiting.append(other)
-                elif colour[other] is colour[one]:
-                    return False
-    return True
+    apart = {
+        one: {other for other in every if not (is_within(one, other) or is_within(other, one))}
+        for one in every
+    }
+    return all(apart[one].isdisjoint(apart[other]) for one in every for other in apart[one])

@@ -1,75 +1,80 @@
-"""From one coarsening of a table to another, without the table: S_c S_dᵀ.
+"""Vectors over a table's cells that are sums of coarser tables: Σ_d S_dᵀ w_d, never written out.
 
-S_c sums the cells of a table to cuboid c. Entry (i, j) of S_c S_dᵀ is the number of the table's
-cells that lie in cell i of c and in cell j of d: a product over axes. Along one axis levels nest,
-so a run of cells is summed where c is coarser than d and repeated where it is finer, each time
-with the number of the table's nodes below the finer node. All arrays here may have further
-dimensions behind those of the cells: many vectors at a time.
+S_c sums the cells of a table to cuboid c. Along one axis levels nest, so below a cell of c the
+vector S_dᵀ w_d has the mean of w_d over what d and c have in common around it, weighted by the
+table's cells, and S_c S_dᵀ w_d is that mean times the table's cells in a cell of c.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.shape import CubeShape, join, meet, nodes_below, spread, strips, summed
+from hedgerow.estimate.cube.shape import (
+    CubeShape,
+    at_level,
+    cells_below,
+    meet,
+    spread,
+    strips,
+    summed,
+)
 
-Parts = Mapping[Levels, Float64]
-"""A vector over a table's cells as Σ_d S_dᵀ w_d: for each d float64 (cells along each axis, …)."""
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Layers:
+    """Vectors over a table's cells, each a sum of tables of coarser cuboids that are spread.
 
-def overlap(
-    shape: CubeShape, table: Levels, weights: Float64, origin: Levels, wanted: Levels
-) -> Float64:
-    """Return S_c S_dᵀ w: float64 (cells of ``wanted`` along each axis, …).
-
-    Args:
+    Attributes:
         shape: how the levels nest.
-        table: whose cells are summed; both cuboids are within it.
-        weights: w, float64 (cells of ``origin`` along each axis, …).
-        origin: d.
-        wanted: c.
+        table: whose cells.
+        parts: w_d for each cuboid d within the table: float64 (cells along each axis, vectors).
     """
-    common = meet(origin, wanted)
-    counted, found = nodes_below(shape, join(origin, wanted), table), weights
-    for a in range(len(table)):
-        if origin[a] > wanted[a]:
-            found = found * _along(counted[a], a, found.ndim)
-    found = spread(shape, summed(shape, found, origin, common), common, wanted)
-    for a in range(len(table)):
-        if origin[a] <= wanted[a] < table[a]:
-            found = found * _along(counted[a], a, found.ndim)
-    return found
 
+    shape: CubeShape
+    table: Levels
+    parts: Mapping[Levels, Float64]
 
-def sums_of(shape: CubeShape, table: Levels, parts: Parts, wanted: Levels) -> Float64:
-    """Return S_c Σ_d S_dᵀ w_d: float64 (cells of ``wanted`` along each axis, …)."""
-    first, *others = (overlap(shape, table, w, d, wanted) for d, w in parts.items())
-    found = np.array(first) if others else first
-    for other in others:
-        found += other
-    return found
+    def plus(self, parts: Mapping[Levels, Float64]) -> "Layers":
+        """Return the sum of these vectors and of other parts."""
+        found = dict(self.parts)
+        for cuboid, weights in parts.items():
+            found[cuboid] = found[cuboid] + weights if cuboid in found else weights
+        return Layers(self.shape, self.table, found)
 
+    def means(self, cuboid: Levels) -> dict[Levels, Float64]:
+        """Return the vectors' means below a cuboid's cells, as parts within it that add up."""
+        found = Layers(self.shape, cuboid, {})
+        for part, weights in self.parts.items():
+            common, mean = meet(part, cuboid), weights
+            if common != part:
+                mean = mean if part == self.table else mean * self._cells(part)
+                mean = summed(self.shape, mean, part, common)
+                mean = mean / self._cells(common)
+            found = found.plus({common: mean})
+        return dict(found.parts)
 
-def add_spread(shape: CubeShape, target: Float64, parts: Parts, table: Levels) -> None:
-    """Add Σ_d S_dᵀ w_d to a table, in place, strip by strip.
+    def sums(self, cuboid: Levels) -> Float64:
+        """Return the vectors' sums to a cuboid: float64 (cells along each axis, vectors)."""
+        vectors = max((weights.shape[-1] for weights in self.parts.values()), default=1)
+        found = np.zeros((*self.shape.shape(cuboid), vectors))
+        means = self.means(cuboid)
+        above = {k: self.shape.axes[0].ancestors(cuboid[0], k) for k in {d[0] for d in means}}
+        for rows in strips(found.shape):  # which stay in the caches
+            for part, mean in means.items():
+                strip = mean.take(above[part[0]][rows], axis=0)
+                found[rows] += spread(self.shape, strip, at_level(part, 0, cuboid[0]), cuboid)
+        return found if cuboid == self.table else found * self._cells(cuboid)
 
-    Args:
-        shape: how the levels nest.
-        target: float64 (cells of ``table`` along each axis).
-        parts: the w_d, without further dimensions.
-        table: whose cells they are.
-    """
-    above = {d: shape.axes[0].ancestors(table[0], d[0]) for d in parts}
-    for rows in strips(target.shape):
-        for d, weights in parts.items():
-            strip = weights[above[d][rows]]
-            for a in range(1, len(table)):  # a total is left to numpy to repeat
-                if 0 < d[a] < table[a]:
-                    strip = strip.take(shape.axes[a].ancestors(table[a], d[a]), axis=a)
-            target[rows] += strip
+    def products(self, other: "Layers") -> Float64:
+        """Return the inner products of these vectors and of one other: float64 (vectors)."""
+        each = (
+            weights.reshape(-1, weights.shape[-1]).T @ other.sums(part).ravel()
+            for part, weights in self.parts.items()
+        )
+        return sum(each, start=np.zeros(()))
 
-
-def _along(counts: Float64, axis: int, dimensions: int) -> Float64:
-    """Return counts along one axis, to be multiplied with an array of so many dimensions."""
-    return counts.reshape([-1 if a == axis else 1 for a in range(dimensions)])
+    def _cells(self, cuboid: Levels) -> Float64:
+        """Return how many of the table's cells lie in each cell, for any number of vectors."""
+        return cells_below(self.shape, cuboid, self.table)[..., None]

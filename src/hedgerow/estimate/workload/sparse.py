@@ -20,7 +20,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.workload.fold import Fold, numbers
+from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
 Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Int64]
@@ -198,7 +198,7 @@ class SparseFamilies:
     ) -> "SparseFamilies":
         """Return the families below positive counts of a cover."""
         codes, values = listed(counts)
-        number = numbers(codes, shape.shape(cover))
+        number = np.ravel_multi_index(tuple(codes), shape.shape(cover))
         order = np.argsort(number)
         parents = tuple(code[order].astype(np.int32) for code in codes)
         many = np.ones(len(order), dtype=np.int64)
@@ -221,7 +221,7 @@ class SparseFamilies:
             up[axis] = own.ancestors(*levels)[codes[axis]]
             begin = own.descendant_start(*reversed(levels))
             inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]
-        number = numbers(up, self.shape.shape(self.cover))
+        number = np.ravel_multi_index(tuple(up), self.shape.shape(self.cover))
         family = np.searchsorted(self.numbers, number)
         measured = np.append(self.numbers, -1)[family] == number
         return np.where(measured, self.start[family] + inside, -1)
@@ -267,5 +267,5 @@ def _numbered(
 ) -> NDArray[np.int32]:
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)
-    found = numbers([codes[axis] for axis in axes], [sizes[axis] for axis in axes])
-    return found.astype(np.int32)
+    nodes = tuple(codes[axis] for axis in axes)
+    return np.ravel_multi_index(nodes, [sizes[axis] for axis in axes]).astype(np.int32)

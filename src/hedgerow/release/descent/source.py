@@ -1,7 +1,7 @@
 """Where noisy counts come from: drawn on a confidential table, or read back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -130,12 +130,14 @@ class Stored:
         measured: for each measured cuboid int64 or float64 (cells): the noisy counts in tree order.
         variances: for each measured cuboid a float, or float64 (cells), records².
         nodes: for each public cuboid its non-zero nodes (codes and counts).
+        solved: the estimates of tables that were made of these counts, once they are asked for.
     """
 
     tree: Tree
     measured: Mapping[Levels, Noisy]
     variances: Mapping[Levels, Variance]
     nodes: Mapping[Levels, Nodes]
+    solved: dict[Levels, Float64] = field(default_factory=dict)
 
     counts = None
 

@@ -22,12 +22,14 @@ from typing import cast
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Found, Nodes, NoisyCuboid
+from hedgerow.release.descent.source import Stored
 
 NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
@@ -67,17 +69,26 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             yield found
         return None
 
-    def estimates(self, wanted: Iterable[Levels] | None = None) -> Tables:
+    def estimates(self, wanted: Iterable[Levels]) -> Tables:
         """Return the unbiased estimates of all cells of some cuboids.
 
+        Stored counts keep those of all that is settled, solved once; what else is asked of them is
+        summed from these.
+
         Args:
-            wanted: which, each of them a sum of cells that are all measured; all that are measured
-                whole unless given.
+            wanted: which, each of them a sum of cells that are all measured.
         """
-        tables: Tables = {}
-        for _ in self._measured(tables, {}):
-            pass
-        return self.design.estimates(tables, wanted)
+        shape, found = self.design.shape, Tables()
+        solved = self.source.solved if isinstance(self.source, Stored) else Tables()
+        if not solved:
+            tables = Tables()
+            for _ in self._measured(tables, {}):
+                pass
+            solved |= self.design.estimates(tables)
+        for cuboid in wanted:
+            finer = min((c for c in solved if is_within(cuboid, c)), key=shape.cells)
+            found[cuboid] = summed(shape, solved[finer], finer, cuboid)
+        return found
 
     def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
