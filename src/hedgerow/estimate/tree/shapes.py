@@ -189,9 +189,9 @@ def classes_of_nodes(
     """
     families = [np.diff(start) for start in child_starts]
     members = [np.zeros(1, dtype=np.int64)]
-    alike: list[NDArray[np.integer]] = [*families, np.zeros(int(families[-1].sum()), dtype=np.int8)]
-    if subtrees:
-        alike = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
+    alike: list[NDArray[np.integer]] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
+    if not subtrees:
+        alike[:-1] = families
     levels = list[LevelShapes]()
     for family, shape in zip(families, alike[1:], strict=True):
         keys = np.repeat(members[-1], family) * (int(shape.max()) + 1) + shape

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shares import mean_variances, squares_of
+from hedgerow.estimate.tree.shapes import classes_of_nodes
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.cube import AxisShares, CubeFacts, rounded
 
@@ -64,11 +64,8 @@ class _Kinds:
 
     def __init__(self, facts: CubeFacts) -> None:
         self.facts, self.shape = facts, facts.shape
-        # Nodes that are not alike differ under shares that stand in no simple proportion.
-        generic = [np.sqrt(np.arange(2.0, axis.depth + 3)) for axis in self.shape.axes]
-        generic = [shares / shares.sum() for shares in generic]
-        squares = squares_of(self.shape, generic)
-        self.nodes = [[_distinct(s, k) for k in range(s.depth + 1)] for s in squares]
+        alike = (classes_of_nodes(a.child_start, subtrees=True)[1] for a in self.shape.axes)
+        self.nodes = [[np.unique(own, return_index=True)[1] for own in axis] for axis in alike]
         if prod(max(map(len, levels)) for levels in self.nodes) > MOST_KINDS:
             raise PlanError(
                 "fair shares of a cube are for trees whose families are alike enough: here more "
@@ -150,14 +147,3 @@ class _Kinds:
         """Return the shares of each axis."""
         ends = np.cumsum([axis.depth + 1 for axis in self.shape.axes])[:-1]
         return [softmax(each) for each in np.split(logs, ends)]
-
-
-def _distinct(squares: AxisSquares, level: int) -> Int64:
-    """Return one node of each kind of a level: those of equal variances at every level above."""
-    columns = [
-        own[squares.shape.ancestors(level, k)]
-        for k in range(level + 1)
-        for own in (squares.final[k], squares.share[k])
-    ]
-    rows = np.round(np.log(np.stack(columns, axis=1)), 9)
-    return np.unique(rows, axis=0, return_index=True)[1]
