@@ -23,14 +23,6 @@ def coefficients(own: AxisSquares) -> list[Float64]:
     return _down(own, subtree_coefficients(own))[0]
 
 
-def mean_weights(own: AxisSquares, importance: Float64) -> Float64:
-    """Return Σ_k importance_k times the mean of `coefficients` over level k: float64 (levels)."""
-    parts = coefficients(own)
-    each = [w * p.mean(axis=0) for w, p in zip(importance, parts, strict=True)]
-    found: Float64 = np.sum(each, axis=0)
-    return found
-
-
 def subtree_coefficients(own: AxisSquares) -> list[Float64]:
     """Return those of z, what each node's own subtree says of it: float64 (nodes, levels) each."""
     found = [np.zeros((own.shape.sizes[-1], own.depth + 1))]

@@ -67,6 +67,11 @@ class Shapes:
         """Return the shapes of a tree."""
         return cls(tuple(level_shapes(axis.child_start) for axis in tree.axes), tree.steps)
 
+    @classmethod
+    def along(cls, child_start: Sequence[Int64]) -> "Shapes":
+        """Return the shapes of one axis, from the child ranges of its levels."""
+        return cls((level_shapes(child_start),), steps_along(len(child_start)))
+
     @property
     def depth(self) -> int:
         """T, the depth of the leaves."""
@@ -148,6 +153,11 @@ class Shapes:
                     for axis, table in enumerate(tables)
                 )
         return matrix
+
+
+def steps_along(depth: int) -> tuple[tuple[int, int], ...]:
+    """Return the steps of a tree of one axis."""
+    return tuple((0, level) for level in range(1, depth + 1))
 
 
 def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:

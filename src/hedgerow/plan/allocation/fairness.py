@@ -6,6 +6,7 @@ anything is clipped at 0, and are computed class by class: nodes that no plan ca
 allocations can and cannot change: docs/proofs.md, "Fair shares".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -15,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import Passes
-from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes
+from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes, steps_along
 from hedgerow.limits import MOST_AXES_OF_CLASSES, MOST_CLASSES
 from hedgerow.plan.chain import noise_variances
 from hedgerow.plan.cuboids import All, RunningSums, Survivors
@@ -54,6 +55,12 @@ class Classes(Shapes):
         """Return the classes of a tree; with ``subtrees`` their nodes have the same descendants."""
         axes = [classes_of_nodes(axis.child_start, subtrees=subtrees) for axis in tree.axes]
         return cls(tuple(a[0] for a in axes), tree.steps, tuple(a[1] for a in axes))
+
+    @classmethod
+    def along(cls, child_start: Sequence[Int64]) -> "Classes":
+        """Return the classes of one axis with subtrees, from the child ranges of its levels."""
+        levels, members = classes_of_nodes(child_start, subtrees=True)
+        return cls((levels,), steps_along(len(child_start)), (members,))
 
     def above(self, depth: int) -> tuple[int, Int64, Float64]:
         """Return the axis that depth 1..T refines, each class's parent, and its siblings' number.

@@ -4,21 +4,45 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.coefficients import mean_weights
+from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.cube.coefficients import coefficients
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.estimate.cube.shares import (
-    axis_shares,
-    cuboid_shares,
-    level_shares,
-    mean_variances,
-    measured_part,
-    product_shares,
-    squares_of,
-)
 from hedgerow.estimate.cube.variances import CubeVariances
+from hedgerow.plan.allocation.products import (
+    CubeMeans,
+    axis_shares,
+    level_shares,
+    product_shares,
+)
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
 PUBLIC = [None, (0, 0), (1, 0)]
+
+
+def measured_part(shares, public):
+    """What the shares of cuboids that are not public sum to."""
+    if public is None:
+        return 1.0
+    return 1 - np.prod([s[: e + 1].sum() for s, e in zip(shares, public, strict=True)])
+
+
+def cuboid_shares(shape, shares, public=None):
+    """The share of each cuboid that is not public."""
+    exact, cost = shape.within(public), measured_part(shares, public)
+    products = {c: np.prod([s[k] for s, k in zip(shares, c, strict=True)]) for c in shape.cuboids()}
+    return {c: each / cost for c, each in products.items() if c not in exact and each}
+
+
+def squares_of(shape, shares):
+    """Least squares under the variances that shares buy, noise being priced in ρ."""
+    with np.errstate(divide="ignore"):
+        return [AxisSquares.of(axis, 1 / s) for axis, s in zip(shape.axes, shares, strict=True)]
+
+
+def mean_variances(shape, shares, public=None, *, power=1):
+    """The mean variance of each cuboid."""
+    means = CubeMeans.of(shape, public, power).variances(np.concatenate(shares))[0]
+    return dict(zip(sorted(shape.cuboids()), means, strict=True))
 
 
 def two_axes(seed):
@@ -122,7 +146,7 @@ def test_a_level_of_no_use_gets_nothing():
     axis = AxisShape.of([np.array([0, 2]), np.array([0, 1, 3])])
     shares = axis_shares(axis, [0, 0, 1])
     assert shares[2] > 0
-    weights = mean_weights(squares_of(CubeShape((axis,)), [shares])[0], np.array([0.0, 0, 1]))
+    weights = coefficients(squares_of(CubeShape((axis,)), [shares])[0])[2].mean(axis=0)
     assert (weights[shares == 0] <= 1e-8).all()
 
 
