@@ -96,7 +96,7 @@ class CubeVariances:
         found = np.zeros([len(part) for part in terms[0][1]])
         for slab in strips(found.shape, CHUNK):
             for sign, (first, *others) in terms:
-                found[slab] += sign * self._outer([first[slab], *others])
+                found[slab] += self._outer(sign, [first[slab], *others])
         return np.maximum(found, 0.0, out=found)
 
     def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
@@ -112,7 +112,7 @@ class CubeVariances:
         for begin in range(0, len(found), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for sign, parts in terms:
-                cells, *rest = (p[code[chunk]] for p, code in zip(parts, codes, strict=True))
+                cells, *rest = (p.take(c[chunk], axis=0) for p, c in zip(parts, codes, strict=True))
                 for part in rest:
                     cells = np.einsum("il,il...->i...", part, cells)
                 found[chunk] += sign * cells
@@ -121,7 +121,7 @@ class CubeVariances:
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         each = ((s, [p.mean(axis=0, keepdims=True) for p in ps]) for s, ps in self._terms(cuboid))
-        return max(sum(sign * self._outer(means).item() for sign, means in each), 0.0)
+        return max(sum(self._outer(sign, means).item() for sign, means in each), 0.0)
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
@@ -135,7 +135,7 @@ class CubeVariances:
         kept = [_distinct(axis) for axis in zip(*(parts for _, parts in terms), strict=True)]
         every = [(s, [p[k] for p, k in zip(parts, kept, strict=True)]) for s, parts in terms]
         if prod(map(len, kept)) <= MOST_PAIRS:
-            cells = reduce(np.add, [sign * self._outer(parts) for sign, parts in every])
+            cells = reduce(np.add, [self._outer(sign, parts) for sign, parts in every])
             return max(float(cells.max()), 0.0)
         return max(sum(self._bound(s, parts) for s, parts in every), 0.0)
 
@@ -159,9 +159,9 @@ class CubeVariances:
         terms = [(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
         return terms[:1] if self.public is None else terms
 
-    def _outer(self, parts: list[Float64]) -> Float64:
-        """Return a term at every combination of nodes: float64 (nodes of each axis)."""
-        found = self.noise
+    def _outer(self, sign: int, parts: list[Float64]) -> Float64:
+        """Return a signed term at every combination of nodes: float64 (nodes of each axis)."""
+        found = sign * self.noise
         for part in parts:  # each takes the first axis of levels to a last axis of nodes
             found = np.tensordot(found, part, axes=(0, 1))
         return found
@@ -185,7 +185,7 @@ class CubeVariances:
         every = zip(self.squares, first, second, strict=True)
         if self.true is None:
             return prod(own.covariance(one, other) for own, one, other in every)
-        return float(self._outer([own.products(a, b)[None, :] for own, a, b in every]).item())
+        return float(self._outer(1, [own.products(a, b)[None, :] for own, a, b in every]).item())
 
 
 def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
