@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
-from hedgerow.plan.allocation.fairness import fairness, fairness_rows, tree_classes, variances
+from hedgerow.plan.allocation.fairness import Classes, fairness, fairness_rows, variances
 from hedgerow.plan.cuboids import measurable
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -91,8 +91,8 @@ def by_nodes(tree, classes, found):
     """Variances by class spread over the nodes, in order."""
     spread = []
     for t, at in enumerate(found):
-        levels = zip(classes.levels, tree.cuboid(t), strict=True)
-        members = [axis[k - 1].members if k else np.zeros(1, int) for axis, k in levels]
+        levels = zip(classes.members, tree.cuboid(t), strict=True)
+        members = [axis[k] for axis, k in levels]
         spread.append(at[np.ix_(*members)].ravel())
     return spread
 
@@ -107,7 +107,7 @@ def test_variances_by_class_are_those_of_dense_covariance_matrices(axes, combine
     tree = random_tree(rng, axes=axes, depth=3, widest=4 - axes)
     own = rng.uniform(0.5, 20, tree.depth + 1)
     own[0] = 0 if exact else own[0]
-    classes = tree_classes(tree, subtrees=combine)
+    classes = Classes.of(tree, subtrees=combine)
     found = by_nodes(tree, classes, variances(classes, own, combine=combine))
     dense = (dense_combined if combine else dense_projected)(tree, own)
     for ours, theirs in zip(found, dense, strict=True):
@@ -367,4 +367,4 @@ def test_fairness_of_very_many_axes_is_refused(axes, message):
     names = [(f"x{i}", [f"top{i}", f"leaf{i}"]) for i in range(axes)]
     tree = Tree([Axis.from_frame(n, uneven, ["top", "leaf"], columns=c) for n, c in names])
     with pytest.raises(hr.PlanError, match=message):
-        tree_classes(tree, subtrees=False)
+        Classes.of(tree, subtrees=False)

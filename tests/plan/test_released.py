@@ -135,14 +135,14 @@ def test_under_epsilon_depths_that_do_not_pay_are_left_unmeasured():
 
 def test_every_choice_of_depths_is_tried_for_up_to_six_of_them():
     problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2, 2)]), EPSILON)
-    objective = released._Objective.of(problem, [1] * 6)
+    objective = released.Released.of(problem, [1] * 6)
     starts = {tuple(start > 0) for start in objective._starts()}
     assert len(starts) == 2**5
 
 
 def compared(problem, importance):
     """Shares and F: uniform, of program (6) for large counts, and of `released_shares`."""
-    objective = released._Objective.of(problem, importance)
+    objective = released.Released.of(problem, importance)
     count = len(problem.depths)
     shares = {
         "uniform": np.full(count, 1 / count),

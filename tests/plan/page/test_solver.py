@@ -8,7 +8,6 @@ import pytest
 
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.coefficients import with_exact
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Survivors
@@ -124,7 +123,7 @@ def test_what_each_levels_noise_has_in_an_estimate_is_the_estimators(own, exact)
     found = np.array(run(["solver.js"], code, given))
     squares = AxisSquares.of(plan.design.shape.axes[0], own)
     for level in range(4):
-        each = np.array([part.mean(axis=0) for part in with_exact(squares, level, exact)])
+        each = np.array([part.mean(axis=0) for part in squares.coefficients(level, exact)])
         assert found[:, level] == pytest.approx(each, rel=1e-9, abs=1e-12)
 
 

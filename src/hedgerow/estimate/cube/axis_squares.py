@@ -173,6 +173,50 @@ class AxisSquares:
         """Return the covariance of two weighted sums, each a level and its nodes' weights."""
         return float(second[1] @ self.covariances(*first)[second[0]])
 
+    def subtree_coefficients(self) -> list[Float64]:
+        """Return Σ t² of z, what each node's own subtree says of it: float64 (nodes, levels) each.
+
+        z is Σ t M over the axis's measurements M; sums are by the level of M.
+        """
+        found = [np.zeros((self.shape.sizes[-1], self.depth + 1))]
+        found[0][:, self.depth] = 1.0
+        for k in range(self.depth - 1, -1, -1):
+            here = self.child_weight(k)[:, None] ** 2 * sums(self.shape, k, found[0])
+            here[:, k] += self.own_weight(k) ** 2
+            found.insert(0, here)
+        return found
+
+    def coefficients(self, level: int, exact: int) -> tuple[Float64, Float64, Float64]:
+        """Return τ of each node of a level, by the level of the noise: float64 (nodes, levels).
+
+        For sums w, w' of nodes τ(w, w', l) is the sum over level l of the products of their
+        coefficients t; with noise of variance v_l, whatever the weights were chosen for, their
+        covariance is Σ_l v_l τ(w, w', l). The first here is τ of a node with itself, the second
+        with the sum of nodes of level ``exact`` that explains it, the third of that with itself.
+
+        v_l² τ is the derivative of a (co)variance by -1/v_l, weights being the best, so that the
+        first follows from ``final = u (1 - q) + q² Var(y_parent)`` and those of u and S.
+        """
+        up = self.subtree_coefficients()
+        whole = crossed = told = up[0]
+        explained = self.final[0][:, None]
+        for k in range(1, level + 1):
+            parent, q = self.shape.parents(k), self.share[k][:, None]
+            family, below = self.family[k - 1][:, None], sums(self.shape, k - 1, up[k])
+            r, reach = self.final[k - 1][:, None] / family, explained / family
+            shared = (1 - 2 * r) * below + whole
+            whole = up[k] * (1 - 2 * q * (1 - r[parent])) + q**2 * shared[parent]
+            crossed = q * (reach[parent] * up[k] + q * (crossed - reach * below)[parent])
+            told, explained = q**2 * told[parent], q**2 * explained[parent]
+            if k <= exact:
+                crossed, told, explained = whole, whole, self.final[k][:, None]
+        return whole, crossed, told
+
+    def products(self, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
+        """Return τ of two weighted sums along the axis, by level: float64 (levels)."""
+        each = zip(self.own, self.covariances(*one), self.covariances(*other), strict=True)
+        return np.array([0.0 if v == inf else float(a @ b) / v**2 for v, a, b in each])
+
 
 def sums(shape: AxisShape, level: int, below: Float64) -> Float64:
     """Return the sum over the children of each node of a level: float64 (nodes, …)."""

@@ -12,12 +12,13 @@ of axis a alone. For weights that are a product, w = w_1 ⊗ … ⊗ w_k over th
 the second term, where a cuboid is public, being what its exact counts explain: K_a is the part of
 C_a that axis a's level of the public cuboid explains (`AxisSquares.explaining`).
 
-*Otherwise*, with τ_a of `hedgerow.estimate.cube.coefficients`, it is
+*Otherwise*, with τ_a of `AxisSquares.coefficients`, it is
 
     Σ_c v*_c (Π_a τ_a(w, w, c_a) - 2 Π_a τ_a(w, w', c_a) + Π_a τ_a(w', w', c_a)),
 
 w' being the sum of the public cuboid's nodes that explains w; where nothing is public only the
-first term stands.
+first term stands. So a term is one of factors by node and level, summed over levels by the noise;
+in closed form there is one level, of factors that are variances.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,6 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.coefficients import coefficients, products, with_exact
 from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.limits import MOST_PAIRS
@@ -47,8 +47,8 @@ Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""
 
 Term = tuple[int, list[Float64]]
-"""A signed product: its sign and for each axis float64 (nodes), or (nodes, levels) of coefficients
-whose products over axes are summed over all cuboids, each times its true variance."""
+"""A signed product: its sign and for each axis float64 (nodes, levels) of factors, whose products
+over axes are summed over all combinations of levels, each times its noise."""
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -85,13 +85,18 @@ class CubeVariances:
         object.__setattr__(self, "public", public)
         object.__setattr__(self, "true", None if true is None else _told(squares, public, true))
 
+    @property
+    def noise(self) -> Float64:
+        """What the products of a term's factors are multiplied with: float64 (levels of each)."""
+        return np.ones((1,) * len(self.squares)) if self.true is None else self.true
+
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
         found = np.zeros([len(part) for part in terms[0][1]])
         for slab in strips(found.shape, CHUNK):
             for sign, (first, *others) in terms:
-                found[slab] += sign * self._outer([first[slab], *others])
+                found[slab] += self._outer(sign, [first[slab], *others])
         return np.maximum(found, 0.0, out=found)
 
     def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
@@ -101,22 +106,22 @@ class CubeVariances:
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        terms, found = self._terms(cuboid), np.zeros(len(codes[0]))
-        if self.true is not None:  # the sum over levels of the first axis, once for each node
-            terms = [(s, [np.tensordot(p[0], self.true, axes=1), *p[1:]]) for s, p in terms]
+        found, noise = np.zeros(len(codes[0])), self.noise
+        # the sum over levels of the first axis, once for each node
+        terms = [(s, [np.tensordot(p[0], noise, axes=1), *p[1:]]) for s, p in self._terms(cuboid)]
         for begin in range(0, len(found), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for sign, parts in terms:
-                listed = [part[code[chunk]] for part, code in zip(parts, codes, strict=True)]
-                found[chunk] += sign * self._beside(listed)
+                cells, *rest = (p.take(c[chunk], axis=0) for p, c in zip(parts, codes, strict=True))
+                for part in rest:
+                    cells = np.einsum("il,il...->i...", part, cells)
+                found[chunk] += sign * cells
         return np.maximum(found, 0.0, out=found)
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
-        if self.true is not None:
-            return max(float((self.derivatives(cuboid) * self.true).sum()), 0.0)
-        each = ((sign, (float(p.mean()) for p in parts)) for sign, parts in self._terms(cuboid))
-        return max(sum(sign * prod(means) for sign, means in each), 0.0)
+        each = ((s, [p.mean(axis=0, keepdims=True) for p in ps]) for s, ps in self._terms(cuboid))
+        return max(sum(self._outer(sign, means).item() for sign, means in each), 0.0)
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
@@ -125,67 +130,40 @@ class CubeVariances:
         different even so, each term is bounded on its own.
         """
         terms = self._terms(cuboid)
-        if self.true is None and len(terms) == 1:
-            return prod(float(part.max()) for part in terms[0][1])
+        if self.true is None and self.public is None:
+            return self._bound(*terms[0])  # of a product it is the largest
         kept = [_distinct(axis) for axis in zip(*(parts for _, parts in terms), strict=True)]
         every = [(s, [p[k] for p, k in zip(parts, kept, strict=True)]) for s, parts in terms]
         if prod(map(len, kept)) <= MOST_PAIRS:
-            cells = reduce(np.add, [sign * self._outer(parts) for sign, parts in every])
+            cells = reduce(np.add, [self._outer(sign, parts) for sign, parts in every])
             return max(float(cells.max()), 0.0)
         return max(sum(self._bound(s, parts) for s, parts in every), 0.0)
-
-    def derivatives(self, cuboid: Levels) -> Float64:
-        """Return the derivatives of `mean` by true variances: float64 (levels of each axis)."""
-        found = sum(
-            sign * reduce(np.multiply.outer, [part.mean(axis=0) for part in parts])
-            for sign, parts in self._summed_terms(cuboid)
-        )
-        return np.where(_measured(self.squares, self.public), found, 0.0)
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
         if self.public is None:
             return self._covariance(first, second)
         one, other = self._explaining(first), self._explaining(second)
-        if self.true is None:
-            return self._covariance(first, second) - self._covariance(one, other)
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
     def _terms(self, cuboid: Levels) -> list[Term]:
         """Return the signed terms of a cell's variance."""
-        if self.true is not None:
-            return self._summed_terms(cuboid)
-        whole = [own.final[k] for own, k in zip(self.squares, cuboid, strict=True)]
-        if self.public is None:
-            return [(1, whole)]
-        levels = zip(self.squares, cuboid, self.public, strict=True)
-        return [(1, whole), (-1, [own.explained(k, exact) for own, k, exact in levels])]
-
-    def _summed_terms(self, cuboid: Levels) -> list[Term]:
-        """Return the signed terms of the sum over cuboids."""
-        if self.public is None:
-            return [(1, [coefficients(s)[k] for s, k in zip(self.squares, cuboid, strict=True)])]
-        levels = zip(self.squares, cuboid, self.public, strict=True)
-        parts = [with_exact(own, k, exact) for own, k, exact in levels]
-        return [(sign, [p[i] for p in parts]) for i, sign in enumerate((1, -2, 1))]
-
-    def _outer(self, parts: list[Float64]) -> Float64:
-        """Return a term at every combination of nodes: float64 (nodes of each axis)."""
+        exact = cuboid if self.public is None else self.public
+        levels = list(zip(self.squares, cuboid, exact, strict=True))
         if self.true is None:
-            return np.asarray(reduce(np.multiply.outer, parts))
-        found = self.true
+            parts = [(own.final[k], own.explained(k, e)) for own, k, e in levels]
+            columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
+        else:
+            columns, signs = [own.coefficients(k, e) for own, k, e in levels], (1, -2, 1)
+        terms = [(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
+        return terms[:1] if self.public is None else terms
+
+    def _outer(self, sign: int, parts: list[Float64]) -> Float64:
+        """Return a signed term at every combination of nodes: float64 (nodes of each axis)."""
+        found = sign * self.noise
         for part in parts:  # each takes the first axis of levels to a last axis of nodes
             found = np.tensordot(found, part, axes=(0, 1))
-        return found
-
-    def _beside(self, parts: list[Float64]) -> Float64:
-        """Return a term at listed nodes, one an axis for each cell: float64 (cells)."""
-        if self.true is None:
-            return np.asarray(reduce(np.multiply, parts))
-        found = parts[0]
-        for part in parts[1:]:
-            found = np.einsum("il,il...->i...", part, found)
         return found
 
     def _bound(self, sign: int, parts: list[Float64]) -> float:
@@ -195,8 +173,7 @@ class CubeVariances:
             least, most = part.min(axis=0), part.max(axis=0)
             ends = np.stack([np.multiply.outer(a, b) for a in (low, high) for b in (least, most)])
             low, high = ends.min(axis=0), ends.max(axis=0)
-        bound = sign * (high if sign > 0 else low)
-        return float(bound if self.true is None else (self.true * bound).sum())
+        return float((self.noise * sign * (high if sign > 0 else low)).sum())
 
     def _explaining(self, weights: Product) -> Product:
         """Return the sum of the public cuboid's nodes that explains a sum."""
@@ -208,7 +185,7 @@ class CubeVariances:
         every = zip(self.squares, first, second, strict=True)
         if self.true is None:
             return prod(own.covariance(one, other) for own, one, other in every)
-        return float(self._outer([products(own, a, b)[None, :] for own, a, b in every]).item())
+        return float(self._outer(1, [own.products(a, b)[None, :] for own, a, b in every]).item())
 
 
 def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
@@ -239,6 +216,6 @@ def _told(
 
 def _distinct(parts: Sequence[Float64]) -> Int64:
     """Return nodes of an axis of which every other one is like some: int64 (nodes kept)."""
-    rows = np.hstack([part.reshape(len(part), -1) for part in parts])
+    rows = np.hstack(parts)
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
     return np.unique(np.round(rows / scale, 12), axis=0, return_index=True)[1]

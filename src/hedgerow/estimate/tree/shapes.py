@@ -5,7 +5,7 @@ repetition; all nodes of the deepest level have one shape. What estimation does 
 node depends on its own subtree through shapes alone, so millions of nodes become a few thousand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -66,6 +66,11 @@ class Shapes:
     def of(cls, tree: Tree) -> "Shapes":
         """Return the shapes of a tree."""
         return cls(tuple(level_shapes(axis.child_start) for axis in tree.axes), tree.steps)
+
+    @classmethod
+    def along(cls, child_start: Sequence[Int64]) -> "Shapes":
+        """Return the shapes of one axis, from the child ranges of its levels."""
+        return cls((level_shapes(child_start),), steps_along(len(child_start)))
 
     @property
     def depth(self) -> int:
@@ -150,6 +155,11 @@ class Shapes:
         return matrix
 
 
+def steps_along(depth: int) -> tuple[tuple[int, int], ...]:
+    """Return the steps of a tree of one axis."""
+    return tuple((0, level) for level in range(1, depth + 1))
+
+
 def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:
     """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
@@ -175,15 +185,52 @@ def level_shapes(child_starts: Sequence[Int64]) -> tuple[LevelShapes, ...]:
         child_starts: for each level but the last int64 (nodes + 1), as `hedgerow.tables.axis.Axis`
             and `hedgerow.estimate.cube.shape.AxisShape` have them.
     """
+    return tuple(level for level, _ in _from_leaves_up(child_starts))[::-1]
+
+
+def classes_of_nodes(
+    child_starts: Sequence[Int64], *, subtrees: bool
+) -> tuple[tuple[LevelShapes, ...], tuple[Int64, ...]]:
+    """Return the classes of the nodes of every level of an axis, and the class of each node.
+
+    Two nodes are of one class if their ancestors are families of the same sizes, and, with
+    ``subtrees``, they and their ancestors have the same subtrees: no estimate can tell them apart.
+    Classes are in the order of their parents' classes, each an entry of one class above alone.
+    """
+    families = [np.diff(start) for start in child_starts]
+    members = [np.zeros(1, dtype=np.int64)]
+    alike: list[NDArray[np.integer]] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
+    if not subtrees:
+        alike[:-1] = families
+    levels = list[LevelShapes]()
+    for family, shape in zip(families, alike[1:], strict=True):
+        keys = np.repeat(members[-1], family) * (int(shape.max()) + 1) + shape
+        distinct, own, nodes = np.unique(keys, return_inverse=True, return_counts=True)
+        parent = distinct // (int(shape.max()) + 1)
+        above = np.bincount(members[-1])
+        start = np.searchsorted(parent, np.arange(len(above) + 1))
+        child, times = np.arange(len(distinct)), nodes / above[parent]
+        levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
+        members.append(own)
+    return (*levels, _leaves(np.bincount(members[-1]))), tuple(members)
+
+
+def _leaves(nodes: Int64) -> LevelShapes:
+    """Return the shapes of the deepest level, so many nodes of each."""
+    nothing, start = np.zeros(0, dtype=np.int64), np.zeros(len(nodes) + 1, dtype=np.int64)
+    return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
+
+
+def _from_leaves_up(
+    child_starts: Sequence[Int64],
+) -> Iterator[tuple[LevelShapes, NDArray[np.integer]]]:
+    """Yield the shapes of each level, the deepest first, and the shape of each of its nodes."""
     leaves = int(child_starts[-1][-1]) if child_starts else 1
-    nothing = np.zeros(0, dtype=np.int64)
-    ones, start = np.array([float(leaves)]), np.zeros(2, np.int64)
-    levels = [LevelShapes(ones, start, nothing, nothing, np.zeros(0))]
-    shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
+    level, shape = _leaves(np.array([leaves])), np.zeros(leaves, dtype=np.int8)
+    yield level, shape
     for child_start in reversed(child_starts):
-        shape, level = _level_shapes(child_start, shape, len(levels[-1].nodes))
-        levels.append(level)
-    return tuple(reversed(levels))
+        shape, level = _level_shapes(child_start, shape, len(level.nodes))
+        yield level, shape
 
 
 def _level_shapes(

@@ -17,7 +17,6 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.coefficients import subtree_coefficients
 from hedgerow.estimate.cube.estimates import least_squares, shape_of, upward
 from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
@@ -127,7 +126,7 @@ class ProductSolver:
         box = self.box_of(cuboid)
         exact = None if box.public is None else meet(box.public, cuboid)
         squares = [own.summed_up(k) for own, k in zip(box.squares, cuboid, strict=True)]
-        below = [subtree_coefficients(own)[k] for own, k in zip(box.squares, cuboid, strict=True)]
+        below = [own.subtree_coefficients()[k] for own, k in zip(box.squares, cuboid, strict=True)]
         noise, laws = np.zeros([own.depth + 1 for own in box.squares]), {}
         for each in shape_of(box.squares).cuboids():
             noise[each] = self.observed.variances.get(each, 0.0)

@@ -24,11 +24,6 @@ import numpy as np
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.cube.shares import (
-    axis_shares,
-    level_shares,
-    product_shares,
-)
 from hedgerow.plan.allocation.allocation import (
     PARTS,
     Importance,
@@ -38,6 +33,7 @@ from hedgerow.plan.allocation.allocation import (
     importances_by_axis,
     rounded_shares,
 )
+from hedgerow.plan.allocation.products import axis_shares, level_shares, product_shares
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.tables.tree import Tree

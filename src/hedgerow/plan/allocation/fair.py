@@ -20,7 +20,7 @@ from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares
 from hedgerow.plan.allocation.fair_cube import fair_cube_shares
-from hedgerow.plan.allocation.fairness import along, tree_classes
+from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.prior import Prior
 
@@ -135,16 +135,16 @@ def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
             'fair shares need measure = "survivors"; where all nodes are measured use another '
             "allocation and look at the fairness of the plan"
         )
-    classes = tree_classes(problem.tree, subtrees=False)
-    coefficients = np.zeros((*classes.shape(0), len(problem.depths)))
+    classes = Classes.of(problem.tree, subtrees=False)
+    coefficients = np.zeros((*classes.counts(0), len(problem.depths)))
     rows, means = [], []
     for t in range(problem.tree.depth + 1):
-        own = np.ones(classes.shape(0))
+        own: Float64 = np.ones(1)
         if t:  # from the parents' noise 1/n², of a measurement's own 1 - 1/n
-            axis, level = classes.refined(t)
-            n = along(level.siblings.astype(np.float64), axis, coefficients.ndim)
-            coefficients = np.take(coefficients, level.parent, axis=axis) / n**2
-            own = along(1 - 1 / level.siblings, axis, len(classes.shape(t)))
+            axis, parent, siblings = classes.above(t)
+            n = siblings.reshape([-1 if i == axis else 1 for i in range(coefficients.ndim)])
+            coefficients = np.take(coefficients, parent, axis=axis) / n**2
+            own = 1 - 1 / n[..., 0]
         if t in problem.depths:
             coefficients[..., problem.depths.index(t)] += own
             nodes = classes.nodes(t)

@@ -8,19 +8,20 @@ kept below the bound while Σ_c mean V_c is made least, by sequential quadratic 
 several starts. No optimum is proved: what is returned keeps the bound, which is verified.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from math import inf, log, prod
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.shares import mean_variances, squares_of
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.cube import AxisShares, CubeFacts, rounded
+from hedgerow.plan.allocation.descent import in_logs, shares_of, weighted
+from hedgerow.plan.allocation.fairness import Classes, variances
+from hedgerow.plan.allocation.products import CubeMeans, variances_of
 
 SLACKS = 1e-3, 4e-3, 1.6e-2
 """By how much the logarithm of the ratio stays below the bound before shares are rounded."""
@@ -50,8 +51,9 @@ def fair_cube_shares(facts: CubeFacts, ratio: float) -> AxisShares:
             f"{np.exp(kinds.log_ratio(least)):.4g}"
         )
     for slack in SLACKS:
-        found = rounded(facts, kinds.shares_within(log(ratio) - slack, least))
-        if kinds.log_ratio([np.array([float(s) for s in each]) for each in found]) <= log(ratio):
+        shares = kinds.shares_within(log(ratio) - slack, least)
+        found = rounded(facts, np.split(shares, kinds.means.ends))
+        if kinds.log_ratio(np.array([float(s) for each in found for s in each])) <= log(ratio):
             return found
     raise PlanError(
         f"shares in steps of 1/10,000 do not keep a ratio of {ratio:g}, so near the smallest one "
@@ -63,101 +65,90 @@ class _Kinds:
     """The cells of a cube that may differ in variance: one node of each kind, level by level."""
 
     def __init__(self, facts: CubeFacts) -> None:
-        self.facts, self.shape = facts, facts.shape
-        # Nodes that are not alike differ under shares that stand in no simple proportion.
-        generic = [np.sqrt(np.arange(2.0, axis.depth + 3)) for axis in self.shape.axes]
-        generic = [shares / shares.sum() for shares in generic]
-        squares = squares_of(self.shape, generic)
-        self.nodes = [[_distinct(s, k) for k in range(s.depth + 1)] for s in squares]
-        if prod(max(map(len, levels)) for levels in self.nodes) > MOST_KINDS:
+        self.facts = facts
+        self.means = CubeMeans.of(facts.shape, facts.public, facts.power)
+        self.classes = [Classes.along(axis.child_start) for axis in facts.shape.axes]
+        most = (max(len(level.nodes) for level in own.levels[0]) for own in self.classes)
+        if prod(most) > MOST_KINDS:
             raise PlanError(
                 "fair shares of a cube are for trees whose families are alike enough: here more "
                 f"than {MOST_KINDS:,} cells of a cuboid may differ in variance"
             )
 
-    def log_ratios(self, shares: list[Float64]) -> Float64:
+    def log_ratios(self, shares: Float64) -> Float64:
         """Return ln(largest / least above 0) for each cuboid that is not public."""
-        facts = self.facts
-        squares = squares_of(self.shape, shares, facts.public, power=facts.power)
-        found = []
-        for cuboid in facts.measurable:
-            nodes = [of[k] for of, k in zip(self.nodes, cuboid, strict=True)]
-            every = list(zip(squares, cuboid, nodes, strict=True))
-            cells = reduce(np.multiply.outer, [s.final[k][kept] for s, k, kept in every])
-            if facts.public is not None:
-                exact = zip(every, facts.public, strict=True)
-                known = [s.explained(k, e)[kept] for (s, k, kept), e in exact]
-                cells = cells - reduce(np.multiply.outer, known)
+        public, found = self.facts.public, []
+        each = list(zip(self.classes, np.split(shares, self.means.ends), strict=True))
+
+        def along(levels: Sequence[int]) -> list[list[Float64]]:
+            """Return the variances of each axis's classes, some levels being public, or none."""
+            return [
+                variances(axis, variances_of(own, self.facts.power, exact), combine=True)
+                for (axis, own), exact in zip(each, levels, strict=True)
+            ]
+
+        terms = [along([-1] * len(each))]
+        if public is not None:
+            both = zip(terms[0], along(public), strict=True)
+            terms.append([list(map(np.subtract, whole, rest)) for whole, rest in both])
+        for cuboid in self.facts.measurable:
+            cells = reduce(np.subtract, [
+                reduce(np.multiply.outer, [own[k] for own, k in zip(parts, cuboid, strict=True)])
+                for parts in terms
+            ])  # fmt: skip
             above = cells[cells > 1e-9 * cells.max()]
             found.append(log(above.max() / above.min()))
         return np.array(found)
 
-    def log_ratio(self, shares: list[Float64]) -> float:
+    def log_ratio(self, shares: Float64) -> float:
         """Return the largest of them."""
         return float(self.log_ratios(shares).max())
 
-    def least_ratio(self) -> list[Float64]:
+    def least_ratio(self) -> Float64:
         """Return the shares of the smallest largest ratio that were found."""
         found = []
         for start in self._starts():
-            begin = np.append(start, self.log_ratio(self._split(start)))
+            begin = np.append(start, self.log_ratio(shares_of(self.means, start)))
             solved = minimize(
                 lambda x: float(x[-1]),
                 begin,
                 constraints={
                     "type": "ineq",
-                    "fun": lambda x: x[-1] - self.log_ratios(self._split(x[:-1])),
+                    "fun": lambda x: x[-1] - self.log_ratios(shares_of(self.means, x[:-1])),
                 },
                 bounds=[*[(-9.0, 3.0)] * len(start), (0.0, None)],
                 method="SLSQP",
                 options={"maxiter": 200, "ftol": 1e-9},
             )
-            found += [self._split(start), self._split(solved.x[:-1])]
+            found += [shares_of(self.means, start), shares_of(self.means, solved.x[:-1])]
         return min(found, key=self.log_ratio)
 
-    def shares_within(self, bound: float, feasible: list[Float64]) -> list[Float64]:
+    def shares_within(self, bound: float, feasible: Float64) -> Float64:
         """Return the shares of least mean variances, within a bound, that were found."""
-
-        def error(shares: list[Float64]) -> float:
-            means = mean_variances(self.shape, shares, self.facts.public, power=self.facts.power)
-            return log(sum(means[cuboid] for cuboid in self.facts.measurable))
-
+        error = in_logs(
+            self.means, weighted(self.means.table(dict.fromkeys(self.facts.measurable, 1.0)))
+        )
         best, least = feasible, inf
-        for start in [*self._starts(), np.concatenate([np.log(each) for each in feasible])]:
+        for start in [*self._starts(), np.log(feasible)]:
             solved = minimize(
-                lambda x: error(self._split(x)),
+                error,
                 start,
+                jac=True,
                 constraints={
                     "type": "ineq",
-                    "fun": lambda x: bound - self.log_ratios(self._split(x)),
+                    "fun": lambda x: bound - self.log_ratios(shares_of(self.means, x)),
                 },
                 bounds=[(-9.0, 3.0)] * len(start),
                 method="SLSQP",
                 options={"maxiter": 200, "ftol": 1e-10},
             )
-            shares = self._split(solved.x)
-            if self.log_ratio(shares) <= bound + 1e-6 and error(shares) < least:
-                best, least = shares, error(shares)
+            shares = shares_of(self.means, solved.x)
+            if self.log_ratio(shares) <= bound + 1e-6 and solved.fun < least:
+                best, least = shares, solved.fun
         return best
 
     def _starts(self) -> list[Float64]:
         """Return logarithms of shares to begin at: equal ones, and most of them at the leaves."""
-        equal = np.zeros(sum(axis.depth + 1 for axis in self.shape.axes))
-        last = np.concatenate([np.eye(axis.depth + 1)[-1] for axis in self.shape.axes])
-        return [equal, 2 * last, -2 * last]
-
-    def _split(self, logs: Float64) -> list[Float64]:
-        """Return the shares of each axis."""
-        ends = np.cumsum([axis.depth + 1 for axis in self.shape.axes])[:-1]
-        return [softmax(each) for each in np.split(logs, ends)]
-
-
-def _distinct(squares: AxisSquares, level: int) -> Int64:
-    """Return one node of each kind of a level: those of equal variances at every level above."""
-    columns = [
-        own[squares.shape.ancestors(level, k)]
-        for k in range(level + 1)
-        for own in (squares.final[k], squares.share[k])
-    ]
-    rows = np.round(np.log(np.stack(columns, axis=1)), 9)
-    return np.unique(rows, axis=0, return_index=True)[1]
+        axes = self.facts.shape.axes
+        last = np.concatenate([np.eye(axis.depth + 1)[-1] for axis in axes])
+        return [0 * last, 2 * last, -2 * last]

@@ -6,16 +6,14 @@ function of the cuboids' precisions. Shares are optimal for axes whose levels ha
 even families, and near it elsewhere. They depend on public facts alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan.allocation.allocation import (
@@ -26,12 +24,10 @@ from hedgerow.plan.allocation.allocation import (
     importances,
     rounded_shares,
 )
+from hedgerow.plan.allocation.descent import SHARPNESS, Cost, least, norm_of, weighted
 from hedgerow.plan.cuboids import whole_cuboids
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.workload import tables_of
-
-SHARPNESS = 1.0, 4.0, 16.0, 64.0, 256.0
-"""Exponents of the p-norms that stand in for a maximum, one after the other."""
 
 FARTHEST = 25.0
 """Logarithm of the largest ratio of two shares that is tried."""
@@ -78,6 +74,11 @@ class NamedFacts:
             np.array([levels in tables or levels not in whole for levels in problem.cuboids]),
         )
 
+    @property
+    def ends(self) -> Int64:
+        """All shares sum to 1: there is one group."""
+        return np.zeros(0, dtype=np.int64)
+
     def variances(self, shares: Float64) -> tuple[Float64, Float64]:
         """Return mean variances, a share of 1 buying 1, and their derivatives by shares.
 
@@ -115,10 +116,8 @@ def optimal_named(
         return rounded_shares(weights ** (1 / (1 + facts.power)))
     weights = weights / weights.max()
 
-    def total(variances: Float64) -> tuple[float, Float64]:
-        return float(weights @ variances), weights
-
-    return _rounded(facts, _least(facts, total, weights ** (1 / (1 + facts.power))))
+    begin = weights ** (1 / (1 + facts.power))
+    return _rounded(facts, _least(facts, weighted(weights), begin))
 
 
 def least_largest(facts: NamedFacts, costs: Float64) -> Float64:
@@ -128,17 +127,9 @@ def least_largest(facts: NamedFacts, costs: Float64) -> Float64:
         facts: of the cuboids.
         costs: float64 (cuboids), 0 for those that do not matter.
     """
-    shares, matters = np.ones(len(costs)), costs > 0
+    shares = np.ones(len(costs))
     for sharp in SHARPNESS:
-
-        def norm(variances: Float64, sharp: float = sharp) -> tuple[float, Float64]:
-            logs = sharp * np.log(variances[matters] * costs[matters])
-            slope = np.zeros(len(costs))
-            total = float(np.exp(logsumexp(logs) / sharp))
-            slope[matters] = total * softmax(logs) / variances[matters]
-            return total, slope
-
-        shares = _least(facts, norm, shares)
+        shares = _least(facts, norm_of(costs, sharp), shares)
     return shares
 
 
@@ -152,11 +143,7 @@ def importances_of_cuboids(problem: Problem, importance: Importance) -> Float64:
     return found
 
 
-def _least(
-    facts: NamedFacts,
-    cost: Callable[[Float64], tuple[float, Float64]],
-    begin: Float64,
-) -> Float64:
+def _least(facts: NamedFacts, cost: Cost, begin: Float64) -> Float64:
     """Return the shares at which a cost of mean variances is least: float64 (cuboids).
 
     For noise priced in ρ there is one optimum. In pure ε, where a share buys with its square, it
@@ -164,24 +151,11 @@ def _least(
 
     Args:
         facts: of the cuboids.
-        cost: of float64 (cuboids): the cost and its derivatives.
+        cost: of mean variances.
         begin: shares to begin with, 0 allowed.
     """
-
-    def of_logs(logs: Float64) -> tuple[float, Float64]:
-        shares = softmax(logs)
-        variances, slope = facts.variances(shares)
-        found, by_variance = cost(variances)
-        by_share = by_variance @ slope
-        by_log = shares * (by_share - shares @ by_share)
-        return float(np.log(found)), by_log / found
-
-    bounds = [(-FARTHEST, 1.0)] * len(begin)
-    ends = [
-        minimize(of_logs, np.log(np.maximum(start / start.max(), LITTLE)), jac=True, bounds=bounds)
-        for start in _starts(facts, begin)
-    ]
-    return np.asarray(softmax(min(ends, key=lambda end: float(end.fun)).x))
+    starts = (np.log(np.maximum(s / s.max(), LITTLE)) for s in _starts(facts, begin))
+    return least(facts, cost, starts, (-FARTHEST, 1.0))
 
 
 def _starts(facts: NamedFacts, begin: Float64) -> Iterator[Float64]:

@@ -116,12 +116,12 @@ def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[floa
         One for each of `Problem.depths`, summing to 1; 0 for a depth that is better not measured
         (under `All` alone, and never the last).
     """
-    return _Objective.of(problem, importance).minimum()
+    return Released.of(problem, importance).minimum()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Objective:
-    """F of a problem, as a function of its shares.
+class Released:
+    """F of a chain, as a function of its shares.
 
     Attributes:
         shapes: of the tree.
@@ -140,7 +140,8 @@ class _Objective:
     power: int
 
     @classmethod
-    def of(cls, problem: Problem, importance: Sequence[float]) -> "_Objective":
+    def of(cls, problem: Problem, importance: Sequence[float]) -> "Released":
+        """Return the objective of a chain."""
         given = np.asarray(importance, dtype=np.float64)
         if given.shape != (len(problem.depths),):
             raise PlanError(
@@ -218,6 +219,7 @@ class _Objective:
 
     @property
     def is_convex(self) -> bool:
+        """Whether F is, so that any descent ends in its minimum."""
         return self.power == 1 or not self.combine
 
     def _starts(self) -> Iterator[Float64]:

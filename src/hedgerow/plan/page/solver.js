@@ -134,7 +134,7 @@ function alongChain(chain, own) {
   return means;
 }
 
-// Along one axis of a cube the means of τ, as hedgerow.estimate.cube.coefficients has it, by the
+// Along one axis of a cube the means of τ, as AxisSquares.coefficients has it, by the
 // level of an estimate and by that of the noise: of estimates, of these beside what the counts of
 // level `exact` explain of them, and of that alone.
 function meanCoefficients(chain, own, exact) {

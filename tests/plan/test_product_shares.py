@@ -4,21 +4,43 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.coefficients import mean_weights
+from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.estimate.cube.shares import (
+from hedgerow.plan.allocation.products import (
+    CubeMeans,
     axis_shares,
-    cuboid_shares,
     level_shares,
-    mean_variances,
-    measured_part,
     product_shares,
-    squares_of,
 )
-from hedgerow.estimate.cube.variances import CubeVariances
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
 PUBLIC = [None, (0, 0), (1, 0)]
+
+
+def measured_part(shares, public):
+    """What the shares of cuboids that are not public sum to."""
+    if public is None:
+        return 1.0
+    return 1 - np.prod([s[: e + 1].sum() for s, e in zip(shares, public, strict=True)])
+
+
+def cuboid_shares(shape, shares, public=None):
+    """The share of each cuboid that is not public."""
+    exact, cost = shape.within(public), measured_part(shares, public)
+    products = {c: np.prod([s[k] for s, k in zip(shares, c, strict=True)]) for c in shape.cuboids()}
+    return {c: each / cost for c, each in products.items() if c not in exact and each}
+
+
+def squares_of(shape, shares):
+    """Least squares under the variances that shares buy, noise being priced in ρ."""
+    with np.errstate(divide="ignore"):
+        return [AxisSquares.of(axis, 1 / s) for axis, s in zip(shape.axes, shares, strict=True)]
+
+
+def mean_variances(shape, shares, public=None, *, power=1):
+    """The mean variance of each cuboid."""
+    means = CubeMeans.of(shape, public, power).variances(np.concatenate(shares))[0]
+    return dict(zip(sorted(shape.cuboids()), means, strict=True))
 
 
 def two_axes(seed):
@@ -78,10 +100,10 @@ def test_the_product_of_the_axes_optima_is_optimal_among_all_shares_of_cuboids(s
     shares = [axis_shares(a, w) for a, w in zip(shape.axes, importance, strict=True)]
     squares = squares_of(shape, shares)
     each = cuboid_shares(shape, shares)
-    found = CubeVariances(squares)
-    slope = sum(
-        importance[0][c[0]] * importance[1][c[1]] * found.derivatives(c) for c in shape.cuboids()
-    )
+    slope = 0
+    for c in shape.cuboids():
+        means = [own.coefficients(k, k)[0].mean(axis=0) for own, k in zip(squares, c, strict=True)]
+        slope += importance[0][c[0]] * importance[1][c[1]] * np.multiply.outer(*means)
     by_share = {c: slope[c] / share**2 for c, share in each.items()}  # -d error / d share
     assert min(by_share.values()) == pytest.approx(max(by_share.values()), rel=1e-4)
 
@@ -122,7 +144,7 @@ def test_a_level_of_no_use_gets_nothing():
     axis = AxisShape.of([np.array([0, 2]), np.array([0, 1, 3])])
     shares = axis_shares(axis, [0, 0, 1])
     assert shares[2] > 0
-    weights = mean_weights(squares_of(CubeShape((axis,)), [shares])[0], np.array([0.0, 0, 1]))
+    weights = squares_of(CubeShape((axis,)), [shares])[0].coefficients(2, 2)[0].mean(axis=0)
     assert (weights[shares == 0] <= 1e-8).all()
 
 
