@@ -149,6 +149,7 @@ class CubeVariances:
 
     def _terms(self, cuboid: Levels) -> list[Term]:
         """Return the signed terms of a cell's variance."""
+        signs: tuple[int, ...]
         exact = cuboid if self.public is None else self.public
         levels = list(zip(self.squares, cuboid, exact, strict=True))
         if self.true is None:
