@@ -307,8 +307,8 @@ def of_marginals() -> Iterator[Contest]:
     sizes = MARGINALS["CPS"][0]
     axes = {f"a{number}": [np.arange(n)] for number, n in enumerate(sizes)}
     tables: list[Table] = [tuple(np.vstack([np.ones((1, n)), np.eye(n)]) for n in sizes)]
-    shares, bound = shares_by_axis(axes, tables), least(tables, [np.zeros(n, int) for n in sizes])
-    yield of_cube("CPS, all marginals", axes, tables, shares, bound[-1])
+    whole = least(tables, [np.zeros(n, int) for n in sizes])[-1]
+    yield of_cube("CPS, all marginals", axes, tables, shares_by_axis(axes, tables), whole)
     for name, (sizes, figures) in MARGINALS.items():
         for ways, theirs in enumerate(figures, start=1):
             ours, beside, bound = None, ways == 3, least_of_marginals(sizes, ways)
