@@ -171,9 +171,10 @@ def test_a_plan_prints_as_the_table_of_its_forecast():
         allocation=hr.Uniform(),
         measure=hr.Survivors(),
     )
-    *lines, empty, promise = str(plan).splitlines()
+    *lines, _, efficiency, empty, promise = str(plan).splitlines()
     assert lines[0].split() == " ".join(HEADINGS).split()
     assert (len(lines), empty, promise) == (6, "", str(plan.promise))
+    assert efficiency == str(plan.efficiency)
     for word in ("σ² 8", "25.0%", f"{hr.forecast(plan)['rmse'][4]:.4g}"):
         assert word in lines[-1]
 
