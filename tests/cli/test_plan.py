@@ -329,9 +329,9 @@ def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
     code, out, _ = run("plan", census)
     spec = ReleaseSpec(census)
     assert code == 0
-    table, promise = str(spec.plan(spec.tree())).split("\n\n")
+    table, efficiency, promise = str(spec.plan(spec.tree())).split("\n\n")
     assert f"\n{table}\n\nIn records." in out
-    assert f"\n\n{promise}\n\n" in out
+    assert f"\n\n{efficiency}\n\n{promise}\n\n" in out
 
 
 def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_states(run, census):
