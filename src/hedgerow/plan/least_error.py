@@ -36,11 +36,12 @@ from hedgerow.tables.tree import Tree
 
 BELOW, ABOVE = 60, 32
 """How far the integral goes beyond the largest eigenvalue, in log t, to either side."""
-TRAPEZOID = 1e-8
-"""What the rule may be off by, relatively; the bound is less by it."""
+TRAPEZOID = 1e-7
+"""What the rule, and rounding where t is small, may be off by, relatively; the bound is less."""
+NEAR_ZERO = 1e-14
 MOST_FAMILIES = 1 << 21
 """Families of a tree that is walked: some ten seconds."""
-WORK = 1 << 27
+WORK = 1 << 26
 """Visits of families that the search for better weights may take."""
 MOST_SEARCHES = 20
 STEEP = 3.0
@@ -197,7 +198,7 @@ def root_of(
 
 
 @kernel
-def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down again
+def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and down again
     span: tuple[int, int],
     points: Float64,
     tree: tuple[Int64, Int64, Int64],
@@ -244,6 +245,8 @@ def _log_determinants(  # noqa: C901, PLR0915 - one walk up a tree and down agai
             n[i] = (blocks[i] - phi[i]) / held[i]
             inside = single + moved * (1 - blocks[i] * (1 - contrast) - contrast * phi[i])
             inside /= held[i]  # 1 + θn, without the cancellation
+            if abs(inside) < NEAR_ZERO:  # of a t so small that it hardly counts
+                inside = NEAR_ZERO
             at_top[i] = inside
             apart = moved * (1 - blocks[i])
             kept = blocks[i] * (single + apart * (1 - contrast)) + contrast * apart * phi[i]
@@ -436,7 +439,8 @@ class _Beside:
         """
         branches, best, weight = self.branches, 0.0, self.branches.even
         chosen, most = weight, np.inf
-        visits = (len(branches.parent) + 1) * len(self.spaces) * (BELOW + ABOVE)
+        kinds = len({g.tobytes() for _, _, g in self.weighed})
+        visits = (len(branches.parent) + 1) * kinds * (BELOW + ABOVE)
         for _ in range(min(MOST_SEARCHES, 1 + WORK // visits)):
             root = self.root(weight, COME)
             slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
@@ -449,24 +453,34 @@ class _Beside:
             weight = weight / (branches.leaves @ weight)
         return chosen, (most / best) ** 2 - 1
 
+    @cached_property
+    def weighed(self) -> list[tuple["_Space", float, Float64]]:
+        """The spaces that are weighed, with the largest importance there, and all over that one.
+
+        Where importances are products these are the same everywhere.
+        """
+        cells, found = prod(int(sizes[-1]) for sizes in self.beside), []
+        for space in self.spaces:
+            here = self.importance[slice(None), *space.kept] * space.gains / cells
+            g = here.reshape(len(here), -1).sum(axis=1)
+            if g.any():
+                found.append((space, float(g.max()), np.round(g / g.max(), 13)))
+        return found
+
     def root(self, weight: Float64, pairs: Pairs) -> Root:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
         cells = prod(int(sizes[-1]) for sizes in self.beside)
         value, by_family = 0.0, np.zeros(len(weight))
         by_level, known = np.zeros(self.importance.shape), dict[tuple[bytes, float], Root]()
-        for space in self.spaces:
-            here = (slice(None), *space.kept)
-            g = (self.importance[here] * space.gains / cells).reshape(len(by_level), -1).sum(axis=1)
-            if not g.any():
-                continue
+        for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
             if key not in known:
                 known[key] = root_of(self.branches, g, weight, pairs, key[1])
-            root = known[key]
-            value += space.times * root.value
-            by_family += space.times * root.by_family
-            each = np.multiply.outer(root.by_level, space.gains)
-            by_level[here] += each * space.times / cells
+            root, scale = known[key], sqrt(largest)
+            value += space.times * scale * root.value
+            by_family += space.times * scale * root.by_family
+            each = np.multiply.outer(root.by_level / scale, space.gains)
+            by_level[slice(None), *space.kept] += each * space.times / cells
         return Root(value, by_level, by_family)
 
     def bound(self, pairs: Pairs) -> LeastError:
@@ -474,7 +488,8 @@ class _Beside:
 
         The weights are sought for neighbours that come or go, and are near the best for others.
         """
-        tries = (self.root(weight, pairs) for weight in (self.weight, self.branches.even))
+        sought = (self.weight, self.branches.even) if pairs.moved else (self.weight,)
+        tries = (self.root(weight, pairs) for weight in sought)
         root = max(tries, key=lambda each: each.value)
         errors = {c: 2 * root.value * float(root.by_level[at]) for c, at in self.places.items()}
         is_tight = pairs == COME and self.places
