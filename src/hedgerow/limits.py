@@ -53,6 +53,12 @@ MOST_LEAVES_FORECAST = (1 << 127) - 1
 MOST_SHAPES = 1 << 24
 """Distinct subtrees of one depth: each takes some ten numbers of eight bytes."""
 
+MOST_FAMILIES = 1 << 21
+"""Families of a tree whose plan is judged: the bound takes some ten seconds."""
+
+MOST_SPACES = 1 << 10
+"""Combinations of levels beside one axis of a plan that is judged: a walk of the tree each."""
+
 MOST_AXES_OF_A_RELEASE = 64
 """NumPy's arrays have no more dimensions; nobody reads a directory that says so."""
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.least_error import COME, MOVE, Branches, Pairs, least_error, root_of
+from hedgerow.plan.efficiency.least_total import least_total
+from hedgerow.plan.efficiency.traces import COME, MOVE, Branches, Pairs, root_of
+from hedgerow.plan.page.page import planning_page
 from tests.made import fixed_axis, plain_plan, random_axis
 
 RHO = hr.Rho("1/10")
@@ -106,7 +108,7 @@ def test_a_root_is_that_of_dense_matrices(seed, pairs):
 def test_the_bound_is_below_the_least_of_all_weights_and_near_it(seed, pairs, loss):
     tree = uneven(seed)
     least, above = dense_least(tree, alike(tree), moves=pairs == MOVE)
-    found = least_error(tree, alike(tree), [pairs])
+    found = least_total(tree, alike(tree), [pairs])
     assert found.total <= least * above * (1 + 1e-9)
     assert found.total >= least * (1 - loss)
     if pairs == COME:
@@ -127,7 +129,7 @@ def test_two_uneven_axes(seed, named):
         importance = {c: importance[c] for c in ((0, 0), (1, 1), (2, 1), (0, 2), (2, 2))}
     for pairs in (COME, MOVE):
         least, above = dense_least(tree, importance, moves=pairs == MOVE)
-        found = least_error(tree, importance, [pairs])
+        found = least_total(tree, importance, [pairs])
         assert found.total <= least * above * (1 + 1e-9)
         if pairs == COME and not named:
             assert found.total == pytest.approx(least, rel=1e-4)
@@ -212,12 +214,43 @@ def test_running_sums_have_none():
 def test_a_table_of_one_cell_and_trees_too_large_have_none(monkeypatch):
     one = hr.Tree([fixed_axis("a", 1)])
     assert "one cell" in hr.make_plan(one, budget=RHO).efficiency.reason
-    monkeypatch.setattr("hedgerow.plan.least_error.MOST_FAMILIES", 3)
-    for workload, tree in product((hr.Chain(), hr.Cube()), (REGULAR, RAGGED)):
-        plan = hr.make_plan(tree, budget=RHO, workload=workload, measure=hr.All())
-        if plan.efficiency.value is None:
-            assert "families" in plan.efficiency.reason
-    assert hr.make_plan(REGULAR, budget=RHO).efficiency.value is None
+    for most, workload, tree in product((24, 25), (hr.Chain(), hr.Cube()), (REGULAR,)):
+        monkeypatch.setattr("hedgerow.plan.efficiency.traces.MOST_FAMILIES", most)
+        found = hr.make_plan(tree, budget=RHO, workload=workload).efficiency
+        assert (found.value is None) == (most == 24)
+        assert ("families" in found.reason) == (most == 24)
+
+
+def test_a_bound_that_takes_too_long_leaves_the_others(monkeypatch):
+    """A chain over two uneven axes has more families than either axis."""
+    rng = np.random.default_rng(3)
+    tree = hr.Tree([random_axis(rng, "a", 2, 3), random_axis(rng, "b", 2, 3)])
+    whole = least_total(tree, alike(tree), [COME])
+    monkeypatch.setattr("hedgerow.plan.efficiency.traces.MOST_FAMILIES", 5)
+    assert least_total(tree, alike(tree), [COME]).total == whole.total
+    chain = dict.fromkeys(tree.chain, 1.0)
+    with pytest.raises(hr.errors.PlanError, match="families takes too long"):
+        least_total(tree, chain, [COME])
+
+
+def test_common_factors_of_importances_do_not_matter_however_large():
+    plans = [
+        hr.make_plan(
+            REGULAR,
+            budget=RHO,
+            allocation=hr.Optimal(objective="released", importance=[k, 2 * k, k, k]),
+        )
+        for k in (1.0, 1e300)
+    ]
+    first, second = (plan.efficiency for plan in plans)
+    assert first.value == pytest.approx(second.value, rel=1e-12)
+    assert first.weights == pytest.approx(second.weights)
+
+
+def test_a_plan_whose_own_errors_are_not_known_has_none(monkeypatch):
+    plan = hr.make_plan(REGULAR, budget=RHO)
+    monkeypatch.setattr(type(plan.design), "mean_variance", lambda *_: np.inf)
+    assert "errors of the plan itself" in plan.efficiency.reason
 
 
 def test_levels_of_one_node_and_only_children():
@@ -230,8 +263,6 @@ def test_levels_of_one_node_and_only_children():
 
 
 def test_the_page_has_the_least_and_the_weights():
-    from hedgerow.plan.page.page import planning_page  # noqa: PLC0415 - drawing takes a while
-
     plan = hr.make_plan(REGULAR, budget=RHO)
     page = planning_page(plan, "1")
     assert f'"least":{json.dumps(plan.efficiency.least)}' in page.replace(": ", ":")

@@ -152,7 +152,7 @@ class Steps:
 
 
 def interval(
-    estimate: Int64 | Float64, half_width: int | Float64, total: int | None
+    estimate: Int64 | Float64, half_width: float | Float64, total: int | None
 ) -> tuple[Int64, Int64]:
     """Return the lowest and highest count of each interval: two int64 (cells), records.
 

@@ -39,7 +39,7 @@ from hedgerow.plan.describe import (
     plan_hash,
 )
 from hedgerow.plan.design import Design
-from hedgerow.plan.efficiency import Efficiency, efficiency_of
+from hedgerow.plan.efficiency.efficiency import Efficiency, efficiency_of
 from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Survivors
@@ -90,6 +91,30 @@ def test_a_move_of_a_share_changes_figures_and_lines_and_takes_the_hash_away(bro
     assert sum(map(int, shares)) == 1000
     tab.get_by_role("button", name="As in the file").click()
     assert tab.locator(".row .outcome").last.inner_text() == before
+
+
+@pytest.mark.parametrize("workload", [None, Cube()])
+@pytest.mark.parametrize("allocation", [None, Uniform()])
+def test_the_efficiency_is_the_plan_s_and_follows_the_division(
+    browser, tmp_path, workload, allocation
+):
+    plan = make_plan(
+        CHAIN, budget=Rho("1/10"), measure=All(), workload=workload, allocation=allocation
+    )
+    tab = opened(browser, a_page(tmp_path, plan))
+    said = tab.locator("#efficiency")
+    shown = re.match(r"Efficiency ([\d.]+):", said.inner_text())[1]
+    assert float(shown) == pytest.approx(plan.efficiency.value, abs=0.001)
+    moved(tab, "input[aria-label^=Share] >> nth=0", 900)
+    assert float(re.match(r"Efficiency ([\d.]+):", said.inner_text())[1]) < float(shown)
+    moved(tab, "#value", 240)  # where noise is narrow
+    assert not said.is_visible()
+    assert tab.complaints == []
+
+
+def test_a_plan_of_survivors_has_no_efficiency(browser, chain):
+    tab = opened(browser, chain[1])
+    assert not tab.locator("#efficiency").is_visible()
 
 
 def test_the_least_budget_for_an_accuracy_reaches_it_and_a_smaller_one_does_not(browser, chain):

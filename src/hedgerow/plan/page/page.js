@@ -394,12 +394,22 @@ function showLedger(bought) {
   return times;
 }
 
-// How near the division is to the least weighted squared error of any unbiased estimates.
+// The narrowest noise that is drawn, as a variance; where it is not known, the least variance of an estimate.
+function narrowest(variances, whole) {
+  if (isFixed) return Math.min(...variances.filter((variance) => variance > 0));
+  const { shares } = allocation();
+  const own = ownVariances(solver, isCube ? cuboidShares(solver, shares) : shares, whole);
+  return Math.min(...own.filter((variance) => variance > 0));
+}
+
+// How near the division is to the least weighted squared error of any unbiased estimates: not said where
+// noise is so narrow that it is not like continuous noise.
 function showEfficiency(variances, whole) {
   const { efficiency } = facts;
-  byId("efficiency").hidden = efficiency === null;
-  if (efficiency === null) return;
-  const total = efficiency.weights.reduce((sum, weight, i) => (weight > 0 ? sum + weight * variances[i] : sum), 0);
+  const total = efficiency === null ? Infinity
+    : efficiency.weights.reduce((sum, weight, i) => (weight > 0 ? sum + weight * variances[i] : sum), 0);
+  byId("efficiency").hidden = !Number.isFinite(total) || narrowest(variances, whole) < 1;
+  if (byId("efficiency").hidden) return;
   const found = Math.min(1, efficiency.least / (2 * whole * total));
   byId("efficiency").textContent = say("efficient", { efficiency: (Math.floor(1000 * found + 0.5) / 1000).toLocaleString(language, { minimumFractionDigits: 3 }) });
 }

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 from hedgerow.errors import PlanError
@@ -11,7 +11,8 @@ from hedgerow.plan.allocation.optimal import importances_by_cuboid
 from hedgerow.plan.cuboids import Measured, RunningSums
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Design
-from hedgerow.plan.least_error import COME, MOVE, Pairs, least_error
+from hedgerow.plan.efficiency.least_total import least_total
+from hedgerow.plan.efficiency.traces import COME, MOVE, Pairs
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.neighbours import Replace
 
@@ -32,8 +33,8 @@ class Efficiency:
     The estimates may be of whatever is measured with continuous Gaussian noise; the price is what
     the plan costs its worst pair of neighbours; errors are weighted by importance, the plan's own
     rule's or, where it has none, so that each cuboid's mean counts alike. The least is bounded from
-    below (`hedgerow.plan.least_error`), so no plan has a larger value: *exact* on trees whose
-    families are alike, elsewhere a *bound*.
+    below (`hedgerow.plan.efficiency.least_total`), so no plan has a larger value: *exact* for
+    chains of even families, and for cubes of these where records come or go; elsewhere a *bound*.
 
     Attributes:
         value: from 0 to 1; None where the notion does not hold, or no bound is known.
@@ -42,8 +43,8 @@ class Efficiency:
             the latter None where it is not known.
         slack: how much larger than the bound the least possible can be, relatively; None where that
             is not known.
-        least: the bound at ρ = 1/2, where variances are weighted so.
-        weights: of the mean variance of each cuboid, in the total.
+        least: the bound of the total at ρ = 1/2.
+        weights: of the mean variance of each cuboid in that total; the largest importance is 1.
         is_plain: whether the shares are equal, or were given, and not chosen for their errors.
     """
 
@@ -124,24 +125,26 @@ def efficiency_of(
     if isinstance(neighbours, Replace):
         pairs = (MOVE,) if neighbours.exactly else EITHER
     try:
-        weights = importances_by_cuboid(problem, importance, prior)
-        least = least_error(tree, weights, pairs)
-    except (PlanError, OverflowError) as error:
+        given = importances_by_cuboid(problem, importance, prior)
+        weights = {levels: each / max(given.values()) for levels, each in given.items()}
+        least = least_total(tree, weights, pairs)
+        cells = {levels: float(tree.cells(levels)) for levels in weights}
+    except PlanError as error:
         return Efficiency(None, str(error))
+    except OverflowError:
+        return Efficiency(None, "there are more cells than a floating-point number can count")
     price = 2 * float(rho) / neighbours.contributions**2
     total, errors, by_name = 0.0, dict[str, tuple[float, float | None]](), dict[str, float]()
-    for levels, g in weights.items():
-        name, variance, cells = (
-            tree.name_of(levels),
-            design.mean_variance(levels),
-            tree.cells(levels),
-        )
-        other = least.by_cuboid.get(levels)
-        errors[name] = sqrt(variance), None if other is None else sqrt(other / price / cells)
-        by_name[name] = g * cells
+    for levels, each in weights.items():
+        name, variance, other = tree.name_of(levels), design.mean_variance(levels), least.by_cuboid
+        there = sqrt(other[levels] / price / cells[levels]) if levels in other else None
+        errors[name] = sqrt(variance), there
+        by_name[name] = each * cells[levels]
         total += by_name[name] * variance
-    value, at_half = min(1.0, least.total / price / total), least.total / (price / (2 * float(rho)))
-    return Efficiency(value, "", errors, least.slack, at_half, by_name)
+    if not (isfinite(total) and isfinite(least.total)):
+        return Efficiency(None, "the errors of the plan itself are not known")
+    value, at_half = least.total / price / total, least.total * neighbours.contributions**2
+    return Efficiency(min(1.0, value), "", errors, least.slack, at_half, by_name)
 
 
 def _not_held(problem: Problem, design: Design) -> str:

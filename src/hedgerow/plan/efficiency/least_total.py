@@ -8,21 +8,15 @@ counts weighing g_c each, the least total is the value of a convex program, whos
     max over weights of (tr √(√G L √G))²,   L = Σ_j w_j e_j e_jᵀ   or   Σ p_ij (eᵢ-eⱼ)(eᵢ-eⱼ)ᵀ,
 
 weights at least 0 that sum to 1 (Li & Miklau 2013 for equal weights, "the SVD bound"). *Any*
-weights give a bound: docs/proofs.md, "The least error of any estimates". A plan over it is never
-below 1; on regular trees the best weights are known and the bound is attained.
-
-*Along a tree.* Q_cᵀ Q_c are blocks of ones, so log det(I + LG/t) takes one pass up a tree, and
-
-    tr √M = (1/2π) ∫ log det(I + M/t) t^(-1/2) dt
-
-by the trapezoidal rule in log t, whose relative error with steps of 1 is below 1e-8 for every
-eigenvalue, and whose ends are cut off downwards.
+weights give a bound: docs/proofs.md, "The least error of any estimates". Those of add-remove are
+searched for, and how far the best may be above is proved; those of replace are pairs that differ at
+the top of every axis, which are best for chains of even families, and nearly so for cubes of these.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod, sqrt
 
@@ -30,268 +24,24 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
-from hedgerow.kernels import kernel, over_families
+from hedgerow.limits import MOST_SPACES
+from hedgerow.plan.efficiency.traces import COME, Branches, Pairs, Root, check_families, root_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-BELOW, ABOVE = 60, 32
-"""How far the integral goes beyond the largest eigenvalue, in log t, to either side."""
-TRAPEZOID = 1e-7
-"""What the rule, and rounding where t is small, may be off by, relatively; the bound is less."""
-NEAR_ZERO = 1e-14
-MOST_FAMILIES = 1 << 21
-"""Families of a tree that is walked: some ten seconds."""
 WORK = 1 << 26
-"""Visits of families that the search for better weights may take."""
+"""Visits of nodes that the search for better weights may take."""
 MOST_SEARCHES = 20
 STEEP = 3.0
 """The power of the derivatives by which weights are multiplied: 2 would do for cells apart."""
 CLOSE = 1e-3
 """The relative distance from the best bound at which the search ends."""
-MOST_SPACES = 1 << 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
-    """Which neighbours the dual weighs.
-
-    Attributes:
-        single: α, the weight of those that come or go.
-        moved: the weight of those that move, 1 - α.
-    """
-
-    single: float
-    moved: float
-
-
-COME, MOVE = Pairs(single=1.0, moved=0.0), Pairs(single=0.0, moved=1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Branches:
-    """A tree of at least two levels below its root, the leaves of a family being alike.
-
-    Attributes:
-        parent: int64 (nodes of the levels 1..T-1, one behind the other): the place of the parent;
-            that of level 1 is not looked at.
-        start: where each level's nodes begin, for 1..T-1, and the end.
-        leaves: int64 (nodes of level T-1): how many each has.
-        top: int64 (nodes of level T-1): the node of level 1 above.
-        merged: for each level of the tree that was given the one that stands for it here.
-    """
-
-    parent: Int64
-    start: Int64
-    leaves: Int64
-    top: Int64
-    merged: tuple[int, ...]
-
-    @classmethod
-    def of(cls, families: Sequence[Int64]) -> "Branches":
-        """Return the tree whose nodes of level t have so many children each, in order.
-
-        Levels of one node are its root; where the root's children are the leaves, each is a family
-        of its own.
-        """
-        single = next((t for t, sizes in enumerate(families) if sizes.sum() > 1), None)
-        if single is None:
-            raise PlanError(
-                "of a table of one cell nothing is estimated better than it is measured"
-            )
-        if (many := sum(map(len, families))) > MOST_FAMILIES:
-            raise PlanError(f"{many:,} families take too long")
-        kept, levels = list(families[single:]), len(families) + 1
-        merged = tuple(max(0, t - single) for t in range(levels))
-        if len(kept) == 1:
-            kept.append(np.ones(int(kept[0][0]), np.int64))
-            merged = tuple(2 if t else 0 for t in merged)
-        start = np.cumsum([0, *map(len, kept[1:])])
-        parents = [
-            np.repeat(np.arange(len(sizes)), sizes) + (start[t - 1] if t else 0)
-            for t, sizes in enumerate(kept[:-1])
-        ]
-        top = np.arange(int(kept[0][0]))
-        for sizes in kept[1:-1]:
-            top = np.repeat(top, sizes)
-        return cls(np.concatenate(parents), start, kept[-1], top, merged)
-
-    @property
-    def even(self) -> Float64:
-        """Equal weights of all leaves, of which the families hold one each: float64 (families)."""
-        return np.full(len(self.leaves), 1 / self.leaves.sum())
-
-    def importance(self, given: Float64) -> Float64:
-        """Return importances by level, of the levels here: float64 (T + 1)."""
-        found = np.zeros(len(self.start) + 1)
-        np.add.at(found, list(self.merged), given)
-        return found
-
-    def largest(self, importance: Float64, weight: Float64) -> float:
-        """Return an upper bound of the largest eigenvalue of √G L √G: the largest row of LG."""
-        below, rows = self.leaves * weight, importance[-1] * weight
-        for t in range(len(self.start) - 1, 0, -1):
-            here = slice(self.start[t - 1], self.start[t])
-            rows = rows + importance[t] * below
-            if t == 1:
-                return float(importance[0] * below.sum() + rows.max())
-            parent = self.parent[here] - self.start[t - 2]
-            size = int(self.start[t - 1] - self.start[t - 2])
-            above, most = np.zeros(size), np.zeros(size)
-            np.add.at(above, parent, below)
-            np.maximum.at(most, parent, rows)
-            below, rows = above, most
-        raise AssertionError
+DERIVATIVES = 1e-6
+"""What derivatives by level may be off by, relatively."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Root:
-    """tr √(√G L √G), and its derivatives.
-
-    Attributes:
-        value: what it is at least.
-        by_level: by the importance of each level of the tree that was given.
-        by_family: by the weight of a leaf of each family; for neighbours that come or go alone.
-    """
-
-    value: float
-    by_level: Float64
-    by_family: Float64
-
-
-def root_of(
-    tree: Branches, importance: Float64, weight: Float64, pairs: Pairs, opposed: float = 1.0
-) -> Root:
-    """Return tr √(√G L √G) of a tree.
-
-    Neighbours that move leave one node of level 1 for another: L = D - θ Σ_{R ≠ S} w_R w_Sᵀ over
-    the blocks w_R of the weights, with D its row sums for θ = 1.
-
-    Args:
-        tree: the branches.
-        importance: float64 (levels): of a squared error, for each level that was given, root first.
-        weight: float64 (families): of each leaf of a family; those of all leaves sum to 1.
-        pairs: which neighbours are weighed.
-        opposed: θ, which is 1 but for contrasts of other axes, from -1 to 1.
-    """
-    g = tree.importance(importance)
-    blocks = np.bincount(tree.top, tree.leaves * weight).astype(np.float64)
-    moved = 2 * pairs.moved / (1 - float(blocks @ blocks))
-    held: Float64 = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
-    own = weight * held[tree.top]
-    largest = np.log(tree.largest(g, own) * 2)
-    points = np.arange(np.floor(largest) - BELOW, np.ceil(largest) + ABOVE)
-    values = np.zeros(len(points))
-    by_level = np.zeros((len(points), len(g)))
-    by_family = list[Float64]()
-
-    def run(first: int, last: int) -> None:
-        found = np.zeros(len(own))
-        _log_determinants(
-            (first, last), points, (tree.parent, tree.start, tree.leaves),
-            (own, blocks, held, g), (pairs.single, moved, opposed), (values, by_level, found),
-        )  # fmt: skip
-        by_family.append(found)
-
-    over_families(run, np.arange(len(points) + 1) * (len(tree.parent) + 1))
-    levels = by_level.sum(axis=0)[list(tree.merged)]
-    return Root(float(values.sum()) * (1 - TRAPEZOID), levels, np.sum(by_family, axis=0))
-
-
-@kernel
-def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and down again
-    span: tuple[int, int],
-    points: Float64,
-    tree: tuple[Int64, Int64, Int64],
-    problem: tuple[Float64, Float64, Float64, Float64],
-    pairs: tuple[float, float, float],
-    out: tuple[Float64, Float64, Float64],
-) -> None:
-    """Add up log det(I + LG/t) and its derivatives at some points t, weighted for the integral."""
-    # Up: F of a subtree is 1ᵀ(D⁻¹ + G/t)⁻¹1 over its leaves, r the sum of the children's, and a
-    # node adds log(1 + γ r), γ = g/t. At the root the k blocks R meet, with φ = F/κ and
-    # n = (W - φ)/κ: L adds Π(1 + θn) · (1 - θ Σ n/(1 + θn)), and the root's own γ the factor
-    # 1 + γh, h = ΣF + θ(φᵀy - Σφ Σy), y = (φ + θnΣy)/(1 + θn). Down: derivatives by F.
-    parent, start, leaves = tree
-    own, blocks, held, g = problem
-    single, moved, contrast = pairs
-    opposed = moved * contrast
-    values, by_level, by_family = out
-    levels, nodes, k = len(start), len(parent), len(blocks)
-    last = start[levels - 2]  # where the families begin
-    r, back = np.empty(nodes), np.empty(nodes)
-    phi, n, y, at_top = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    for p in range(span[0], span[1]):
-        t = np.exp(points[p])
-        scale = np.exp(points[p] / 2) / (2 * np.pi)
-        found = 0.0
-        gamma = g[levels] / t
-        for i in range(last):
-            r[i] = 0.0
-        for i in range(len(leaves)):
-            found += leaves[i] * np.log1p(own[i] * gamma)
-            r[last + i] = leaves[i] * own[i] / (1 + own[i] * gamma)
-        for level in range(levels - 1, 0, -1):
-            gamma = g[level] / t
-            for i in range(start[level - 1], start[level]):
-                found += np.log1p(gamma * r[i])
-                if level > 1:
-                    r[parent[i]] += r[i] / (1 + gamma * r[i])
-        gamma, root = g[1] / t, g[0] / t
-        rest = total = sum_y = sum_phi = 0.0  # rest: 1 - θ Σ n/(1 + θn), likewise
-        for i in range(k):
-            f = r[i] / (1 + gamma * r[i])
-            total += f
-            phi[i] = f / held[i]
-            n[i] = (blocks[i] - phi[i]) / held[i]
-            inside = single + moved * (1 - blocks[i] * (1 - contrast) - contrast * phi[i])
-            inside /= held[i]  # 1 + θn, without the cancellation
-            if abs(inside) < NEAR_ZERO:  # of a t so small that it hardly counts
-                inside = NEAR_ZERO
-            at_top[i] = inside
-            apart = moved * (1 - blocks[i])
-            kept = blocks[i] * (single + apart * (1 - contrast)) + contrast * apart * phi[i]
-            rest += kept / (held[i] * inside)
-            sum_y += phi[i] / inside
-            sum_phi += phi[i]
-            found += np.log(abs(inside))
-        found += np.log(max(abs(rest), 1e-300))  # where one is below 0, so is the other
-        sum_y /= rest
-        h = total - opposed * sum_phi * sum_y
-        for i in range(k):
-            y[i] = (phi[i] + opposed * n[i] * sum_y) / at_top[i]
-            h += opposed * phi[i] * y[i]
-        h = max(h, 0.0)
-        found += np.log1p(root * h)
-        values[p] = scale * found
-        scale /= t
-        by_level[p, 0] = scale * h / (1 + root * h)
-        for i in range(k):
-            # A = C(I + nC)⁻¹ at (i, i), and what the root's own measurement takes.
-            inside = at_top[i]
-            over = 1 / (inside * rest)
-            a = opposed * ((1 + opposed * n[i] * over) / inside - over)
-            share = 1 + opposed * (y[i] - sum_y) / held[i]
-            f_back = root * share * share / (1 + root * h) - a / (held[i] * held[i])
-            back[i] = f_back
-        for level in range(1, levels):
-            gamma = g[level] / t
-            for i in range(start[level - 1], start[level]):
-                f_back = back[i] if level == 1 else back[parent[i]]
-                inside = 1 + gamma * r[i]
-                f = r[i] / inside
-                by_level[p, level] += scale * (f - f_back * f * f)
-                back[i] = gamma / inside + f_back / (inside * inside)
-        gamma = g[levels] / t
-        for i in range(len(leaves)):
-            inside = 1 + own[i] * gamma
-            f = own[i] / inside
-            f_back = back[last + i]
-            by_level[p, levels] += scale * leaves[i] * (f - f_back * f * f)
-            by_family[i] += scale * t * (gamma / inside + f_back / (inside * inside))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LeastError:
+class LeastTotal:
     """The least squared error of any unbiased estimates whose noise has the price 1.
 
     Attributes:
@@ -307,9 +57,9 @@ class LeastError:
     slack: float | None = None
 
 
-def least_error(
+def least_total(
     tree: Tree, importance: Mapping[Levels, float], pairs: Sequence[Pairs]
-) -> LeastError:
+) -> LeastTotal:
     """Return a lower bound of the importance-weighted squared error, for neighbours of one record.
 
     The price is max xᵢᵢ where neighbours come or go, max (eᵢ - eⱼ)ᵀ X (eᵢ - eⱼ) where they move,
@@ -323,24 +73,35 @@ def least_error(
     Raises:
         PlanError: no bound is known, or it would take too long.
     """
-    found = [problem.bound(each) for problem in _problems(tree, dict(importance)) for each in pairs]
+    found, refusal = list[LeastTotal](), PlanError("no bound is known")
+    for made in _problems(tree, importance):
+        try:
+            problem = made()
+            found += [problem.bound(each) for each in pairs]
+        except PlanError as error:
+            refusal = error
+    if not found:
+        raise refusal
     return max(found, key=lambda each: each.total)
 
 
-def _problems(tree: Tree, importance: Mapping[Levels, float]) -> Iterator["_Beside | _Products"]:
+def _problems(
+    tree: Tree, importance: Mapping[Levels, float]
+) -> Iterator[Callable[[], "_Beside | _Products"]]:
     """Yield what bounds are had of: all cuboids, or some, as the others' errors are not below 0."""
     chain = {levels: (t,) for t, levels in enumerate(tree.chain)}
     uneven = [a for a, axis in enumerate(tree.axes) if not _is_even(axis)]
     nested = {levels: chain[levels] for levels in importance if levels in chain}
-    if len(nested) == len(importance) or (nested and len(uneven) > 1):
-        yield _Beside.of(_families_of_chain(tree), (), importance, nested)
-    if len(nested) == len(importance):
+    is_nested = len(nested) == len(importance)
+    if is_nested or (nested and len(uneven) > 1):
+        yield lambda: _Beside.of(_families_of_chain(tree), (), importance, nested)
+    if is_nested:
         return
     deepest = max(range(len(tree.axes)), key=lambda a: tree.axes[a].depth)
     for first in uneven or [deepest]:
-        yield _Beside.along(tree, importance, first)
+        yield partial(_Beside.along, tree, importance, first)
     if len(uneven) > 1:
-        yield _Products.of(tree, importance)
+        yield partial(_Products.of, tree, importance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,19 +168,6 @@ class _Beside:
         return found
 
     @cached_property
-    def heaviest(self) -> Float64:
-        """The largest weight of a node of each level that was given: float64 (levels)."""
-        branches = self.branches
-        below: Float64 = branches.leaves * self.weight
-        found = [float(self.weight.max())]
-        for t in range(len(branches.start) - 1, 0, -1):
-            found.append(float(below.max()))
-            if t > 1:
-                parent = branches.parent[branches.start[t - 1] : branches.start[t]]
-                below = np.bincount(parent - branches.start[t - 2], below).astype(np.float64)
-        return np.array([1.0, *found[::-1]])[list(branches.merged)]
-
-    @cached_property
     def weight(self) -> Float64:
         """The best weights that a search finds: float64 (families)."""
         return self._sought[0]
@@ -440,8 +188,7 @@ class _Beside:
         branches, best, weight = self.branches, 0.0, self.branches.even
         chosen, most = weight, np.inf
         kinds = len({g.tobytes() for _, _, g in self.weighed})
-        visits = (len(branches.parent) + 1) * kinds * (BELOW + ABOVE)
-        for _ in range(min(MOST_SEARCHES, 1 + WORK // visits)):
+        for _ in range(min(MOST_SEARCHES, 1 + WORK // (branches.visits * kinds))):
             root = self.root(weight, COME)
             slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
             most = min(most, root.value * (1 + float(slope.max())) / 2)
@@ -483,17 +230,19 @@ class _Beside:
             by_level[slice(None), *space.kept] += each * space.times / cells
         return Root(value, by_level, by_family)
 
-    def bound(self, pairs: Pairs) -> LeastError:
-        """Return the bound for some neighbours: of the weights that were found, and of equal ones.
+    def bound(self, pairs: Pairs) -> LeastTotal:
+        """Return the bound for some neighbours: of the weights that were found, or of equal ones.
 
         The weights are sought for neighbours that come or go, and are near the best for others.
         """
-        sought = (self.weight, self.branches.even) if pairs.moved else (self.weight,)
+        sought = [self.weight]
+        if pairs.moved and self.branches.visits * len(self.spaces) <= WORK:
+            sought.append(self.branches.even)
         tries = (self.root(weight, pairs) for weight in sought)
         root = max(tries, key=lambda each: each.value)
         errors = {c: 2 * root.value * float(root.by_level[at]) for c, at in self.places.items()}
         is_tight = pairs == COME and self.places
-        return LeastError(root.value**2, errors, self.slack if is_tight else None)
+        return LeastTotal(root.value**2, errors, self.slack if is_tight else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -546,7 +295,7 @@ class _Products:
             axes.append(_Beside.of(_families_of_axis(axis), (), sums, {k: k for k in sums}))
         return cls(tuple(axes), given, names)
 
-    def bound(self, pairs: Pairs) -> LeastError:
+    def bound(self, pairs: Pairs) -> LeastTotal:
         """Return the bound for some neighbours.
 
         For those that move, each cell for any other: L = 2 (D - wwᵀ) / (1 - Σw²), which takes from
@@ -558,17 +307,18 @@ class _Products:
             own = list(zip(self.axes, roots, levels, strict=True))
             traces[levels] = prod(2 * float(root.by_level[k]) for _, root, k in own)
             total += sqrt(g * prod(axis.importance[k] for axis, _, k in own)) * traces[levels]
-        total *= 1 - 1e-6  # beyond what derivatives by level may be off by
+        total *= 1 - DERIVATIVES
         if pairs.moved == 0:
             errors = self._errors(total, traces)
             slack = prod(1 + axis.slack for axis in self.axes) - 1
-            return LeastError(total**2, errors, slack if errors else None)
+            return LeastTotal(total**2, errors, slack if errors else None)
+        heaviest = [axis.branches.heaviest(axis.weight) for axis in self.axes]
         largest = sum(
-            g * prod(axis.heaviest[k] for axis, k in zip(self.axes, levels, strict=True))
+            g * prod(own[k] for own, k in zip(heaviest, levels, strict=True))
             for levels, g in self.importance.items()
         )
         alike = prod(float(axis.branches.leaves @ axis.weight**2) for axis in self.axes)
-        return LeastError(2 / (1 - alike) * max(total - sqrt(largest), 0.0) ** 2, {})
+        return LeastTotal(2 / (1 - alike) * max(total - sqrt(largest), 0.0) ** 2, {})
 
     def _errors(self, total: float, traces: Mapping[Levels, float]) -> dict[Levels, float]:
         """Return the squared errors by cuboid where g is a product, and none elsewhere."""
@@ -614,8 +364,7 @@ def _families_of_chain(tree: Tree) -> list[Int64]:
         found.append(own)
         if len(found) == tree.depth:
             break
-        if sum(map(len, found)) + own.sum() > MOST_FAMILIES:
-            raise PlanError(f"the tree has more than {MOST_FAMILIES:,} families")
+        check_families(sum(map(len, found)) + int(own.sum()))
         first = tree.axes[axis].child_start[level - 1][at[axis]]
         within = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own)
         at = [np.repeat(codes, own) for codes in at]

@@ -1,0 +1,1 @@
+"""How good a plan is, beside whatever else could be measured at its price."""
