@@ -175,6 +175,11 @@ class GroupTrees:
             found.insert(0, above)
         return found
 
+    def with_gains(self, group: Int32, x: Float64, rest: Float64) -> Float64:
+        """Return the leaves of rows, e + g x, in the place of their rests."""
+        _add_gains(group, self.start[-1], self.gain, x, rest)
+        return rest
+
     def weights(self, labels: Int32) -> tuple[Int64, Float64, Float64]:
         """Return what sums of leaves weigh of each group: of its rest, and of the group itself.
 
@@ -302,3 +307,13 @@ def _sum_children(rows: Rows, family: Family, below: NDArray[Any], above: NDArra
             for _ in range(child_start[node], child_start[node + 1]):
                 above[here] += below[at]
                 at += 1
+
+
+@kernel
+def _add_gains(group: Int32, offset: Int64, gain: Float64, x: Float64, table: Float64) -> None:
+    """Add to each leaf of rows its gain times the number of its row, in place."""
+    at = 0
+    for row in range(len(group)):
+        for i in range(offset[group[row]], offset[group[row] + 1]):
+            table[at] += gain[i] * x[row]
+            at += 1
