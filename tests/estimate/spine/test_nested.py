@@ -7,7 +7,6 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.censuses import (
@@ -191,6 +190,7 @@ def made(*, v=(1.0, 1.0), s=(1.0, 1.0), zeros=(False, False)):
         ({"v": (1.0,)}, "each of its 2 levels"),
         ({"v": (0.0, 1.0)}, "a variance above 0"),
         ({"v": (1.0, np.inf)}, "a finite one for the last"),
+        ({"s": (0.0, 1.0)}, "a variance above 0"),
         ({"s": (1.0, np.inf)}, "a finite one for the last"),
         ({"zeros": (True, True)}, "every attribute cell 0"),
         ({"zeros": (True, True, False)}, "2 leaves, got"),
@@ -206,10 +206,3 @@ def test_sums_need_a_label_a_detail_cell_and_one_of_them_from_0():
     for labels in ([0], [-1, -1]):
         with pytest.raises(EstimateError, match="each of 2 detail cells needs a label"):
             made().variances(np.array(labels, dtype=np.int32))
-
-
-@pytest.mark.parametrize("own", [(0.0, 1.0), (1.0, np.inf)])
-def test_trees_need_variances(own):
-    axis = AxisShape.of([np.array([0, 2])])
-    with pytest.raises(EstimateError, match="a variance above 0, and the last one a finite one"):
-        GroupTrees.of(axis, 0, np.zeros(2, dtype=bool), own)

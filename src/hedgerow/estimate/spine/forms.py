@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.support import Support, run_starts, runs
+from hedgerow.estimate.spine.support import Support, run_starts
 from hedgerow.kernels import inner_kernel, kernel
 
 DIGITS = 12
@@ -101,11 +101,13 @@ class Forms:
             level: of the spine.
             nodes: int64 (nodes), ascending, each once.
         """
-        many, found = len(self.start) - 1, np.zeros(len(self.start) - 1)
-        for squares, forms in self.parts:
-            sum_of = np.repeat(np.arange(many), np.diff(self.start) ** squares.dimensions)
-            covariance = squares.over(level, nodes)[self._groups[squares.dimensions]]
-            found += np.bincount(sum_of, covariance * forms, minlength=many)
+        many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
+        pairs, found = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
+        rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
+        for component, forms in self.parts:
+            covariance = component.over(level, nodes)
+            begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
+            _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, found)
         return np.asarray(np.maximum(found, 0.0) * self.excess)
 
     def mean(self, level: int) -> float:
@@ -160,14 +162,6 @@ class Forms:
     def _begin(self) -> Int64:
         """Where the matrix of each sum begins: int64 (sums + 1)."""
         return run_starts(np.diff(self.start) ** 2)
-
-    @cached_property
-    def _groups(self) -> dict[int, tuple[Int32, ...]]:
-        """The groups that each number of forms is of: by their dimensions, one or two."""
-        sizes = np.diff(self.start)
-        many = np.repeat(sizes, sizes)
-        other = self.group[runs(np.repeat(self.start[:-1], sizes), many)]
-        return {1: (self.group,), 2: (np.repeat(self.group, many), other)}
 
     @cached_property
     def _reaches(self) -> tuple[Bool, Int64]:

@@ -72,19 +72,14 @@ class GroupTrees:
             attribute: the shape of the axis, levels 0..B.
             group_level: G.
             zero_leaves: bool (leaves): which ones are 0 by rule.
-            own: s of each level G..B, infinite where it is not measured.
+            own: s of each level G..B, above 0, infinite where it is not measured.
 
         Raises:
-            EstimateError: a variance that is not above 0, an infinite one of the last level, or no
-                leaf that is left.
+            EstimateError: no leaf that is left.
         """
         own = np.array(own, dtype=np.float64)
         if zero_leaves.all():
             raise EstimateError("a rule makes every attribute cell 0")
-        if not (own > 0).all() or not np.isfinite(own[-1]):
-            raise EstimateError(
-                "each attribute level needs a variance above 0, and the last one a finite one"
-            )
         kept = _kept(attribute, group_level, zero_leaves)
         start, child_start = _nested(attribute, group_level, kept)
         combined, family = [np.full(len(kept[-1]), own[-1])], list[Float64]()
@@ -171,7 +166,8 @@ class GroupTrees:
         for level in range(self.depth - 1, -1, -1):
             rows = self._rows(level, group)
             above = np.empty(int(rows[1][-1]), dtype=leaves.dtype)
-            _sum_children(rows, self._family(level), found[0], above)
+            weights = np.zeros(len(self.combined[level])), np.ones(len(self.combined[level]))
+            _pass_up(rows, self._family(level), weights, above, found[0], above)
             found.insert(0, above)
         return found
 
@@ -253,9 +249,9 @@ def _pass_up(
     rows: Rows,
     family: Family,
     weights: tuple[Float64, Float64],
-    own: Float64,
-    below: Float64,
-    found: Float64,
+    own: NDArray[Any],
+    below: NDArray[Any],
+    found: NDArray[Any],
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
     (group, upper, lower), (start, child_start) = rows, family
@@ -292,21 +288,6 @@ def _pass_down(
             for c in range(last - first):
                 found[at + c] = said[at + c] + share[first + c] * gap
             at += last - first
-
-
-@kernel
-def _sum_children(rows: Rows, family: Family, below: NDArray[Any], above: NDArray[Any]) -> None:
-    """Write the sum over the children of every node of a level."""
-    (group, upper, lower), (start, child_start) = rows, family
-    for row in range(len(group)):
-        g = group[row]
-        at = lower[row]
-        for node in range(start[g], start[g + 1]):
-            here = upper[row] + node - start[g]
-            above[here] = 0
-            for _ in range(child_start[node], child_start[node + 1]):
-                above[here] += below[at]
-                at += 1
 
 
 @kernel
