@@ -357,7 +357,7 @@ def test_the_files_that_a_small_release_enters_are_counted(workload):
     script = runpy.run_path(str(DEVELOPERS / "entered.py"))
     files = {file for file, _ in script["entered"](workload)}
     assert {"release/execution.py", "release/descent/source.py"} <= files
-    assert ("estimate/spine/coupled.py" in files) == (workload == "spine")
+    assert ("estimate/spine/component.py" in files) == (workload == "spine")
 
 
 def test_a_small_cube_walks_through_the_drawing_of_the_data_flow_from_top_to_bottom(tmp_path):

@@ -14,7 +14,7 @@ from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
-from hedgerow.estimate.spine.coupled import MOST_APART
+from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.forms import Forms
 from hedgerow.estimate.spine.marginals.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
@@ -186,13 +186,13 @@ class PlannedSpine(Spine, Joint):
     @property
     def is_best(self) -> bool:
         """Whether the noise has the variances of its weights: stated ones are then exact."""
-        return not isinstance(self.model, Nested) or self.model.is_exact
+        return self.model.is_exact
 
     @property
     def ways(self) -> str:
         """How cuboids are estimated, and what the stated errors are, in a sentence."""
         errors = "exact"
-        if isinstance(self.model, Nested) and not self.is_best:
+        if not self.is_best:
             least = 100 * float(self.model.ratios.min() / self.model.excess) ** 0.5
             errors = f"at most those stated, and at least {floor(least)} % of them"
         return f"Cuboids are estimated together along the spine, and their errors are {errors}."
@@ -402,7 +402,6 @@ def _marginals(
     has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
     return Marginals.of(
         shape,
-        0,
         axis,
         has,
         bounds,

@@ -32,7 +32,7 @@ class Family:
         m, w = self.blocks[child].shape[1], here.width
         found = np.zeros((m * w, m * w))
         for r in range(here.count):
-            part = turned[:, here.columns(r)] @ turned[:, here.columns(r)].T
+            part = turned[:, here.columns[r]] @ turned[:, here.columns[r]].T
             found += np.kron(np.linalg.inv(self.blocks[child][r]), part)
         return found
 

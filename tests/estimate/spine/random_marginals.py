@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -17,16 +18,17 @@ def flat_axis(size):
 
 
 def random_model(rng, *, depth=None, total_known=None, groups=True, bounds=(), zeros=None):
-    """A model of random axes in random order, of which a random choice of cuboids is measured."""
+    """A model of attributes in random order, of which a random choice of cuboids is measured."""
     depth = int(rng.integers(0, 4)) if depth is None else depth
     named = {"spine": random_axis(rng, depth)}
     if groups:
         named["group"] = random_axis(rng, int(rng.integers(1, 3)))
     for number in range(int(rng.integers(0, 3))):
         named[f"other {number}"] = flat_axis(int(rng.integers(2, 4)))
-    names = [list(named)[i] for i in rng.permutation(len(named))]
+    order = 1 + rng.permutation(len(named) - 1)
+    names = ["spine", *(list(named)[i] for i in order)]
     shape = CubeShape(tuple(named[name] for name in names))
-    spine, group = names.index("spine"), names.index("group") if groups else None
+    group = names.index("group") if groups else None
     has = None
     if groups:
         has = random_pairs(rng, named["spine"].sizes[-1], named["group"].sizes[-1])
@@ -35,7 +37,9 @@ def random_model(rng, *, depth=None, total_known=None, groups=True, bounds=(), z
     noise = {key: float(rng.uniform(0.3, 9)) for key in sorted(chosen)}
     if total_known is None:
         total_known = bool(rng.random() < 0.5)
-    return Marginals.of(shape, spine, group, has, bounds, zeros, noise, total_known=total_known)
+    if zeros is None:
+        zeros = np.zeros(prod(a.sizes[-1] for a in shape.axes[1:]), dtype=bool)
+    return Marginals.of(shape, group, has, bounds, zeros, noise, total_known=total_known)
 
 
 @dataclass
@@ -58,7 +62,7 @@ class Dense:
     def _cell(self, node, group, others):
         """One number an axis, in the order of the shape."""
         found = [0] * len(self.model.shape.axes)
-        found[self.model.spine_axis] = node
+        found[0] = node
         if self.model.group_axis is not None:
             found[self.model.group_axis] = group
         for axis, index in zip(self.model.others, others, strict=True):
@@ -68,7 +72,7 @@ class Dense:
     def sums(self, key):
         """The sums of a cuboid in the order of its flat table: 0/1 (cells, leaves)."""
         here = self.model
-        order = [here.spine_axis]
+        order = [0]
         order += [] if here.group_axis is None else [here.group_axis]
         order += here.others
         ancestors = [
@@ -84,7 +88,7 @@ class Dense:
     def detail(self, level):
         """The sums of the detail layout of a spine level."""
         key = list(self.model.shape.finest)
-        key[self.model.spine_axis] = level
+        key[0] = level
         return self.sums(tuple(key))
 
     def solved(self, noisy, total):
@@ -119,7 +123,7 @@ def of_part(model, part, tables):
     """The tables of the nodes of a part."""
     found = {}
     for key, table in tables.items():
-        level = key[model.spine_axis]
+        level = key[0]
         if level in part.levels:
             cells, nodes = model.cells(key), model.support.nodes(part, level)
             first = cells.count(range(nodes.start))

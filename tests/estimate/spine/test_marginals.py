@@ -1,5 +1,7 @@
 """Marginals that do not nest against dense matrices over all cells."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -102,16 +104,13 @@ def test_counts_keep_sums_zeros_bounds_and_the_total(seed):
         np.maximum(truth[2] - slack[0], 0),
         truth[2] + slack[1],
     )
-    zeros = (
-        rng.random([a.sizes[-1] for i, a in enumerate(model.shape.axes) if i != model.spine_axis])
-        < 0.2
-    )
+    zeros = rng.random([a.sizes[-1] for a in model.shape.axes[1:]]) < 0.2
     if zeros.any():
-        moved = np.moveaxis(zeros, model.group_axis - (model.group_axis > model.spine_axis), 0)
+        moved = np.moveaxis(zeros, model.group_axis - 1, 0)
         moved.reshape(len(moved), -1)[:, 0] = False
     has = node, support.group[2].astype(np.int64)
     model = Marginals.of(
-        model.shape, model.spine_axis, model.group_axis, has, [bounds], zeros.ravel(),
+        model.shape, model.group_axis, has, [bounds], zeros.ravel(),
         model.measured, total_known=model.total_known,
     )  # fmt: skip
     tables, _ = noisy_tables(rng, Dense(model), scale=8.0)
@@ -140,29 +139,39 @@ def small_shape(*, middle=False):
     return CubeShape((spine, flat_axis(2), AxisShape.of(starts) if middle else flat_axis(3)))
 
 
-def small_model(shape=None, noise=None, bounds=(), zeros=None, *, known=False):
+def small_model(shape=None, noise=None, bounds=(), zeros=None, *, group=1, known=False):
     shape = shape or small_shape()
     noise = {shape.finest: 1.0} if noise is None else noise
-    return Marginals.of(shape, 0, 1, None, bounds, zeros, noise, total_known=known)
+    if zeros is None:
+        zeros = np.zeros(prod(a.sizes[-1] for a in shape.axes[1:]), dtype=bool)
+    return Marginals.of(shape, group, None, bounds, zeros, noise, total_known=known)
+
+
+def takes(shape, cuboids, group):
+    """A model takes cuboids, beside the finest one."""
+    return small_model(shape, dict.fromkeys([shape.finest, *cuboids], 1.0), group=group)
+
+
+def refuses(shape, cuboids, group):
+    with pytest.raises(EstimateError, match="total and finest levels alone"):
+        takes(shape, cuboids, group)
 
 
 def test_an_attribute_measured_at_a_middle_level_does_not_fit():
     shape = small_shape(middle=True)
-    assert Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 0)], 1)
-    assert not Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 1)], 1)
-    assert Marginals.fits(shape, 0, [(2, 1, 2), (1, 1, 1)], 2)
-    with pytest.raises(EstimateError, match="total and finest levels alone"):
-        small_model(shape, {shape.finest: 1.0, (1, 1, 1): 1.0})
+    takes(shape, [(1, 1, 0)], 1)
+    refuses(shape, [(1, 1, 1)], 1)
+    takes(shape, [(1, 1, 1)], 2)
 
 
 def test_cuboids_outside_the_shape_and_too_many_attributes_do_not_fit():
     shape = small_shape()
-    assert not Marginals.fits(shape, 0, [(2, 1)], 1)
-    assert not Marginals.fits(shape, 0, [(3, 1, 1)], 1)
-    assert not Marginals.fits(shape, 0, [(2, -1, 1)], 1)
+    refuses(shape, [(2, 1)], 1)
+    refuses(shape, [(3, 1, 1)], 1)
+    refuses(shape, [(2, -1, 1)], 1)
     wide = CubeShape((shape.axes[0], *(flat_axis(2) for _ in range(9))))
-    assert Marginals.fits(wide, 0, [wide.finest], 1)
-    assert not Marginals.fits(wide, 0, [wide.finest], None)
+    takes(wide, [], 1)
+    refuses(wide, [], None)
 
 
 def test_what_does_not_measure_the_finest_cells_is_refused():
@@ -246,7 +255,7 @@ def test_sums_of_the_root_are_not_moved_by_cells_that_hold_nobody(known):
     """The best fit of all cells at once takes 10 records from the group that fills its cells."""
     shape = CubeShape((flat_axis(2), flat_axis(2), flat_axis(40)))
     noise = {(0, 1, 0): 100.0, (0, 1, 1): 20.0, shape.finest: 20.0}
-    model = Marginals.of(shape, 0, 1, None, (), None, noise, total_known=known)
+    model = small_model(shape, noise, known=known)
     true = {1: np.zeros((2, 2, 40))}
     true[1][:, 0, :30], true[1][:, 1, 0] = 200, 300
     true[0] = true[1].sum(axis=0)

@@ -7,7 +7,6 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.censuses import (
@@ -171,13 +170,12 @@ def test_tables_that_are_not_as_measured_are_refused():
             model.up(whole, {k: t for k, t in {**noisy, key: table}.items() if t is not None})
     job = parts_below(model.support, 0)[0]
     upward = model.up(job, of_part(model, job, noisy))
-    with pytest.raises(EstimateError, match="needs the estimates of its roots"):
+    with pytest.raises(EstimateError, match="cells of its roots"):
         model.estimates(job, upward, None)
     top = Part.top(0)
-    with pytest.raises(EstimateError, match="numbers here"):
-        model.up(top, of_part(model, top, noisy), upward.told[1:])
-    with pytest.raises(EstimateError, match="needs what is below"):
-        model.up(top, of_part(model, top, noisy))
+    for told, words in [(upward.told[1:], "numbers here"), (None, "numbers here, got none")]:
+        with pytest.raises(EstimateError, match=words):
+            model.up(top, of_part(model, top, noisy), told)
 
 
 def made(*, v=(1.0, 1.0), s=(1.0, 1.0), zeros=(False, False)):
@@ -192,6 +190,7 @@ def made(*, v=(1.0, 1.0), s=(1.0, 1.0), zeros=(False, False)):
         ({"v": (1.0,)}, "each of its 2 levels"),
         ({"v": (0.0, 1.0)}, "a variance above 0"),
         ({"v": (1.0, np.inf)}, "a finite one for the last"),
+        ({"s": (0.0, 1.0)}, "a variance above 0"),
         ({"s": (1.0, np.inf)}, "a finite one for the last"),
         ({"zeros": (True, True)}, "every attribute cell 0"),
         ({"zeros": (True, True, False)}, "2 leaves, got"),
@@ -207,17 +206,3 @@ def test_sums_need_a_label_a_detail_cell_and_one_of_them_from_0():
     for labels in ([0], [-1, -1]):
         with pytest.raises(EstimateError, match="each of 2 detail cells needs a label"):
             made().variances(np.array(labels, dtype=np.int32))
-
-
-@pytest.mark.parametrize("own", [(0.0, 1.0), (1.0, np.inf)])
-def test_trees_need_variances(own):
-    axis = AxisShape.of([np.array([0, 2])])
-    with pytest.raises(EstimateError, match="a variance above 0, and the last one a finite one"):
-        GroupTrees.of(axis, 0, np.zeros(2, dtype=bool), own)
-
-
-def test_rests_of_a_part_above_the_deepest_level_need_what_is_below():
-    model = random_census(5, depth=2)
-    for below in (None, np.zeros(1 + model.support.cells(1, every(model, 1)))):
-        with pytest.raises(EstimateError, match="needs what is below"):
-            model.rests.up(Part.top(1), {}, below)

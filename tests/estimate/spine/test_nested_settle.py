@@ -164,7 +164,7 @@ def test_counts_of_roots_that_break_bounds_are_refused():
         with pytest.raises(EstimateError, match="must not break public bounds"):
             model.settle(job, upward, wrong)
     for wrong in (None, good[1:], good.astype(float)):
-        with pytest.raises(EstimateError, match="counts of its roots"):
+        with pytest.raises(EstimateError, match="cells of its roots"):
             model.settle(job, upward, wrong)
 
 

@@ -64,6 +64,7 @@ def test_places_are_those_of_the_sums(sizes):
     for marginal in range(here.count):
         sums = sums_matrix(here, marginal)
         np.testing.assert_array_equal(here.sum_place[marginal], begin + sums.argmax(axis=0))
-        assert here.number(here.members(marginal)) == marginal
+        levels = [int(a in here.members(marginal)) for a in range(len(sizes))]
+        assert here.marginal(range(len(sizes)), levels) == marginal
         begin += len(sums)
     assert begin == np.prod(np.array(sizes) + 1)

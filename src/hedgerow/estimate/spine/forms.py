@@ -1,7 +1,7 @@
 """The variances of sums of detail cells at every node, and over several nodes together.
 
 Least squares along a spine fall into *components* that are independent of each other: vectors over
-groups, with the covariance F at a node from everything (`hedgerow.estimate.spine.coupled`). A sum
+groups, with the covariance F at a node from everything (`hedgerow.estimate.spine.component`). A sum
 of detail cells weighs the vector of each coordinate of a component by some a, so that
 
     Var = Σ over components tr(F Q),   Q = Σ over the component's coordinates a aᵀ.
@@ -15,19 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool, Float64, Int32, Int64
-from hedgerow.estimate.spine.block_squares import BlockSquares
-from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Support, run_starts, runs
+from hedgerow.estimate.spine.component import Component
+from hedgerow.estimate.spine.support import Support, run_starts
 from hedgerow.kernels import inner_kernel, kernel
-
-Component: TypeAlias = tuple[RowSquares | BlockSquares, Float64]
-"""The least squares of a component, and what sums are in it; see `Forms`."""
 
 DIGITS = 12
 """Sums whose forms are alike to so many digits of the largest have one variance; rounding leaves
@@ -44,7 +40,7 @@ class Forms:
         support: which nodes have which groups.
         start: int64 (sums + 1): where the entries of each sum begin.
         group: int32 (entries): the group of each, ascending within a sum.
-        parts: for each component its least squares, and Q: float64 (entries) where groups do not
+        parts: the components, each with Q: float64 (entries) where groups do not
             meet; else a matrix over its entries for each sum, row-major, one behind the other.
         excess: what all variances are multiplied with.
     """
@@ -52,7 +48,7 @@ class Forms:
     support: Support
     start: Int64
     group: Int32
-    parts: tuple[Component, ...]
+    parts: tuple[tuple[Component, Float64], ...]
     excess: float = 1.0
     _surveys: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
@@ -61,7 +57,7 @@ class Forms:
         cls,
         support: Support,
         keys: Int64,
-        components: Sequence[Component],
+        components: Sequence[tuple[Component, Float64]],
         excess: float = 1.0,
     ) -> "Forms":
         """Return the variances of sums.
@@ -69,11 +65,11 @@ class Forms:
         Args:
             support: which nodes have which groups.
             keys: int64 (entries), ascending, some: sum · groups + group.
-            components: of each its least squares, and float64 (entries, coordinates): a.
+            components: each with float64 (entries, coordinates): a.
             excess: what all variances are multiplied with.
         """
         sums = np.arange(keys[-1] // support.groups + 2)
-        start, parts = np.searchsorted(keys, sums * support.groups), list[Component]()
+        start, parts = np.searchsorted(keys, sums * support.groups), []
         for squares, weights in components:
             forms = (weights**2).sum(axis=1)
             if squares.dimensions == 2:
@@ -105,11 +101,13 @@ class Forms:
             level: of the spine.
             nodes: int64 (nodes), ascending, each once.
         """
-        many, found = len(self.start) - 1, np.zeros(len(self.start) - 1)
-        for squares, forms in self.parts:
-            sum_of = np.repeat(np.arange(many), np.diff(self.start) ** squares.dimensions)
-            covariance = squares.over(level, nodes)[self._groups[squares.dimensions]]
-            found += np.bincount(sum_of, covariance * forms, minlength=many)
+        many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
+        pairs, found = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
+        rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
+        for component, forms in self.parts:
+            covariance = component.over(level, nodes)
+            begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
+            _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, found)
         return np.asarray(np.maximum(found, 0.0) * self.excess)
 
     def mean(self, level: int) -> float:
@@ -164,14 +162,6 @@ class Forms:
     def _begin(self) -> Int64:
         """Where the matrix of each sum begins: int64 (sums + 1)."""
         return run_starts(np.diff(self.start) ** 2)
-
-    @cached_property
-    def _groups(self) -> dict[int, tuple[Int32, ...]]:
-        """The groups that each number of forms is of: by their dimensions, one or two."""
-        sizes = np.diff(self.start)
-        many = np.repeat(sizes, sizes)
-        other = self.group[runs(np.repeat(self.start[:-1], sizes), many)]
-        return {1: (self.group,), 2: (np.repeat(self.group, many), other)}
 
     @cached_property
     def _reaches(self) -> tuple[Bool, Int64]:

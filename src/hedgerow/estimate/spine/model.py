@@ -1,38 +1,52 @@
-"""What estimates along a spine: the protocol of a model, which the pass and the plan work with.
+"""What estimates along a spine: separable models, which the pass and the plan work with.
 
 A model knows which cuboids are measured with what noise, and turns the noisy tables of one part of
 the spine after the other into estimates and whole counts. Parts below a level of the spine are
 asked first what they say of their roots (`Upward.told`); these tables, one behind the other in the
 order of the nodes, are what the top is told of its last level; and what the top settles there is
 what each part below is given.
+
+*Separable.* A transform takes the cells of a row (a node and one of its groups) to coordinates that
+fall into components, each independent of the others at all nodes: so each is estimated by itself
+(`hedgerow.estimate.spine.component`), and the transform taken back. Nothing is summed over what a
+node does not have, so zeros along the groups cost nothing.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.support import Part, Support
+from hedgerow.estimate.spine.support import Part, Support, run_starts, runs
+
+EQUAL = 1e-6
+"""How far ratios of variances may be apart, relative, that count as one."""
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
-class Upward(Protocol):
-    """What the noisy tables of a part say, level by level from its deepest up.
+@dataclass(frozen=True, slots=True, eq=False)
+class Upward:
+    """What the noisy tables of a part say.
 
     Attributes:
-        told: float64: all that the part says of its roots, node by node, so that tables of
-            neighbouring parts may be put one behind the other; empty for the top.
+        said: for each component and each level of the part float64: z of its rows.
+        told: float64: all that the part says of its roots, row by row the sums over their children,
+            of each component in turn, so that tables of neighbouring parts may be put one behind
+            the other; empty for the top.
     """
 
-    @property
-    def told(self) -> Float64:
-        """All that the part says of its roots."""
+    said: tuple[Mapping[int, Float64], ...]
+    told: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +57,33 @@ class Model(ABC):
         support: which nodes have which groups, and the detail layout.
         measured: the noise variance of each measured cuboid, records².
         total_known: whether the number of records at the root is public.
+        components: those into which the coordinates of a row fall.
     """
 
     support: Support
     measured: Mapping[Levels, float]
     total_known: bool
+    components: tuple[Component, ...]
 
     @property
     @abstractmethod
     def leaves(self) -> Int32:
         """Of each detail cell the attribute leaf, all attributes row by row: int32."""
+
+    @property
+    def ratios(self) -> Float64:
+        """Of each measured cuboid its noise variance over the one that is its weight."""
+        return np.ones(len(self.measured))
+
+    @property
+    def excess(self) -> float:
+        """The largest ratio of a true noise variance to the one that is its weight."""
+        return float(self.ratios.max())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether these ratios are all one, so that variances are exact and no bounds."""
+        return float(self.ratios.min()) >= self.excess * (1 - EQUAL)
 
     def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
@@ -64,11 +95,40 @@ class Model(ABC):
     def _known(self) -> dict[Levels, Cells]:
         return {}
 
+    # --- the transform --------------------------------------------------------------------------
+
     @abstractmethod
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""
 
     @abstractmethod
+    def _weighted(
+        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
+    ) -> Sequence[Float64]:
+        """Return h of some nodes of a measured level, of each component."""
+
+    @abstractmethod
+    def _apart(self, group: Int32, detail: Float64) -> Sequence[Float64]:
+        """Return the coordinates of rows of some groups, of each component."""
+
+    @abstractmethod
+    def _together(self, group: Int32, coordinates: Sequence[Float64]) -> Float64:
+        """Return the cells of rows of some groups; the coordinates may be overwritten."""
+
+    @abstractmethod
+    def _weights(self, labels: Int32) -> tuple[Int64, Sequence[Float64]]:
+        """Return what sums of cells weigh of each component; see `Forms.of`."""
+
+    @abstractmethod
+    def _settled_root(self, upward: Upward, total: int | None) -> Int64:
+        """Return the whole counts of the spine's root."""
+
+    @abstractmethod
+    def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
+        """Return the whole counts of a level of a part, given those of the level above it."""
+
+    # --- estimates ------------------------------------------------------------------------------
+
     def up(
         self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
     ) -> Upward:
@@ -81,13 +141,53 @@ class Model(ABC):
                 the nodes of its last level.
 
         Raises:
-            EstimateError: a table is missing, of another type or length, or (where an attribute has
-                a tree) not finite.
+            EstimateError: a table is missing, of another type or length, or not finite.
         """
+        measured = {key[0] for key in self.measured}
+        own = {
+            level: self._weighted(level, self.support.nodes(part, level), noisy)
+            for level in part.levels
+            if level in measured
+        }
+        # The last component's coordinates hold something of every cell of a row.
+        if not all(np.isfinite(tables[-1]).all() for tables in own.values()):
+            raise EstimateError("noisy tables must be finite")
+        under: list[Float64 | None] = [None] * len(self.components)
+        if part.last < self.support.spine.depth:
+            places = self._places(part, part.last)
+            expected = sum(map(len, places))
+            if below is None or below.shape != (expected,):
+                raise EstimateError(
+                    f"what parts below say must be {expected} numbers here, got "
+                    f"{'none' if below is None else below.shape}"
+                )
+            under = [below[place] for place in places]
+        said = tuple(
+            component.up(part, {level: tables[i] for level, tables in own.items()}, under[i])
+            for i, component in enumerate(self.components)
+        )
+        if part.is_top:
+            return Upward(said, np.zeros(0))
+        places = self._places(part, part.root)
+        told = np.empty(sum(map(len, places)))
+        for component, place, z in zip(self.components, places, said, strict=True):
+            told[place] = component.told(part, z)
+        return Upward(said, told)
 
-    @abstractmethod
+    def _places(self, part: Part, level: int) -> list[Int64]:
+        """Return where the coordinates of each component stand in what is told of a level."""
+        group = self.support.group[level][self.support.part_rows(part, level)]
+        widths = [component.width[group] for component in self.components]
+        first = run_starts(np.sum(widths, axis=0))[:-1]
+        return [
+            runs(first + before, width)
+            for before, width in zip(
+                np.cumsum([0 * first, *widths[:-1]], axis=0), widths, strict=True
+            )
+        ]
+
     def estimates(
-        self, part: Part, upward: Any, above: Float64 | None, total: float | None = None
+        self, part: Part, upward: Upward, above: Float64 | None, total: float | None = None
     ) -> dict[int, Float64]:
         """Return the best linear unbiased estimates of every level of a part.
 
@@ -104,10 +204,22 @@ class Model(ABC):
             EstimateError: the estimates of the roots are missing or of another length; a total is
                 given that is not known, or not given although it is.
         """
+        roots: Sequence[Float64 | None] = [None] * len(self.components)
+        if (given := self._roots(part, above, total, np.float64)) is not None:
+            rows = self.support.part_rows(part, part.root)
+            roots = self._apart(self.support.group[part.root][rows], given)
+        every = zip(self.components, upward.said, roots, strict=True)
+        found = [component.down(part, z, root, total) for component, z, root in every]
+        return {
+            level: self._together(
+                self.support.group[level][self.support.part_rows(part, level)],
+                [x.pop(level) for x in found],
+            )
+            for level in part.levels
+        }
 
-    @abstractmethod
     def settle(
-        self, part: Part, upward: Any, above: Int64 | None, total: int | None = None
+        self, part: Part, upward: Upward, above: Int64 | None, total: int | None = None
     ) -> dict[int, Int64]:
         """Return whole counts of every level of a part.
 
@@ -124,8 +236,39 @@ class Model(ABC):
         Raises:
             EstimateError: as `estimates`; counts or a total outside public bounds.
         """
+        found, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
+        if counts is not None:
+            here, root = self.support, part.root
+            rows, cell = here.part_rows(part, root), here.part_cells(part, root)
+            sums = np.add.reduceat(counts, cell[:-1])
+            low, high = here.low[root][rows], here.high[root][rows]
+            if (counts < 0).any() or (sums < low).any() or (sums > high).any():
+                raise EstimateError("the counts of a part's roots must not break public bounds")
+        for level in part.levels:
+            if counts is None:
+                counts = self._settled_root(upward, total)
+            else:
+                counts = self._settled(part, level, upward, counts)
+            found[level] = counts
+        return found
 
-    @abstractmethod
+    def _roots(
+        self, part: Part, above: NDArray[Number] | None, total: float | None, kind: type[Number]
+    ) -> NDArray[Number] | None:
+        """Return what is given of a part's roots; None for the top, whose root has none above.
+
+        Raises:
+            EstimateError: a total is not given exactly where it is known, or cells are missing.
+        """
+        if part.is_top:
+            if (total is not None) != self.total_known:
+                raise EstimateError("a total must be given where, and only where, it is public")
+            return None
+        expected = self.support.cells(part.root, part.nodes)
+        if above is None or above.shape != (expected,) or above.dtype != kind:
+            raise EstimateError(f"a part below the top needs the {expected} cells of its roots")
+        return above
+
     def variances(self, labels: Int32) -> Forms:
         """Return the variances of the estimates of sums of detail cells.
 
@@ -140,16 +283,11 @@ class Model(ABC):
         Raises:
             EstimateError: another number of labels, or none from 0 on.
         """
-
-    def check_labels(self, labels: Int32) -> None:
-        """Raise unless there is a label for each detail cell, and one that is no -1."""
         if len(labels) != (cells := int(self.support.widths.sum())) or not (labels >= 0).any():
             raise EstimateError(f"each of {cells} detail cells needs a label, one from 0")
-
-    def check_total(self, part: Part, total: float | None) -> None:
-        """Raise unless a total is given exactly where it is known, for the top."""
-        if part.is_top and (total is not None) != self.total_known:
-            raise EstimateError("a total must be given where, and only where, it is public")
+        keys, weights = self._weights(labels)
+        parts = list(zip(self.components, weights, strict=True))
+        return Forms.of(self.support, keys, parts, self.excess)
 
     def table(self, key: Levels, nodes: range, noisy: Mapping[Levels, Float64]) -> Float64:
         """Return the noisy table of a cuboid at some nodes.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.component import Component, Metric
 from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
@@ -39,9 +39,8 @@ where the covariance of each child begins; all from 0. And the group of each row
 
 
 def settle_families(
-    support: Support,
     residuals: Residuals,
-    squares: Sequence[Coupled],
+    components: Sequence[Component],
     part: Part,
     level: int,
     said: Float64,
@@ -50,14 +49,14 @@ def settle_families(
     """Return the whole counts of a level of a part: int64 (rows, W).
 
     Args:
-        support: which nodes have which groups.
         residuals: of the attributes beside the groups.
-        squares: for each residual least squares along the spine.
+        components: for each residual least squares along the spine.
         part: a part of the spine.
         level: one of its levels, below the spine's root.
         said: float64 (rows, W): what each node's subtree says, in coordinates.
         above: int64 (rows of the level above, W): the counts of the parents.
     """
+    support = components[0].support
     over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
     rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
     start = starts_within(support.start[level], nodes)
@@ -68,7 +67,7 @@ def settle_families(
         matrices, support.group[level - 1][upper],
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
-    covariance = _covariances(squares, level, nodes, matrices)
+    covariance = _covariances(components, level, nodes, matrices)
     out = np.zeros(said.shape, dtype=np.int64)
     tables = said, covariance, np.ascontiguousarray(above), out
     stop = TOLERANCE, MOST_ROUNDS
@@ -78,9 +77,8 @@ def settle_families(
 
 
 def settle_root(
-    support: Support,
     residuals: Residuals,
-    squares: Sequence[Coupled],
+    components: Sequence[Component],
     allowed: NDArray[np.bool_],
     said: Float64,
     total: int | None,
@@ -88,9 +86,8 @@ def settle_root(
     """Return the whole counts of the root: int64 (rows, W).
 
     Args:
-        support: which nodes have which groups.
         residuals: of the attributes beside the groups.
-        squares: for each residual least squares along the spine.
+        components: for each residual least squares along the spine.
         allowed: bool (groups, W): where counts may be above 0.
         said: float64 (rows, W): what its subtree says, in coordinates.
         total: the number of all records, where it is public.
@@ -98,6 +95,7 @@ def settle_root(
     Raises:
         EstimateError: a total outside the root's bounds.
     """
+    support = components[0].support
     low, high = support.low[0], support.high[0]
     if total is not None and not low.sum() <= total <= high.sum():
         raise EstimateError(
@@ -106,7 +104,7 @@ def settle_root(
         )
     extents, runs, place, near = _cells(support, residuals)
     matrices = np.array([0, residuals.count * len(low) ** 2])
-    covariance = _covariances(squares, 0, range(1), matrices)
+    covariance = _covariances(components, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
     rows = np.array([0, len(low)]), np.arange(len(low))
     fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
@@ -151,21 +149,27 @@ def _cells(support: Support, residuals: Residuals) -> Cells:
     return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
-def _covariances(squares: Sequence[Coupled], level: int, nodes: range, start: Int64) -> Float64:
+def _covariances(
+    components: Sequence[Component], level: int, nodes: range, begin: Int64
+) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
-    found = np.zeros(int(start[-1]))
-    for residual, each in enumerate(squares):
-        _gather(start, *each.squares.combined_matrices(level, nodes), residual, found)
+    found = np.zeros(int(begin[-1]))
+    start = starts_within(components[0].support.start[level], nodes)
+    for residual, component in enumerate(components):
+        _gather(start, begin, component.metric(level, nodes), residual, found)
     return found
 
 
 @kernel
-def _gather(start: Int64, begin: Int64, matrices: Float64, residual: int, found: Float64) -> None:
+def _gather(start: Int64, begin: Int64, metric: Metric, residual: int, found: Float64) -> None:
     """Copy each node's matrix to its place."""
-    for c in range(len(start) - 1):
-        size = begin[c + 1] - begin[c]
-        for i in range(size):
-            found[start[c] + residual * size + i] = matrices[begin[c] + i]
+    first, size, at, entries = metric
+    for n in range(len(start) - 1):
+        k = start[n + 1] - start[n]
+        for row in range(start[n], start[n + 1]):
+            line = begin[n] + residual * k * k + (row - start[n]) * k + first[row] - start[n]
+            for j in range(size[row]):
+                found[line + j] = entries[at[row] + j]
 
 
 @kernel

@@ -23,7 +23,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.kernels import kernel
 
 
@@ -52,9 +52,9 @@ class Residuals:
         last = len(self.sizes) - 1
         return [a for a in range(last + 1) if number >> (last - a) & 1]
 
-    def number(self, members: Sequence[int]) -> int:
-        """Return the number of a set of attributes."""
-        return sum(1 << (len(self.sizes) - 1 - a) for a in members)
+    def marginal(self, axes: Sequence[int], cuboid: Levels) -> int:
+        """Return the set of attributes that a cuboid does not sum up: those on some axes."""
+        return sum((cuboid[a] > 0) << i for i, a in enumerate(reversed(axes)))
 
     def size(self, marginal: int) -> int:
         """Return the number of cells of a marginal."""
@@ -81,9 +81,22 @@ class Residuals:
             found += (index > 0) << (len(self.sizes) - 1 - number)
         return found.ravel()
 
-    def columns(self, residual: int) -> Int64:
-        """Return the coordinates of a residual: int64, ascending."""
-        return np.flatnonzero(self.residual == residual)
+    @cached_property
+    def columns(self) -> list[Int64]:
+        """The coordinates of each residual: int64, ascending."""
+        return [np.flatnonzero(self.residual == each) for each in range(self.count)]
+
+    def apart(self, table: Float64) -> list[Float64]:
+        """Return the coordinates of each residual of a table of coordinates, (rows, W): flat."""
+        return [table[:, columns].ravel() for columns in self.columns]
+
+    def joined(self, coordinates: Sequence[Float64]) -> Float64:
+        """Return the table of coordinates that falls into these: float64 (rows, W)."""
+        rows = len(coordinates[0])  # of the constants, one a row
+        found = np.empty((rows, self.width))
+        for columns, each in zip(self.columns, coordinates, strict=True):
+            found[:, columns] = each.reshape(-1, len(columns))
+        return found
 
     def within(self, marginal: int) -> Int64:
         """Return where the coordinates of a marginal's own table are among all: int64 (cells)."""

@@ -72,19 +72,14 @@ class GroupTrees:
             attribute: the shape of the axis, levels 0..B.
             group_level: G.
             zero_leaves: bool (leaves): which ones are 0 by rule.
-            own: s of each level G..B, infinite where it is not measured.
+            own: s of each level G..B, above 0, infinite where it is not measured.
 
         Raises:
-            EstimateError: a variance that is not above 0, an infinite one of the last level, or no
-                leaf that is left.
+            EstimateError: no leaf that is left.
         """
         own = np.array(own, dtype=np.float64)
         if zero_leaves.all():
             raise EstimateError("a rule makes every attribute cell 0")
-        if not (own > 0).all() or not np.isfinite(own[-1]):
-            raise EstimateError(
-                "each attribute level needs a variance above 0, and the last one a finite one"
-            )
         kept = _kept(attribute, group_level, zero_leaves)
         start, child_start = _nested(attribute, group_level, kept)
         combined, family = [np.full(len(kept[-1]), own[-1])], list[Float64]()
@@ -171,9 +166,15 @@ class GroupTrees:
         for level in range(self.depth - 1, -1, -1):
             rows = self._rows(level, group)
             above = np.empty(int(rows[1][-1]), dtype=leaves.dtype)
-            _sum_children(rows, self._family(level), found[0], above)
+            weights = np.zeros(len(self.combined[level])), np.ones(len(self.combined[level]))
+            _pass_up(rows, self._family(level), weights, above, found[0], above)
             found.insert(0, above)
         return found
+
+    def with_gains(self, group: Int32, x: Float64, rest: Float64) -> Float64:
+        """Return the leaves of rows, e + g x, in the place of their rests."""
+        _add_gains(group, self.start[-1], self.gain, x, rest)
+        return rest
 
     def weights(self, labels: Int32) -> tuple[Int64, Float64, Float64]:
         """Return what sums of leaves weigh of each group: of its rest, and of the group itself.
@@ -248,9 +249,9 @@ def _pass_up(
     rows: Rows,
     family: Family,
     weights: tuple[Float64, Float64],
-    own: Float64,
-    below: Float64,
-    found: Float64,
+    own: NDArray[Any],
+    below: NDArray[Any],
+    found: NDArray[Any],
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
     (group, upper, lower), (start, child_start) = rows, family
@@ -290,15 +291,10 @@ def _pass_down(
 
 
 @kernel
-def _sum_children(rows: Rows, family: Family, below: NDArray[Any], above: NDArray[Any]) -> None:
-    """Write the sum over the children of every node of a level."""
-    (group, upper, lower), (start, child_start) = rows, family
+def _add_gains(group: Int32, offset: Int64, gain: Float64, x: Float64, table: Float64) -> None:
+    """Add to each leaf of rows its gain times the number of its row, in place."""
+    at = 0
     for row in range(len(group)):
-        g = group[row]
-        at = lower[row]
-        for node in range(start[g], start[g + 1]):
-            here = upper[row] + node - start[g]
-            above[here] = 0
-            for _ in range(child_start[node], child_start[node + 1]):
-                above[here] += below[at]
-                at += 1
+        for i in range(offset[group[row]], offset[group[row] + 1]):
+            table[at] += gain[i] * x[row]
+            at += 1

@@ -6,7 +6,7 @@ with the covariances C_c. Given the parent's settled counts X,
     minimise Σ_c (x_c - z_c)ᵀ P_c (x_c - z_c),  P_c = C_c⁻¹,
     over low <= x <= high with Σ_c x_ck = X_k for each group k.
 
-1. *Without bounds* it is the least-squares estimate given X (`Coupled.step`).
+1. *Without bounds* it is the least-squares estimate given X (`Component.step`).
 2. *With bounds*, where that breaks one: group by group, the others held, until no count moves by
    more than `NEAR`. What one group is asked is one sum within bounds (`fill_between`) of
    ``t = x - (P (x - z))_k / P_kk`` with ``s = 1 / P_kk``. Each constraint is of one group, so this
@@ -31,6 +31,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.units import family_hash
+from hedgerow.estimate.spine.component import Metric
 from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
 
@@ -54,10 +55,6 @@ NEAR_AT_ROOT = 1e-6
 
 WIDE = 1 << 60
 """Records: the bounds of a group without bounds."""
-
-Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
-"""Of each row: the first row of its node, the number of rows there, and where its row of P begins;
-and the entries of all P."""
 
 Members: TypeAlias = tuple[Int64, Int64]
 """Where the rows of each parent's row begin, and the rows."""

@@ -8,18 +8,16 @@ they are not, it falls into two problems that are independent of each other:
 1. *The rest* within each group. From the measurements of one node, least squares in the group's own
    attribute tree gives ``x_leaf = e + g x_group``
    (`hedgerow.estimate.spine.nested.group_trees`), with Cov(e) = v_l E for one matrix E a group. So
-   along the spine e is estimated like a single number, by the nodes that have the group
-   (`RowSquares`).
+   along the spine each cell's e is estimated like a single number, of the information 1/v_l, by
+   the nodes that have the group.
 2. *The vector of groups*, of which a node tells (1/v_l) (Σ_{b<G} S_bᵀS_b/s_b + diag(1/u)), S_b
-   summing groups to level b and u being the variance of what a group's own tree says of it
-   (`Coupled`).
+   summing groups to level b and u being the variance of what a group's own tree says of it.
 
 Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested.settle`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -29,32 +27,11 @@ from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.coupled import Coupled, check_apart
-from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.model import Model
+from hedgerow.estimate.spine.component import Component, check_apart
+from hedgerow.estimate.spine.model import Model, Upward
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
-from hedgerow.estimate.spine.nested.rests import Rests, add_gains
-from hedgerow.estimate.spine.nested.settle import Descent
-from hedgerow.estimate.spine.support import Bounds, Part, Support
-
-EQUAL = 1e-6
-"""How far ratios of variances may be apart, relative, that count as one."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NestedUpward:
-    """What the subtree of every row of a part says.
-
-    Attributes:
-        whole: for each level float64 (rows): of the row's count, z.
-        rest: for each level float64 (detail layout): of its cells, e; records.
-        told: float64: of the roots, row by row: Σ z, then Σ e of each cell, over the children.
-    """
-
-    whole: Mapping[int, Float64]
-    rest: Mapping[int, Float64]
-    told: Float64
-
+from hedgerow.estimate.spine.nested.settle import settle_below, settle_top
+from hedgerow.estimate.spine.support import Bounds, Part, Support, run_starts
 
 MOST_APART = 1 << 27
 """How many times the variance of one attribute level may be another's: what a tree of attributes
@@ -65,21 +42,18 @@ tells of its groups is inverted twice, which takes twice the digits."""
 class Nested(Model):
     """Least squares and whole counts of a spine beside one attribute axis, by product variances.
 
-    A measured cuboid is a spine level and an attribute level.
+    A measured cuboid is a spine level and an attribute level; the components are the rests, of the
+    detail layout, and the vectors of groups.
 
     Attributes:
         trees: the attribute's levels from the groups on.
         spine_variances: float64 (spine levels): v, infinite where a level is not measured.
         coarse_variances: float64 (G): s of the attribute levels above the groups.
-        coupled: the vectors of groups along the spine.
-        rests: the rest of each row along the spine.
     """
 
     trees: GroupTrees
     spine_variances: Float64
     coarse_variances: Float64
-    coupled: Coupled
-    rests: Rests
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - what a census is
@@ -127,10 +101,12 @@ class Nested(Model):
             if np.isfinite(v[key[0]] * s[key[1]]) and not (total_known and key == (0, 0))
         }
         information = _information(support, trees, v, s[:group_level], is_known=total_known)
-        weights = np.ones(support.groups) if total_known else None
-        coupled = Coupled.of(support, information, known_total=weights)
-        rests = Rests.of(support, v)
-        return cls(support, measured, total_known, trees, v, s[:group_level], coupled, rests)
+        every = np.ones(support.groups, dtype=np.int64)
+        components = (
+            Component.of(support, support.widths, [np.diag(every / each) for each in v]),
+            Component.of(support, every, information, 1.0 if total_known else None),
+        )
+        return cls(support, measured, total_known, components, trees, v, s[:group_level])
 
     @property
     def group_level(self) -> int:
@@ -142,21 +118,11 @@ class Nested(Model):
         """Of each detail cell the attribute leaf: int32 (detail cells of all groups)."""
         return self.trees.leaf
 
-    @cached_property
+    @property
     def ratios(self) -> Float64:
         """Of each measured cuboid its noise variance over the product that is its weight."""
         v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
         return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
-
-    @property
-    def excess(self) -> float:
-        """The largest ratio of a true noise variance to the product that is its weight."""
-        return float(self.ratios.max())
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether these ratios are all one, so that variances are exact and no bounds."""
-        return float(self.ratios.min()) >= self.excess * (1 - EQUAL)
 
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a spine level and an attribute level."""
@@ -169,100 +135,24 @@ class Nested(Model):
         place = self.trees.places(deeper)
         return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
 
-    def up(
-        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
-    ) -> NestedUpward:
-        """Return what the noisy tables of a part say; see `Model.up`."""
-        h, own = dict[int, Float64](), dict[int, Float64]()
-        for level in part.levels:
-            if np.isfinite(self.spine_variances[level]):
-                h[level], own[level] = self._of_nodes(part, level, noisy)
-        whole_below, rest_below = None, below
-        if below is not None:
-            cell = self.support.part_cells(part, part.last)
-            at = cell[:-1] + np.arange(len(cell) - 1)
-            if below.shape != (expected := int(cell[-1]) + len(at),):
-                raise EstimateError(
-                    f"what parts below say must be {expected} numbers here, got {below.shape}"
-                )
-            whole_below, rest_below = below[at, None], np.delete(below, at)
-        whole, rest = self.coupled.up(part, h, whole_below), self.rests.up(part, own, rest_below)
-        said = {level: z[:, 0] for level, z in whole.items()}
-        if part.is_top:
-            return NestedUpward(said, rest, np.zeros(0))
-        at = self.support.part_cells(part, part.root)[:-1]
-        told = np.insert(self.rests.told(part, rest), at, self.coupled.told(part, whole)[:, 0])
-        return NestedUpward(said, rest, told)
-
-    def estimates(
-        self,
-        part: Part,
-        upward: NestedUpward,
-        above: Float64 | None,
-        total: float | None = None,
-    ) -> dict[int, Float64]:
-        """Return the estimates of a part; see `Model.estimates`."""
-        self.check_total(part, total)
-        z, given = {level: each[:, None] for level, each in upward.whole.items()}, None
-        if part.is_top:
-            given, root = None if total is None else np.array([float(total)]), upward.rest[0].copy()
-        elif above is None:
-            raise EstimateError("a part below the top needs the estimates of its roots")
-        else:
-            root = above.copy()
-            given = np.add.reduceat(above, self.support.part_cells(part, part.root)[:-1])[:, None]
-            self._add_gains(part, part.root, -given[:, 0], root)
-        found, x = self.rests.estimates(part, upward.rest, root), self.coupled.down(part, z, given)
-        for level in part.levels:
-            self._add_gains(part, level, x[level][:, 0], found[level])
-        return found
-
-    def settle(
-        self,
-        part: Part,
-        upward: NestedUpward,
-        above: Int64 | None,
-        total: int | None = None,
-    ) -> dict[int, Int64]:
-        """Return whole counts of a part; see `Model.settle`."""
-        self.check_total(part, total)
-        squares = self.coupled, self.rests.squares, self.trees
-        return Descent(*squares, part, upward.whole, upward.rest).counts(above, total)
-
-    def variances(self, labels: Int32) -> Forms:
-        """Return the variances of the estimates of sums of detail cells; see `Model.variances`."""
-        self.check_labels(labels)
-        keys, rests, gains = self.trees.weights(labels)
-        components = (self.rests.squares, rests), (self.coupled.squares, gains)
-        return Forms.of(self.support, keys, components, self.excess)
-
-    def _add_gains(self, part: Part, level: int, x: Float64, table: Float64) -> None:
-        """Add to each cell of a table its gain times the number of its row, in place."""
-        group = self.support.group[level][self.support.part_rows(part, level)]
-        add_gains(group, (self.support.offset, self.trees.gain), x, table)
-
-    def _of_nodes(
-        self, part: Part, level: int, noisy: Mapping[Levels, Float64]
+    def _weighted(
+        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
     ) -> tuple[Float64, Float64]:
-        """Return h of the rows of a level (rows, 1), and their rests, from their own tables."""
-        here, nodes = self.support, self.support.nodes(part, level)
-        group = here.group[level][here.rows(level, nodes)]
+        """Return h of the rests and of the rows of some nodes."""
+        group = self.support.group[level][self.support.rows(level, nodes)]
         deepest = self.group_level + self.trees.depth
         tables = [self._table(level, b, nodes, noisy) for b in range(deepest)]
         leaves = self._table(level, deepest, nodes, noisy)
         if leaves is None:  # one cell, the public total, on which the root is conditioned
             leaves = np.zeros(1)
         whole, rest = self.trees.split(group, tables[self.group_level :], leaves)
-        u = self.trees.combined[0][self.trees.start[0][group]]
-        h = whole / u
+        h = whole / self.trees.combined[0][self.trees.start[0][group]]
         for b, s in enumerate(self.coarse_variances):
-            table = tables[b]
-            if table is not None:
+            if (table := tables[b]) is not None:
                 h += table[self.cells((level, b)).row_starts(nodes)] / s
         h /= self.spine_variances[level]
-        if not np.isfinite(h).all():
-            raise EstimateError("noisy tables must be finite")
-        return h[:, None], rest
+        rest /= self.spine_variances[level]
+        return rest, h
 
     def _table(
         self, level: int, b: int, nodes: range, noisy: Mapping[Levels, Float64]
@@ -270,6 +160,30 @@ class Nested(Model):
         """Return the noisy table of a cuboid, None where it is not measured."""
         is_measured = (level, b) in self.measured
         return self.table((level, b), nodes, noisy) if is_measured else None
+
+    def _apart(self, group: Int32, detail: Float64) -> tuple[Float64, Float64]:
+        """Return the rests and the numbers of rows."""
+        whole = np.add.reduceat(detail, run_starts(self.support.widths[group])[:-1])
+        return self.trees.with_gains(group, -whole, detail.copy()), whole
+
+    def _together(self, group: Int32, coordinates: Sequence[Float64]) -> Float64:
+        """Return the cells of rows."""
+        rest, whole = coordinates
+        return self.trees.with_gains(group, whole, rest)
+
+    def _weights(self, labels: Int32) -> tuple[Int64, Sequence[Float64]]:
+        """Return what sums of cells weigh of the rests, and of groups."""
+        keys, *weights = self.trees.weights(labels)
+        return keys, weights
+
+    def _settled_root(self, upward: Upward, total: int | None) -> Int64:
+        """Return the whole counts of the spine's root."""
+        return settle_top(self.components[1], self.trees, [z[0] for z in upward.said], total)
+
+    def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
+        """Return the whole counts of a level of a part."""
+        said = [z[level] for z in upward.said]
+        return settle_below(self.components, self.trees, (part, level), said, above)
 
 
 def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:

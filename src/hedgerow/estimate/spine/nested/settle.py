@@ -17,8 +17,7 @@ they differ by terms that the multipliers of the sums absorb. So the upward pass
 needed.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -26,16 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.estimate.cube.blocks import LIMIT
 from hedgerow.estimate.families.units import cheapest_units, family_hash
-from hedgerow.estimate.spine.block_squares import invert_blocks
-from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.component import Component, invert_blocks
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.groups import settle_families, settle_root
-from hedgerow.estimate.spine.row_squares import RowSquares
-from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
@@ -46,127 +42,97 @@ Settled: TypeAlias = tuple[Int64, Int64]
 """Where the nodes of each row begin in a flat table, int64 (rows + 1), and the counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Descent:
-    """The steps down one part.
+def settle_top(
+    component: Component, trees: GroupTrees, said: Sequence[Float64], total: int | None
+) -> Int64:
+    """Return the counts of the spine's root: int64, detail layout, records.
 
-    Attributes:
-        coupled: least squares of the vectors of groups.
-        rests: least squares of the rests along the spine.
+    Args:
+        component: the vectors of groups.
         trees: those below groups.
-        part: a part of the spine.
-        whole: what each row's subtree says of its count: for each level float64 (rows).
-        rest: what it says of its rests: for each level float64, detail layout.
+        said: what is said of the root: of its rests float64, detail layout, and of its rows.
+        total: the public number of records, if it is public.
+
+    Raises:
+        EstimateError: a total outside public bounds.
     """
-
-    coupled: Coupled
-    rests: RowSquares
-    trees: GroupTrees
-    part: Part
-    whole: Mapping[int, Float64]
-    rest: Mapping[int, Float64]
-
-    def counts(self, above: Int64 | None, total: int | None) -> dict[int, Int64]:
-        """Return the whole counts of every level of the part: int64, detail layout, records.
-
-        Args:
-            above: the counts of the roots, detail layout; None for the top.
-            total: for the top the public number of records, if it is public.
-
-        Raises:
-            EstimateError: counts of roots that break their bounds, or a total that does.
-        """
-        first = max(self.part.root, 0)
-        found = {first: self.at_root(total) if self.part.is_top else self.checked(above)}
-        for level in range(first + 1, self.part.last + 1):
-            found[level] = self.below(level, found[level - 1])
-        return {level: found[level] for level in self.part.levels}
-
-    @property
-    def support(self) -> Support:
-        """Which nodes have which groups."""
-        return self.coupled.support
-
-    def at_root(self, total: int | None) -> Int64:
-        """Return the counts of the spine's root."""
-        trees, here = self.trees, self.support
-        group = here.group[0]
-        z = np.clip(self.whole[0], -LIMIT, LIMIT)
-        metric = np.linalg.inv(
-            self.coupled.squares.combined_matrices(0, range(1))[1].reshape(len(group), len(group))
+    here, (rest, whole) = component.support, said
+    group = here.group[0]
+    metric = np.linalg.inv(component.at_root)
+    bounds = here.low[0], here.high[0]
+    counts = settle_root((metric + metric.T) / 2, np.clip(whole, -LIMIT, LIMIT), bounds, total)
+    rests = trees.sums(group, rest)
+    for level in range(trees.depth):
+        start, below = trees.row_start(level, group), trees.row_start(level + 1, group)
+        found = np.zeros(int(below[-1]), dtype=np.int64)
+        settle_root_cells(
+            group, trees.level(level), rests[level + 1], (start, counts), (below, found)
         )
-        counts = settle_root((metric + metric.T) / 2, z, (here.low[0], here.high[0]), total)
-        rests = trees.sums(group, self.rest[0])
-        for level in range(trees.depth):
-            start, below = trees.row_start(level, group), trees.row_start(level + 1, group)
-            found = np.zeros(int(below[-1]), dtype=np.int64)
-            settle_root_cells(
-                group, trees.level(level), rests[level + 1], (start, counts), (below, found)
-            )
-            counts = found
-        return counts
+        counts = found
+    return counts
 
-    def checked(self, above: Int64 | None) -> Int64:
-        """Return the counts of the roots.
 
-        Raises:
-            EstimateError: they are missing, negative, or outside public bounds.
-        """
-        here, root = self.support, self.part.root
-        rows, cell = here.part_rows(self.part, root), here.part_cells(self.part, root)
-        if above is None or above.shape != (int(cell[-1]),) or above.dtype != np.int64:
-            raise EstimateError(f"a part below the top needs the {cell[-1]} counts of its roots")
-        totals = np.add.reduceat(above, cell[:-1])
-        low, high = here.low[root][rows], here.high[root][rows]
-        if (above < 0).any() or (totals < low).any() or (totals > high).any():
-            raise EstimateError("the counts of a part's roots must not break public bounds")
-        return above
+def settle_below(
+    components: tuple[Component, ...],
+    trees: GroupTrees,
+    where: tuple[Part, int],
+    said: Sequence[Float64],
+    above: Int64,
+) -> Int64:
+    """Return the counts of a level of a part: int64, detail layout, records.
 
-    def below(self, level: int, above: Int64) -> Int64:
-        """Return the counts of a level, given those of the level above it."""
-        trees, here = self.trees, self.support
-        rows, upper = here.part_rows(self.part, level), here.part_rows(self.part, level - 1)
-        group, group_above = here.group[level][rows], here.group[level - 1][upper]
-        parent = here.parent[level][rows] - upper.start
-        counts = np.bincount(parent, minlength=upper.stop - upper.start)
-        members = run_starts(counts), np.argsort(parent, kind="stable")
-        column_sums = trees.sums(group_above, above)
-        counts = self._groups(level, column_sums[0], members)
-        said = trees.sums(group, self.rest[level])
-        u = self.rests.combined[level][rows]
-        for k in range(trees.depth):
-            start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
-            found = np.zeros(int(below[-1]), dtype=np.int64)
-            start_above = trees.row_start(k + 1, group_above)
-            task = partial(
-                settle_blocks, (group_above, *members), trees.level(k), (said[k + 1], u),
-                (start, counts), (start_above, column_sums[k + 1]), (below, found),
-            )  # fmt: skip
-            over_families(task, start_above)
-            counts = found
-        return counts
+    Args:
+        components: the rests, and the vectors of groups.
+        trees: those below groups.
+        where: a part of the spine, and a level of it below the spine's root.
+        said: what is said of the level: of its rests float64, detail layout, and of its rows.
+        above: the counts of the level above, detail layout.
+    """
+    (rests, groups), (part, level) = components, where
+    here = rests.support
+    rows, upper = here.part_rows(part, level), here.part_rows(part, level - 1)
+    group, group_above = here.group[level][rows], here.group[level - 1][upper]
+    parent = here.parent[level][rows] - upper.start
+    counts = np.bincount(parent, minlength=upper.stop - upper.start)
+    members = run_starts(counts), np.argsort(parent, kind="stable")
+    column_sums = trees.sums(group_above, above)
+    counts = _groups(groups, where, said[1], column_sums[0], members)
+    each, u = trees.sums(group, said[0]), rests.combined[level][rows]
+    for k in range(trees.depth):
+        start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
+        found = np.zeros(int(below[-1]), dtype=np.int64)
+        start_above = trees.row_start(k + 1, group_above)
+        task = partial(
+            settle_blocks, (group_above, *members), trees.level(k), (each[k + 1], u),
+            (start, counts), (start_above, column_sums[k + 1]), (below, found),
+        )  # fmt: skip
+        over_families(task, start_above)
+        counts = found
+    return counts
 
-    def _groups(self, level: int, totals: Int64, members: tuple[Int64, Int64]) -> Int64:
-        """Return the counts of the groups of every node of a level: int64 (rows)."""
-        coupled, here = self.coupled, self.support
-        rows = here.part_rows(self.part, level)
-        z = np.clip(self.whole[level], -LIMIT, LIMIT)
-        x = coupled.step(self.part, level, z[:, None], totals[:, None].astype(np.float64))[:, 0]
-        nodes, above = here.nodes(self.part, level), here.nodes(self.part, level - 1)
-        row_start = starts_within(here.start[level], nodes)
-        start, entries = coupled.squares.combined_matrices(level, nodes)
-        entries = entries.copy()
-        invert_blocks(row_start, start, entries)
-        sizes = np.diff(row_start)
-        size, first = np.repeat(sizes, sizes), np.repeat(row_start[:-1], sizes)
-        at = np.repeat(start[:-1], sizes) + (np.arange(len(first)) - first) * size
-        counts = np.zeros(len(z), dtype=np.int64)
-        bounded = z, here.low[level][rows], here.high[level][rows]
-        parents = starts_within(here.start[level - 1], above), totals
-        metric = first, size, at, entries
-        task = partial(settle_families, bounded, metric, members, parents, x, counts)
-        over_families(task, members[0][parents[0]])
-        return counts
+
+def _groups(
+    component: Component,
+    where: tuple[Part, int],
+    said: Float64,
+    totals: Int64,
+    members: tuple[Int64, Int64],
+) -> Int64:
+    """Return the counts of the groups of every node of a level: int64 (rows)."""
+    (part, level), here = where, component.support
+    rows, nodes = here.part_rows(part, level), here.nodes(part, level)
+    z = np.clip(said, -LIMIT, LIMIT)
+    x = component.step(part, level, z, totals.astype(np.float64))
+    first, size, at, combined = component.metric(level, nodes)
+    entries = combined.copy()
+    invert_blocks(component.blocks(level, nodes), entries)
+    counts = np.zeros(len(z), dtype=np.int64)
+    bounded = z, here.low[level][rows], here.high[level][rows]
+    parents = starts_within(here.start[level - 1], here.nodes(part, level - 1)), totals
+    metric = first, size, at, entries
+    task = partial(settle_families, bounded, metric, members, parents, x, counts)
+    over_families(task, members[0][parents[0]])
+    return counts
 
 
 @kernel

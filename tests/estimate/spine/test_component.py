@@ -1,21 +1,16 @@
 """Vectors over groups along a spine, against dense matrices."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.block_squares import BlockSquares
-from hedgerow.estimate.spine.coupled import Coupled
+from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.row_squares import RowSquares
 from hedgerow.estimate.spine.support import Part, Support
 from tests.estimate.spine.dense_spines import dense_information, embedding, solve
 from tests.estimate.spine.spines import parts_below, random_support
 
-COORDINATES = 2
 TWO_TOWNS = AxisShape.of([np.array([0, 2])])
 
 
@@ -39,37 +34,48 @@ def random_problem(seed, *, diagonal=False, known=False):
     rng = np.random.default_rng(seed)
     support = random_support(rng, chance=None if seed % 5 == 0 else 0.5)
     information = random_information(rng, support, diagonal=diagonal)
-    w = rng.uniform(0.5, 2, support.groups) if known else None
-    coupled = Coupled.of(support, information, known_total=w)
+    w, coordinates = (rng.uniform(0.5, 2), 1) if known else (None, 2)
+    component = Component.of(support, np.full(support.groups, coordinates), information, w)
     h = {
-        level: rng.normal(size=(len(support.group[level]), COORDINATES)) * 10
+        level: rng.normal(size=len(support.group[level]) * coordinates) * 10
         for level in range(support.spine.depth + 1)
     }
     for level, each in enumerate(information):  # h lies in the range of a node's information
         if not each.any():
             h.pop(level)
-    total = rng.normal(size=COORDINATES) * 30 if known else None
-    return coupled, information, h, total
+    total = rng.normal() * 30 if known else None
+    return component, information, h, total
 
 
-def dense_answer(coupled, information, h, total):
-    support = coupled.support
-    whole = sum(embedding(support, level).T @ each for level, each in h.items())
+def dense_answer(component, information, h, total):
+    """Of the deepest level the estimates, (rows, coordinates), and their covariance."""
+    support = component.support
+    whole = sum(embedding(support, level).T @ by_row(component, t) for level, t in h.items())
     known = None
     if total is not None:
-        weights = coupled.known_total[support.group[0]] @ embedding(support, 0)
-        known = weights[None, :], total[None, :]
+        weights = component.known * np.ones(whole.shape[0])
+        known = weights[None, :], np.array([[total]])
     return solve(dense_information(support, information), whole, known)
+
+
+def by_row(component, table):
+    return table.reshape(-1, component.width[0])
+
+
+def up_of(component, part, h, below=None):
+    """What a part says; tables are kept."""
+    below = None if below is None else below.copy()
+    return component.up(part, {level: table.copy() for level, table in h.items()}, below)
 
 
 def largest_gap(found, expected):
     return np.abs(found - expected).max(initial=0.0) / (1 + np.abs(expected).max(initial=0.0))
 
 
-def variances(coupled, level, nodes, weights):
+def variances(component, level, nodes, weights):
     """The variance of a sum over a node's groups for each node."""
     forms = Forms.of(
-        coupled.support, np.arange(weights.size), [(coupled.squares, weights.reshape(-1, 1))]
+        component.support, np.arange(weights.size), [(component, weights.reshape(-1, 1))]
     )
     return forms.at(level, nodes, np.arange(len(nodes)))
 
@@ -90,14 +96,14 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(30))
 def test_estimates_and_covariances_are_the_dense_ones(seed, kind):
-    coupled, information, h, total = random_problem(seed, **kind)
-    support, whole = coupled.support, Part.top(coupled.support.spine.depth)
-    expected, covariance = dense_answer(coupled, information, h, total)
-    found = coupled.down(whole, coupled.up(whole, h), total)
+    component, information, h, total = random_problem(seed, **kind)
+    support, whole = component.support, Part.top(component.support.spine.depth)
+    expected, covariance = dense_answer(component, information, h, total)
+    found = component.down(whole, up_of(component, whole, h), None, total)
     rng = np.random.default_rng(seed)
     for level in range(support.spine.depth + 1):
         sums = embedding(support, level)
-        assert largest_gap(found[level], sums @ expected) < 1e-9
+        assert largest_gap(by_row(component, found[level]), sums @ expected) < 1e-9
         nodes = np.repeat(np.arange(support.spine.sizes[level]), 2)
         weights = rng.normal(size=(len(nodes), support.groups))
         start, group = support.start[level], support.group[level]
@@ -106,69 +112,76 @@ def test_estimates_and_covariances_are_the_dense_ones(seed, kind):
             rows = slice(start[node], start[node + 1])
             a_rows = sums[rows].T @ a[group[rows]]
             forms.append(a_rows @ covariance @ a_rows)
-        assert largest_gap(variances(coupled, level, nodes, weights), np.array(forms)) < 1e-9
+        assert largest_gap(variances(component, level, nodes, weights), np.array(forms)) < 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(15))
 def test_jobs_that_are_cut_at_any_level_find_what_the_whole_finds(seed, kind):
-    coupled, _, h, total = random_problem(seed, **kind)
-    support, depth = coupled.support, coupled.support.spine.depth
+    component, _, h, total = random_problem(seed, **kind)
+    support, depth = component.support, component.support.spine.depth
     whole = Part.top(depth)
-    expected_z = coupled.up(whole, h)
-    expected = coupled.down(whole, expected_z, total)
+    expected_z = up_of(component, whole, h)
+    expected = component.down(whole, expected_z, None, total)
     for cut in range(depth):
         jobs = parts_below(support, cut)
-        tables = [cut_out(coupled, job, h) for job in jobs]
-        ups = [coupled.up(job, table) for job, table in zip(jobs, tables, strict=True)]
-        told = [coupled.told(job, z) for job, z in zip(jobs, ups, strict=True)]
+        tables = [cut_out(component, job, h) for job in jobs]
+        ups = [up_of(component, job, table) for job, table in zip(jobs, tables, strict=True)]
+        told = [component.told(job, z) for job, z in zip(jobs, ups, strict=True)]
         top = Part.top(cut)
-        z = coupled.up(top, cut_out(coupled, top, h), np.concatenate(told))
+        z = up_of(component, top, cut_out(component, top, h), np.concatenate(told))
         for level in top.levels:
             assert np.array_equal(z[level], expected_z[level])
-        x = coupled.down(top, z, total)
+        x = component.down(top, z, None, total)
         below = [
-            coupled.down(job, up, x[cut][support.rows(cut, job.nodes)])
+            component.down(job, up, by_row(component, x[cut])[support.rows(cut, job.nodes)].ravel())
             for job, up in zip(jobs, ups, strict=True)
         ]
         for level in range(cut + 1, depth + 1):
             assert np.array_equal(np.concatenate([b[level] for b in below]), expected[level])
 
 
-def cut_out(coupled, part, h):
-    support = coupled.support
+def cut_out(component, part, h):
+    support = component.support
     return {
-        level: h[level][support.rows(level, support.nodes(part, level))]
+        level: by_row(component, h[level])[support.part_rows(part, level)].ravel()
         for level in part.levels
         if level in h
     }
 
 
 def test_a_part_of_middle_levels_passes_on_what_it_is_told():
-    coupled, _, h, _ = next(
+    component, _, h, _ = next(
         p for p in map(random_problem, range(200)) if p[0].support.spine.depth == 3
     )
-    support = coupled.support
-    whole = coupled.up(Part.top(3), h)
-    below = coupled.told(Part(2, range(support.spine.sizes[2]), 3), whole)
+    support = component.support
+    whole = up_of(component, Part.top(3), h)
+    below = component.told(Part(2, range(support.spine.sizes[2]), 3), whole)
     middle = Part(1, range(support.spine.sizes[1]), 2)
-    z = coupled.up(middle, cut_out(coupled, middle, h), below)
+    z = up_of(component, middle, cut_out(component, middle, h), below)
     assert np.array_equal(z[2], whole[2])
-    with pytest.raises(EstimateError, match="needs what is below"):
-        coupled.up(middle, cut_out(coupled, middle, h))
-    with pytest.raises(EstimateError, match="needs what is below"):
-        coupled.up(middle, cut_out(coupled, middle, h), below[1:])
 
 
-def test_diagonal_information_runs_as_numbers_and_agrees_with_matrices():
-    coupled, information, h, _ = several_groups(partial(random_problem, diagonal=True))
-    assert isinstance(coupled.squares, RowSquares)
-    matrices = Coupled(coupled.support, BlockSquares.of(coupled.support, information, None), None)
-    whole = Part.top(coupled.support.spine.depth)
-    both = [each.down(whole, each.up(whole, h), None) for each in (coupled, matrices)]
-    for level in whole.levels:
-        assert largest_gap(both[0][level], both[1][level]) < 1e-12
-    assert isinstance(several_groups(random_problem)[0].squares, BlockSquares)
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_over_some_nodes_have_the_dense_covariance(seed):
+    component, information, h, total = random_problem(
+        seed, diagonal=seed % 2 > 0, known=seed % 3 > 1
+    )
+    support, rng = component.support, np.random.default_rng(seed)
+    _, covariance = dense_answer(component, information, h, total)
+    for level in range(support.spine.depth + 1):
+        nodes = np.flatnonzero(rng.random(support.spine.sizes[level]) < 0.6)
+        rows = support.listed_rows(level, nodes)
+        sums = np.zeros((support.groups, len(covariance)))
+        np.add.at(sums, support.group[level][rows], embedding(support, level)[rows])
+        expected = sums @ covariance @ sums.T
+        found = component.over(level, nodes)
+        assert largest_gap(found, expected if component.start else np.diag(expected)) < 1e-9
+
+
+def test_diagonal_information_runs_as_numbers_and_any_other_as_matrices():
+    assert several_groups(lambda seed: random_problem(seed, diagonal=True))[0].dimensions == 1
+    assert several_groups(random_problem)[0].dimensions == 2
 
 
 def test_information_that_is_none_is_refused():
@@ -185,34 +198,4 @@ def test_information_that_is_none_is_refused():
         ([good, np.ones((groups, groups))], "measured at the deepest level"),
     ]:
         with pytest.raises(EstimateError, match=words):
-            Coupled.of(support, wrong)
-    with pytest.raises(EstimateError, match="at least one group"):
-        Coupled.of(support, [good, good], known_total=np.zeros(groups))
-
-
-def test_a_row_needs_information_from_0_on_and_some_at_the_deepest_level():
-    support = random_support(np.random.default_rng(3), depth=1, chance=None)
-    ones = np.ones(support.groups)
-    with pytest.raises(EstimateError, match="from 0 on"):
-        RowSquares.of(support, [-ones, ones])
-    with pytest.raises(EstimateError, match="from 0 on"):
-        RowSquares.of(support, [ones * np.inf, ones])
-    with pytest.raises(EstimateError, match="deepest level"):
-        RowSquares.of(support, [ones, 0 * ones])
-
-
-def test_a_known_sum_must_be_given_and_no_other():
-    known, _, h, total = random_problem(1, known=True)
-    whole = Part.top(known.support.spine.depth)
-    with pytest.raises(EstimateError, match="where, and only where"):
-        known.down(whole, known.up(whole, h), None)
-    other, _, h, _ = random_problem(1)
-    with pytest.raises(EstimateError, match="where, and only where"):
-        other.down(whole, other.up(whole, h), total)
-
-
-def test_a_part_below_the_top_needs_its_roots():
-    coupled, _, h, _ = next(p for p in map(random_problem, range(99)) if p[3] is None)
-    job = next(iter(parts_below(coupled.support, 0)))
-    with pytest.raises(EstimateError, match="the estimates of its roots"):
-        coupled.down(job, coupled.up(job, h), None)
+            Component.of(support, np.ones(groups, dtype=int), wrong)

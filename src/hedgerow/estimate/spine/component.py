@@ -1,0 +1,564 @@
+"""Least squares along a spine of one component: what is estimated by itself, of all rows together.
+
+A row, a node and one of its groups, has some coordinates of the component, each a problem of its
+own. A node's vector over its groups is the sum of its children's (a child's groups are among its
+parent's; E embeds). Of each node of spine level l the information M_l about its vector is the
+principal submatrix of its groups, and h = M_l · observation, summed over its measurements. Write z
+for what a node's subtree says and C for the covariance of z, F for that of the estimate from
+everything:
+
+    up:    V = Σ E C_child Eᵀ,  C = (M + V⁻¹)⁻¹,  z = C (h + V⁻¹ Σ E z_child)
+    down:  x_child = z_child + C_child Eᵀ V⁻¹ (x - Σ E z_child)
+           F_child = C_child - C_child Eᵀ (V⁻¹ - V⁻¹ F V⁻¹) E C_child
+
+with C = M⁻¹ and z = C h at the deepest level, and at the root x = z, F = C; or, where wᵀx is known
+to be t, x = z + C w (t - wᵀz) / wᵀC w and F = C - C w wᵀC / wᵀC w, which is exact and needs no tiny
+variance.
+
+*Blocks.* The rows of a node are one block, with one matrix. Where every M is diagonal the groups do
+not meet: each row is a block by itself, and its matrices are numbers.
+
+*Over some nodes.* A child c of p has the estimate y_c = K_c y_p + r_c, K_c = C_c Eᵀ V⁻¹, and
+residuals of different families are uncorrelated. So a sum Σ_c B_c y_c over children of p is B_p y_p
+and a residual of the family,
+
+    B_p = Σ_c B_c K_c,   Cov = Σ_c (B_c - B_p E) C_c (B_c - B_p E)ᵀ,
+
+the last over all children of p, with B_c = 0 for those that are not in the sum. Families are added
+up from the level of the nodes to the root, whose own covariance is F.
+
+Matrices stand row-major one behind the other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.errors import EstimateError
+from hedgerow.estimate.spine.support import Part, Support, run_starts, runs
+from hedgerow.kernels import kernel, over_families
+
+NOT_NEGATIVE = 1e-10
+"""How far below 0 an eigenvalue of a semidefinite matrix may come out, of the largest one."""
+
+MOST_APART = 1 << 36
+"""How many times one noise variance may be another's, where groups are estimated together: a sum
+that is measured so much better than its parts has its own variance to four digits, not to ten."""
+
+Blocks: TypeAlias = tuple[Int64, Int64]
+"""Where the rows of each block begin and the end, and where its matrix begins: int64."""
+
+Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+"""Of each row: the first row of its block, the number of rows there, and where its row of the
+matrix begins; and the entries of all matrices."""
+
+
+def check_apart(variances: Iterable[float], most: int = MOST_APART) -> None:
+    """Raise unless no noise variance is too many times another's for least squares in doubles.
+
+    Args:
+        variances: records², infinite where nothing is measured.
+        most: how many times.
+
+    Raises:
+        EstimateError: one is.
+    """
+    finite = [variance for variance in variances if np.isfinite(variance)]
+    if finite and max(finite) > most * min(finite):
+        raise EstimateError(
+            f"the noise variance of one cuboid is more than {most:,} times another's, and least "
+            f"squares of both together would be rounding errors: give the one a larger share"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Least squares of a component along a spine.
+
+    Tables are float64: row by row, the coordinates of each.
+
+    Attributes:
+        support: which nodes have which groups.
+        width: int64 (groups): how many coordinates a row of each group has; one number where groups
+            meet.
+        start: for each spine level int64 (nodes + 1): where the matrix of a node begins; empty
+            where groups do not meet.
+        combined: for each spine level float64 (entries): C.
+        joined: for each spine level but the last float64 (entries): V⁻¹.
+        known: w of each group where wᵀx is known at the root, or None.
+    """
+
+    support: Support
+    width: Int64
+    start: tuple[Int64, ...]
+    combined: list[Float64]
+    joined: list[Float64]
+    known: float | None
+
+    @classmethod
+    def of(
+        cls,
+        support: Support,
+        width: Int64,
+        information: Sequence[Float64],
+        known: float | None = None,
+    ) -> "Component":
+        """Return the least squares of a component from the information of each level.
+
+        Args:
+            support: which nodes have which groups.
+            width: int64 (groups): how many coordinates a row of each group has.
+            information: for each spine level float64 (groups, groups), records⁻², positive
+                semidefinite, the deepest level's positive definite over the groups that are used.
+            known: w of each group where wᵀx is known at the root.
+
+        Raises:
+            EstimateError: matrices that are not so.
+        """
+        depth, used = support.spine.depth, support.group[0]
+        if len(information) != depth + 1:
+            raise EstimateError(f"each of {depth + 1} levels needs its information")
+        meet = known is not None
+        for level, each in enumerate(information):
+            meet |= _check_information(each[np.ix_(used, used)], level, depth)
+        start = tuple(run_starts(np.diff(rows) ** 2) for rows in support.start)
+        self = cls(support, width, start if meet and len(used) > 1 else (), [], [], known)
+        for level in range(depth, -1, -1):
+            blocks = self.blocks(level)
+            joined = combined = np.zeros(int(blocks[1][-1]))
+            if level < depth:
+                combined = np.empty_like(joined)
+                every = blocks, self.blocks(level + 1)
+                _add_matrices(every, self._above(level + 1), (joined, self.combined[0]))
+                self.joined.insert(0, joined)
+            self.combined.insert(0, combined)
+            own = support.group[level], np.ascontiguousarray(information[level])
+            over_families(partial(_combine, blocks, own, (joined, combined)), blocks[1])
+        return self
+
+    @property
+    def dimensions(self) -> int:
+        """Whether the groups of a node have a matrix, 2, or a number each, 1."""
+        return 2 if self.start else 1
+
+    def blocks(self, level: int, nodes: range | None = None) -> Blocks:
+        """Return the blocks of some nodes of a level, or of all."""
+        rows = self.support.start[level]
+        here = slice(None) if nodes is None else slice(nodes.start, nodes.stop + 1)
+        if self.start:
+            return rows[here], self.start[level][here]
+        every = np.arange(rows[here][0], rows[here][-1] + 1)
+        return every, every
+
+    def _above(self, level: int) -> tuple[Int64, Int64]:
+        """Return the block above each block of a level, and the row above each row."""
+        parent = self.support.parent[level]
+        return self.support.spine.parents(level) if self.start else parent, parent
+
+    def metric(self, level: int, nodes: range) -> Metric:
+        """Return C of some nodes, row by row, counted from their first row."""
+        rows, start = self.blocks(level, nodes)
+        sizes = np.diff(rows)
+        size, first = np.repeat(sizes, sizes), np.repeat(rows[:-1] - rows[0], sizes)
+        at = np.repeat(start[:-1] - start[0], sizes) + (np.arange(len(size)) - first) * size
+        return first, size, at, self.combined[level][start[0] : start[-1]]
+
+    @property
+    def at_root(self) -> Float64:
+        """C of the root: float64 (its groups, its groups)."""
+        groups = len(self.support.group[0])
+        return self.combined[0].reshape(groups, -1) if self.start else np.diag(self.combined[0])
+
+    @cached_property
+    def final(self) -> tuple[Float64, ...]:
+        """F of every block: for each level float64 (entries)."""
+        found = [self.combined[0]]
+        if self.known is not None:
+            moved = self.at_root.sum(axis=1)
+            less = np.outer(moved, moved) / moved.sum()
+            found = [(self.at_root - less).ravel() * (len(moved) > 1)]  # one alone is known exactly
+        for level in range(1, self.support.spine.depth + 1):
+            upper, lower = self.blocks(level - 1), self.blocks(level)
+            gain = np.empty_like(self.joined[level - 1])
+            task = partial(_explain, upper, self.joined[level - 1], found[-1], gain)
+            over_families(task, upper[1])
+            found.append(np.empty_like(self.combined[level]))
+            tables = gain, self.combined[level], found[-1]
+            task = partial(_finish, (upper, lower), self._above(level), tables)
+            over_families(task, lower[1])
+        return tuple(found)
+
+    def final_matrices(self, level: int) -> tuple[Int64, Float64]:
+        """Return where the matrix F of each node of a level begins, if any, and the entries."""
+        start = self.start[level] if self.start else np.zeros(0, dtype=np.int64)
+        return start, self.final[level]
+
+    def over(self, level: int, nodes: Int64) -> Float64:
+        """Return the covariance of the sum of estimates over some nodes.
+
+        It takes the nodes, their ancestors and the siblings of both, whatever else the spine has.
+
+        Args:
+            level: of the spine.
+            nodes: int64 (nodes), ascending, each once.
+
+        Returns:
+            float64 (groups, groups); its diagonal alone where groups do not meet.
+        """
+        here, groups = self.support, self.support.groups
+        found = np.zeros((groups,) * self.dimensions)
+        row = here.listed_rows(level, nodes)
+        maps = np.ones((len(row), 1))  # Bᵀ: a line for each row of each node
+        if self.start:
+            maps = np.eye(groups)[here.group[level][row]]
+        for above in range(level - 1, -1, -1):
+            children = here.spine.child_start[above]
+            parents = np.unique(np.searchsorted(children, nodes, side="right") - 1)
+            family = runs(children[parents], np.diff(children)[parents])
+            every, upper = here.listed_rows(level, family), here.listed_rows(above, parents)
+            below = np.zeros((len(every), maps.shape[1]))
+            below[np.searchsorted(every, row)] = maps
+            sums, parent = np.zeros((len(upper), maps.shape[1])), here.parent[level][every]
+            at = np.searchsorted(upper, parent)
+            np.add.at(sums, at, self._listed(self.combined, level, family, below))
+            maps = self._listed(self.joined, above, parents, sums)
+            below -= maps[at]
+            self._add_squares(self.combined, level, family, below, found)
+            level, nodes, row = above, parents, upper
+        self._add_squares(self.final, 0, nodes, maps, found)
+        return found
+
+    def _listed(
+        self, matrices: Sequence[Float64], level: int, nodes: Int64, table: Float64
+    ) -> Float64:
+        """Return the matrices of listed nodes times their rows of a table: float64 (rows, …)."""
+        here = self.support
+        begin = self.start[level][nodes] if self.start else here.listed_rows(level, nodes)
+        rows = np.arange(len(begin) + 1)
+        if self.start:
+            rows = run_starts(here.start[level][nodes + 1] - here.start[level][nodes])
+        found = table.copy()
+        cell = np.arange(len(table) + 1) * table.shape[1]
+        _multiply((rows, begin), matrices[level], cell, found.reshape(-1))
+        return found
+
+    def _add_squares(
+        self,
+        matrices: Sequence[Float64],
+        level: int,
+        nodes: Int64,
+        table: Float64,
+        found: Float64,
+    ) -> None:
+        """Add tableᵀ matrix table over the blocks of listed nodes; by group where none meet."""
+        moved = self._listed(matrices, level, nodes, table)
+        if self.start:
+            found += table.T @ moved
+        else:
+            group = self.support.group[level][self.support.listed_rows(level, nodes)]
+            found += np.bincount(group, (table * moved)[:, 0], minlength=len(found))
+
+    # --- estimates ------------------------------------------------------------------------------
+
+    def up(
+        self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None
+    ) -> dict[int, Float64]:
+        """Return what each node's subtree says, z, for each level of a part.
+
+        Args:
+            part: a part of the spine.
+            own: for each measured level of the part h of its nodes; overwritten.
+            below: for a part that does not reach the deepest level what the parts below tell of
+                the nodes of its last level; overwritten.
+        """
+        found = dict[int, Float64]()
+        for level in reversed(part.levels):
+            nodes = self.support.nodes(part, level)
+            told = below if level == part.last else self.sums(part, level, found[level + 1])
+            if level in own:
+                h = own[level]
+                if told is not None:
+                    h += self._times(self.joined, level, nodes, told)
+                told = self._times(self.combined, level, nodes, h)
+            if told is not None:
+                found[level] = told
+        return found
+
+    def told(self, part: Part, z: Mapping[int, Float64]) -> Float64:
+        """Return what a part says of its roots: Σ E z_child."""
+        return self.sums(part, part.root, z[part.root + 1])
+
+    def down(
+        self,
+        part: Part,
+        z: Mapping[int, Float64],
+        above: Float64 | None,
+        total: float | None = None,
+    ) -> dict[int, Float64]:
+        """Return the estimates from everything, x, for each level of a part.
+
+        Args:
+            part: a part of the spine.
+            z: of `up`.
+            above: the estimates of the roots; None for the top.
+            total: for the top t, where it is known.
+        """
+        first = max(part.root, 0)
+        found = {first: self._at_root(z[0], total) if above is None else above}
+        for level in range(first + 1, part.last + 1):
+            found[level] = self.step(part, level, z[level], found[level - 1])
+        return {level: found[level] for level in part.levels}
+
+    def step(self, part: Part, level: int, z: Float64, above: Float64) -> Float64:
+        """Return the estimates of one level of a part, x.
+
+        Args:
+            part: a part of the spine.
+            level: of the part, below its first one if it is the top.
+            z: of `up`, at this level.
+            above: the estimates of the level above.
+        """
+        gap, found = above - self.sums(part, level - 1, z), np.empty_like(z)
+        self._times(self.joined, level - 1, self.support.nodes(part, level - 1), gap)
+        _hand_down(*self._family(part, level), gap, found)
+        self._times(self.combined, level, self.support.nodes(part, level), found)
+        found += z
+        return found
+
+    def sums(self, part: Part, level: int, table: Float64) -> Float64:
+        """Return the sums over the children, for each row of a level of a part or its roots.
+
+        Args:
+            part: a part of the spine.
+            level: a level of the part but the last, or that of its roots.
+            table: of the next level.
+        """
+        parent, starts = self._family(part, level + 1)
+        found = np.zeros(int(starts[0][-1]))
+        _add_children(parent, starts, table, found)
+        return found
+
+    def _family(self, part: Part, level: int) -> tuple[Int64, tuple[Int64, Int64]]:
+        """Return the row above each row of a level, and where coordinates begin, there and here."""
+        rows, upper = (self.support.part_rows(part, k) for k in (level, level - 1))
+        starts = self._starts(level - 1, upper), self._starts(level, rows)
+        return self.support.parent[level][rows] - upper.start, starts
+
+    def _starts(self, level: int, rows: slice) -> Int64:
+        """Return where the coordinates of each of some rows begin, from 0: int64 (rows + 1)."""
+        return run_starts(self.width[self.support.group[level][rows]])
+
+    def _times(
+        self, matrices: Sequence[Float64], level: int, nodes: range, table: Float64
+    ) -> Float64:
+        """Return a table of some nodes times their matrices, in its place."""
+        cell = self._starts(level, self.support.rows(level, nodes))
+        _multiply(self.blocks(level, nodes), matrices[level], cell, table)
+        return table
+
+    def _at_root(self, z: Float64, total: float | None) -> Float64:
+        """Return the estimate of the root."""
+        if self.known is None or total is None:
+            return z.copy()
+        w = np.full(len(self.support.group[0]), self.known)
+        moved = self._times(self.combined, 0, range(1), w.copy())
+        return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
+
+
+def _check_information(matrix: Float64, level: int, depth: int) -> bool:
+    """Return whether groups meet in a matrix of information.
+
+    Raises:
+        EstimateError: it is not positive semidefinite; of the deepest level, definite.
+    """
+    if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0.0):
+        raise EstimateError(f"the information of spine level {level} must be a symmetric matrix")
+    meet = np.count_nonzero(matrix - np.diag(np.diag(matrix))) > 0
+    values = np.linalg.eigvalsh(matrix) if meet else np.sort(np.diag(matrix))
+    if values[0] < -NOT_NEGATIVE * values[-1]:
+        raise EstimateError(f"the information of spine level {level} must not be negative")
+    if level == depth and values[0] <= 0:
+        raise EstimateError("every group must be measured at the deepest level of the spine")
+    return bool(meet)
+
+
+@kernel
+def _add_matrices(
+    blocks: tuple[Blocks, Blocks], above: tuple[Int64, Int64], matrices: tuple[Float64, Float64]
+) -> None:
+    """Add the matrix of each block to that of the block above it."""
+    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
+    for b in range(len(lower_rows) - 1):
+        first, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
+        size = rows[p + 1] - rows[p]
+        for i in range(k):
+            line = start[p] + (parent[first + i] - rows[p]) * size - rows[p]
+            for j in range(k):
+                matrices[0][line + parent[first + j]] += matrices[1][lower_start[b] + i * k + j]
+
+
+@kernel
+def _combine(
+    blocks: Blocks,
+    own: tuple[Int32, Float64],
+    matrices: tuple[Float64, Float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write V⁻¹ over V, and C, of a range of blocks; C = M⁻¹ where V is nothing, 0."""
+    (rows, start), (group, information), (joined, combined) = blocks, own, matrices
+    for b in range(first, last):
+        k, is_measured = rows[b + 1] - rows[b], False
+        whole = combined[start[b] : start[b + 1]].reshape(k, k)
+        inverse = joined[start[b] : start[b + 1]].reshape(k, k)
+        whole[:] = inverse
+        if k > 0 and inverse[0, 0] > 0.0:
+            invert(inverse)
+        here = group[rows[b] : rows[b + 1]]
+        for i in range(k):
+            is_measured |= information[here[i], here[i]] > 0.0
+        if not is_measured:
+            continue
+        whole[:] = inverse
+        for i in range(k):
+            for j in range(k):
+                whole[i, j] += information[here[i], here[j]]
+        invert(whole)
+
+
+@kernel
+def _explain(
+    blocks: Blocks, joined: Float64, final: Float64, gain: Float64, first: int, last: int
+) -> None:
+    """Write V⁻¹ - V⁻¹ F V⁻¹ of a range of blocks."""
+    rows, start = blocks
+    for b in range(first, last):
+        k, here = rows[b + 1] - rows[b], slice(start[b], start[b + 1])
+        inverse = joined[here].reshape(k, k)
+        known = _product(inverse, _product(final[here].reshape(k, k), inverse))
+        for i in range(k * k):
+            gain[start[b] + i] = joined[start[b] + i] - known[i // k, i % k]
+
+
+@kernel
+def _finish(
+    blocks: tuple[Blocks, Blocks],
+    above: tuple[Int64, Int64],
+    tables: tuple[Float64, Float64, Float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write F of a range of blocks, from what the block above explains."""
+    (rows, start), (lower_rows, lower_start) = blocks
+    (owner, parent), (gain, combined, final) = above, tables
+    for b in range(first, last):
+        row, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
+        size, at = rows[p + 1] - rows[p], lower_start[b]
+        own, part = combined[at : at + k * k].reshape(k, k), np.empty((k, k))
+        for i in range(k):
+            line = start[p] + (parent[row + i] - rows[p]) * size - rows[p]
+            for j in range(k):
+                part[i, j] = gain[line + parent[row + j]]
+        less = _product(own, _product(part, own))
+        for i in range(k):
+            for j in range(k):
+                final[at + i * k + j] = own[i, j] - 0.5 * (less[i, j] + less[j, i])
+
+
+@kernel
+def _product(matrix: Float64, other: Float64) -> Float64:
+    """Return the product of two small square matrices."""
+    found = np.zeros(other.shape)
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            for g in range(len(matrix)):
+                found[i, g] += matrix[i, j] * other[j, g]
+    return found
+
+
+@kernel
+def _multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> None:
+    """Multiply each block's rows of a table by its matrix, in place.
+
+    Args:
+        blocks: some, whose rows stand one behind the other in the table.
+        matrices: those of the level.
+        cell: where the coordinates of each row begin.
+        table: the rows.
+    """
+    rows, start = blocks
+    before = np.empty(0)
+    for b in range(len(rows) - 1):
+        k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
+        first, many = cell[row], cell[row + k] - cell[row]
+        if k == 1:
+            for r in range(first, first + many):
+                table[r] *= matrices[start[b]]
+            continue
+        if many > len(before):
+            before = np.empty(many)
+        before[:many] = table[first : first + many]
+        table[first : first + many] = 0.0
+        for i in range(k):
+            line = first + i * (many // k)
+            for j in range(k):
+                entry = matrices[start[b] + i * k + j]
+                for r in range(many // k):
+                    table[line + r] += entry * before[j * (many // k) + r]
+
+
+@kernel
+def _add_children(
+    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
+) -> None:
+    """Add the numbers of each row to its parent's, in order."""
+    upper, lower = starts
+    for row in range(len(parent)):
+        at = upper[parent[row]]
+        for i in range(lower[row], lower[row + 1]):
+            above[at + i - lower[row]] += below[i]
+
+
+@kernel
+def _hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
+    """Write the numbers of its parent over those of each row."""
+    upper, lower = starts
+    for row in range(len(parent)):
+        at = upper[parent[row]]
+        for i in range(lower[row], lower[row + 1]):
+            below[i] = above[at + i - lower[row]]
+
+
+@kernel
+def invert(matrix: Float64) -> None:
+    """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
+    k = len(matrix)
+    for p in range(k):
+        pivot = 1.0 / matrix[p, p]
+        matrix[p, p] = 1.0
+        for j in range(k):
+            matrix[p, j] *= pivot
+        for i in range(k):
+            if i != p:
+                factor = matrix[i, p]
+                matrix[i, p] = 0.0
+                for j in range(k):
+                    matrix[i, j] -= factor * matrix[p, j]
+    for i in range(k):
+        for j in range(i):
+            both = 0.5 * (matrix[i, j] + matrix[j, i])
+            matrix[i, j] = both
+            matrix[j, i] = both
+
+
+@kernel
+def invert_blocks(blocks: Blocks, matrices: Float64) -> None:
+    """Invert the positive definite matrices of some blocks in place."""
+    rows, start = blocks
+    for b in range(len(rows) - 1):
+        k = rows[b + 1] - rows[b]
+        invert(matrices[start[b] - start[0] : start[b + 1] - start[0]].reshape(k, k))
