@@ -21,7 +21,7 @@ first term stands. So a term is one of factors by node and level, summed over le
 in closed form there is one level, of factors that are variances.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -87,7 +87,9 @@ class Factored:
         return float(_ends((low, high), self.first, np.multiply).max(axis=0).sum())
 
 
-def _ends(ranges: tuple[Float64, Float64], factors: Float64, times: np.ufunc) -> Float64:
+def _ends(
+    ranges: tuple[Float64, Float64], factors: Float64, times: Callable[[Float64, Float64], Float64]
+) -> Float64:
     """Return the products of the ends of a range and of the factors: float64 (4, …)."""
     each = (factors.min(axis=0), factors.max(axis=0))
     return np.stack([times(a, b) for a in ranges for b in each])
@@ -192,6 +194,7 @@ class CubeVariances:
 
     def _terms(self, cuboid: Levels) -> list[Factored]:
         """Return the signed terms of a cell's variance."""
+        signs: tuple[int, ...]
         exact = cuboid if self.public is None else self.public
         levels = list(zip(self.squares, cuboid, exact, strict=True))
         if self.true is None:

@@ -226,7 +226,8 @@ def _from_leaves_up(
 ) -> Iterator[tuple[LevelShapes, NDArray[np.integer]]]:
     """Yield the shapes of each level, the deepest first, and the shape of each of its nodes."""
     leaves = int(child_starts[-1][-1]) if child_starts else 1
-    level, shape = _leaves(np.array([leaves])), np.zeros(leaves, dtype=np.int8)
+    level = _leaves(np.array([leaves]))
+    shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
     yield level, shape
     for child_start in reversed(child_starts):
         shape, level = _level_shapes(child_start, shape, len(level.nodes))
