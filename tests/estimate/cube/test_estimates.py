@@ -168,7 +168,7 @@ def test_without_leaves_their_margins_are_combined_as_if_there_were_none():
     tables = {c: rng.normal(size=shape.shape(c)) for c in shape.cuboids() if c != (2, 2)}
     given = {c: t.copy() for c, t in tables.items()}
     upward(squares, given)
-    short = squares[0].without_leaves()
+    short = squares[0].down_to(1)
     below = tables[1, 2]
     assert (given[1, 2] == below).all()
     wanted = short.own_weight(0) * tables[0, 2][0] + short.child_weight(0) * below.sum(axis=0)

@@ -251,7 +251,7 @@ def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
     tables = {c: rng.normal(30, 5, shape.shape(c)) for c in shape.cuboids() if c != shape.finest}
     upward(squares, tables)
     counts = settle(squares, tables, known(squares, 300))
-    short = squares[0].without_leaves().combined[1], squares[1].combined[2]
+    short = squares[0].down_to(1).combined[1], squares[1].combined[2]
     margins = counts[1, 1], counts[0, 2]
     starts = children[0], children[1]
     wanted = settle_cuboid(tables[1, 2], short, margins, starts)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube import variances as module
 from hedgerow.estimate.cube.shape import CubeShape, maximal
-from hedgerow.estimate.workload import spine as module
 from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.estimate.workload.spine import SpineSolver
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums, random_axis

@@ -8,9 +8,9 @@ subtree alone, z for its best estimate, u for the variance of z and S = Σ u ove
 
 The children are ``y_child = q y_parent + e`` with e independent of y_parent and of everything
 outside the family, and Cov(e) = diag(u) - u uᵀ/S (`hedgerow.estimate.tree.sums`). All below
-follows from this. It takes O(nodes of the axis), and an axis is small: whole arrays, no kernels.
-Kernels go over a cube's tables, in place, which are seen as (left, nodes, right): all axes before
-the one at hand, its nodes, all axes behind.
+follows from this. `hedgerow.estimate.tree.least_squares` makes u and the variances of y, in
+O(nodes of the axis). Kernels go over a cube's tables, in place, which are seen as (left, nodes,
+right): all axes before the one at hand, its nodes, all axes behind.
 
 Given the true counts of a level e exactly, the estimate of a node i below e moves by g_i times the
 gap of its ancestor at e, g_i being the product of q on the way: then what e *explains* of the
@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.tree.layers import Layer
+from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel, over_families
 
 
@@ -77,28 +79,28 @@ class AxisSquares:
                 f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "
                 "a finite one for the last"
             )
-        combined, family = [np.full(shape.sizes[-1], own[-1])], list[Float64]()
-        for level in range(shape.depth - 1, -1, -1):
-            below = sums(shape, level, combined[0])
-            family.insert(0, below)
-            with np.errstate(divide="ignore"):  # 0 is known exactly, and leaves 0
-                combined.insert(0, 1 / (1 / own[level] + 1 / below))
-        share, final = [np.ones(1)], [combined[0]]
-        for level in range(1, shape.depth + 1):
-            up = shape.parents(level)
-            q = _ratio(combined[level], family[level - 1][up], 0.0)
-            share.append(q)
-            final.append(combined[level] * (1 - q) + q * q * final[-1][up])
-        return cls(shape, own, tuple(combined), tuple(family), tuple(share), tuple(final))
+        sizes, starts = shape.sizes, (None, *shape.child_start)
+        layers = [Layer(np.zeros(n), v, s) for n, v, s in zip(sizes, own, starts, strict=True)]
+        up = upward(layers)
+        combined = tuple(variance for _, variance in up)
+        final = tuple(each.variance for each in downward(layers, up))
+        family = tuple(sums(shape, k, below) for k, below in enumerate(combined[1:]))
+        share = [
+            _ratio(below, family[k][shape.parents(k + 1)], 0.0)
+            for k, below in enumerate(combined[1:])
+        ]
+        return cls(shape, own, combined, family, (np.ones(1), *share), final)
 
     @property
     def depth(self) -> int:
         """The deepest level."""
         return self.shape.depth
 
-    def without_leaves(self) -> "AxisSquares":
-        """Return the same axis down to the last level but one alone."""
-        return AxisSquares.of(self.shape.down_to(self.depth - 1), self.own[:-1])
+    def down_to(self, level: int) -> "AxisSquares":
+        """Return the axis without what is below a level."""
+        if level == self.depth:
+            return self
+        return AxisSquares.of(self.shape.down_to(level), self.own[: level + 1])
 
     def summed_up(self, level: int) -> "AxisSquares":
         """Return the axis down to a level whose measurements are what each node's subtree says."""

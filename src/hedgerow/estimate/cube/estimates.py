@@ -100,13 +100,23 @@ def _upward_along(
     squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
 ) -> None:
     for rest in _others(squares, axis):
-        own = squares[axis]
-        while own.depth and at_level(rest, axis, own.depth) not in tables:
-            own = own.without_leaves()
+        own = reaching(squares[axis], axis, rest, tables)
         if own.depth:
             combine_levels(
                 own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis
             )
+
+
+def reaching(
+    own: AxisSquares, axis: int, cuboid: Levels, tables: Mapping[Levels, Float64]
+) -> AxisSquares:
+    """Return an axis down to the deepest level with a table beside a cuboid's other levels.
+
+    Where there is none below the cuboid's own level, that is the deepest.
+    """
+    levels = range(own.depth, cuboid[axis], -1)
+    deepest = (k for k in levels if at_level(cuboid, axis, k) in tables)
+    return own.down_to(next(deepest, cuboid[axis]))
 
 
 def _downward_along(

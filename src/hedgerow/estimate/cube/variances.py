@@ -21,7 +21,7 @@ first term stands. So a term is one of factors by node and level, summed over le
 in closed form there is one level, of factors that are variances.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import shape_of
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.limits import MOST_PAIRS
 
@@ -46,9 +45,65 @@ CHUNK = 1 << 18
 Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""
 
-Term = tuple[int, list[Float64]]
-"""A signed product: its sign and for each axis float64 (nodes, levels) of factors, whose products
-over axes are summed over all combinations of levels, each times its noise."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factored:
+    """Numbers of cells: sums, over combinations of levels, of products over axes.
+
+    Attributes:
+        first: float64 (nodes of the first axis, levels of each other one): the sums over its own
+            levels.
+        others: for each other axis float64 (nodes, levels).
+    """
+
+    first: Float64
+    others: Sequence[Float64]
+
+    def cells(self, nodes: slice = slice(None)) -> Float64:
+        """Return the number of every cell of the first axis's nodes: float64 (nodes of each)."""
+        found = self.first[nodes]
+        for each in self.others:  # each takes an axis of levels to a last axis of nodes
+            found = np.tensordot(found, each, axes=(1, 1))
+        return found
+
+    def at(self, codes: Sequence[NDArray[np.integer]]) -> Float64:
+        """Return the numbers of listed cells, from each axis's nodes: float64 (cells)."""
+        found = self.first.take(codes[0], axis=0)
+        for each, code in zip(self.others, codes[1:], strict=True):
+            found = np.einsum("il,il...->i...", each.take(code, axis=0), found)
+        return found
+
+    def mean(self) -> float:
+        """Return the mean over all cells."""
+        others = [each.mean(axis=0, keepdims=True) for each in self.others]
+        return float(Factored(self.first.mean(axis=0, keepdims=True), others).cells().item())
+
+    def bound(self) -> float:
+        """Return a bound of all cells from above; the largest where there is one level."""
+        low, high = np.ones(()), np.ones(())
+        for each in self.others:
+            ends = _ends((low, high), each, np.multiply.outer)
+            low, high = ends.min(axis=0), ends.max(axis=0)
+        return float(_ends((low, high), self.first, np.multiply).max(axis=0).sum())
+
+
+def _ends(
+    ranges: tuple[Float64, Float64], factors: Float64, times: Callable[[Float64, Float64], Float64]
+) -> Float64:
+    """Return the products of the ends of a range and of the factors: float64 (4, …)."""
+    each = (factors.min(axis=0), factors.max(axis=0))
+    return np.stack([times(a, b) for a in ranges for b in each])
+
+
+def at_cells(terms: Sequence[Factored], codes: Sequence[NDArray[np.integer]]) -> Float64:
+    """Return the sum of terms at listed cells, from each axis's nodes: float64 (cells)."""
+    found = np.zeros(len(codes[0]))
+    for begin in range(0, len(found), CHUNK):
+        chunk = slice(begin, begin + CHUNK)
+        listed = [code[chunk] for code in codes]
+        for term in terms:
+            found[chunk] += term.at(listed)
+    return found
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -93,10 +148,10 @@ class CubeVariances:
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
-        found = np.zeros([len(part) for part in terms[0][1]])
+        found = np.zeros([len(terms[0].first), *map(len, terms[0].others)])
         for slab in strips(found.shape, CHUNK):
-            for sign, (first, *others) in terms:
-                found[slab] += self._outer(sign, [first[slab], *others])
+            for term in terms:
+                found[slab] += term.cells(slab)
         return np.maximum(found, 0.0, out=found)
 
     def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
@@ -106,22 +161,12 @@ class CubeVariances:
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        found, noise = np.zeros(len(codes[0])), self.noise
-        # the sum over levels of the first axis, once for each node
-        terms = [(s, [np.tensordot(p[0], noise, axes=1), *p[1:]]) for s, p in self._terms(cuboid)]
-        for begin in range(0, len(found), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
-            for sign, parts in terms:
-                cells, *rest = (p.take(c[chunk], axis=0) for p, c in zip(parts, codes, strict=True))
-                for part in rest:
-                    cells = np.einsum("il,il...->i...", part, cells)
-                found[chunk] += sign * cells
+        found = at_cells(self._terms(cuboid), codes)
         return np.maximum(found, 0.0, out=found)
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
-        each = ((s, [p.mean(axis=0, keepdims=True) for p in ps]) for s, ps in self._terms(cuboid))
-        return max(sum(self._outer(sign, means).item() for sign, means in each), 0.0)
+        return max(sum(term.mean() for term in self._terms(cuboid)), 0.0)
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
@@ -131,13 +176,13 @@ class CubeVariances:
         """
         terms = self._terms(cuboid)
         if self.true is None and self.public is None:
-            return self._bound(*terms[0])  # of a product it is the largest
-        kept = [_distinct(axis) for axis in zip(*(parts for _, parts in terms), strict=True)]
-        every = [(s, [p[k] for p, k in zip(parts, kept, strict=True)]) for s, parts in terms]
-        if prod(map(len, kept)) <= MOST_PAIRS:
-            cells = reduce(np.add, [self._outer(sign, parts) for sign, parts in every])
-            return max(float(cells.max()), 0.0)
-        return max(sum(self._bound(s, parts) for s, parts in every), 0.0)
+            return terms[0].bound()
+        axes = list(zip(*((term.first, *term.others) for term in terms), strict=True))
+        kept = [[part[nodes] for part in own] for own in axes for nodes in (_distinct(own),)]
+        terms = [Factored(first, others) for first, *others in zip(*kept, strict=True)]
+        if prod(len(own[0]) for own in kept) <= MOST_PAIRS:
+            return max(float(reduce(np.add, [term.cells() for term in terms]).max()), 0.0)
+        return max(sum(term.bound() for term in terms), 0.0)
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
@@ -147,7 +192,7 @@ class CubeVariances:
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
-    def _terms(self, cuboid: Levels) -> list[Term]:
+    def _terms(self, cuboid: Levels) -> list[Factored]:
         """Return the signed terms of a cell's variance."""
         signs: tuple[int, ...]
         exact = cuboid if self.public is None else self.public
@@ -157,24 +202,12 @@ class CubeVariances:
             columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
         else:
             columns, signs = [own.coefficients(k, e) for own, k, e in levels], (1, -2, 1)
-        terms = [(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
+        terms = [self._term(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
         return terms[:1] if self.public is None else terms
 
-    def _outer(self, sign: int, parts: list[Float64]) -> Float64:
-        """Return a signed term at every combination of nodes: float64 (nodes of each axis)."""
-        found = sign * self.noise
-        for part in parts:  # each takes the first axis of levels to a last axis of nodes
-            found = np.tensordot(found, part, axes=(0, 1))
-        return found
-
-    def _bound(self, sign: int, parts: list[Float64]) -> float:
-        """Return a bound from above of a signed term over all combinations of nodes."""
-        low, high = np.ones(()), np.ones(())
-        for part in parts:
-            least, most = part.min(axis=0), part.max(axis=0)
-            ends = np.stack([np.multiply.outer(a, b) for a in (low, high) for b in (least, most)])
-            low, high = ends.min(axis=0), ends.max(axis=0)
-        return float((self.noise * sign * (high if sign > 0 else low)).sum())
+    def _term(self, sign: int, parts: Sequence[Float64]) -> Factored:
+        """Return a signed term, from each axis's factors: float64 (nodes, levels)."""
+        return Factored(sign * np.tensordot(parts[0], self.noise, axes=1), parts[1:])
 
     def _explaining(self, weights: Product) -> Product:
         """Return the sum of the public cuboid's nodes that explains a sum."""
@@ -186,7 +219,7 @@ class CubeVariances:
         every = zip(self.squares, first, second, strict=True)
         if self.true is None:
             return prod(own.covariance(one, other) for own, one, other in every)
-        return float(self._outer(1, [own.products(a, b)[None, :] for own, a, b in every]).item())
+        return self._term(1, [own.products(a, b)[None, :] for own, a, b in every]).mean()
 
 
 def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
@@ -194,19 +227,13 @@ def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
     return prod(float(own.own[k]) for own, k in zip(squares, cuboid, strict=True))
 
 
-def _measured(squares: Sequence[AxisSquares], public: Levels | None) -> Float64:
-    """Return whether each cuboid is measured: bool (levels of each axis)."""
-    found = np.asarray(reduce(np.logical_and.outer, [np.isfinite(s.own) for s in squares]))
-    for cuboid in shape_of(squares).within(public):
-        found[cuboid] = False
-    return found
-
-
 def _told(
     squares: Sequence[AxisSquares], public: Levels | None, true: Mapping[Levels, float]
 ) -> Float64 | None:
     """Return the true variances, or None where they are the nominal ones."""
-    measured = _measured(squares, public)
+    measured = np.asarray(reduce(np.logical_and.outer, [np.isfinite(s.own) for s in squares]))
+    if public is not None:
+        measured[tuple(slice(exact + 1) for exact in public)] = False
     found = np.zeros(measured.shape)
     for cuboid in zip(*np.nonzero(measured), strict=True):
         found[cuboid] = true[tuple(int(k) for k in cuboid)]
@@ -217,6 +244,6 @@ def _told(
 
 def _distinct(parts: Sequence[Float64]) -> Int64:
     """Return nodes of an axis of which every other one is like some: int64 (nodes kept)."""
-    rows = np.hstack(parts)
+    rows = np.hstack([part.reshape(len(part), -1) for part in parts])
     scale = np.maximum(np.abs(rows).max(axis=0), 1e-300)
     return np.unique(np.round(rows / scale, 12), axis=0, return_index=True)[1]

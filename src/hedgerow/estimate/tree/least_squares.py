@@ -43,6 +43,7 @@ __all__ = [
     "LeastSquares",
     "combine",
     "distribute_down",
+    "downward",
     "least_squares",
     "upward",
 ]
@@ -90,7 +91,11 @@ def least_squares(layers: Sequence[Layer]) -> list[Estimate]:
     A node without children is a leaf, at any depth. A node that the measurements do not identify
     has an infinite variance; its estimate is one of those that fit best.
     """
-    combined = upward(layers)
+    return downward(layers, upward(layers))
+
+
+def downward(layers: Sequence[Layer], combined: Sequence[Estimates]) -> list[Estimate]:
+    """Return the estimates from everything, from those of each node's own subtree: `upward`."""
     final = [combined[0]]
     for layer, (estimate, variance) in zip(layers[1:], combined[1:], strict=True):
         above = final[-1]

@@ -17,7 +17,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_vector
 from hedgerow.estimate.tree.layers import Estimate, Estimates, Layer, check_length, start_of
-from hedgerow.estimate.tree.least_squares import least_squares, upward
+from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel
 
 
@@ -101,7 +101,8 @@ def sums_of_leaves(layers: Sequence[Layer], partitions: Iterable[Int64], many: i
             overlap stand in several of them, and no group in two.
         many: how many groups there are.
     """
-    combined, leaves = upward(layers), least_squares(layers)[-1].estimate
+    combined = upward(layers)
+    leaves = downward(layers, combined)[-1].estimate
     estimate, variance = np.zeros((2, many))
     for each in partitions:
         groups = np.where(each < 0, many, each)

@@ -17,8 +17,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares, shape_of, upward
-from hedgerow.estimate.cube.shape import at_level, is_within, is_within_any, meet, summed
+from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
+from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
 from hedgerow.estimate.workload.observed import Observed
@@ -88,12 +88,7 @@ class ProductSolver:
         self._box_of: dict[Levels, Box] = {}
 
     def _box(self, corner: Levels) -> Box:
-        squares = []
-        for own, level in zip(self.squares, corner, strict=True):
-            kept = own
-            while kept.depth > level:
-                kept = kept.without_leaves()
-            squares.append(kept)
+        squares = [own.down_to(level) for own, level in zip(self.squares, corner, strict=True)]
         public = self.observed.public
         exact = None if public is None else meet(public, corner)
         variances = CubeVariances(squares, exact, self.observed.variances)
@@ -209,7 +204,4 @@ def weight_of(
         axis: of the factor.
         tables: the cuboids that are measured whole, so that all above has them in it.
     """
-    own = squares[axis]
-    while own.depth > cuboid[axis] and at_level(cuboid, axis, own.depth) not in tables:
-        own = own.without_leaves()
-    return own.combined[cuboid[axis]]
+    return reaching(squares[axis], axis, cuboid, tables).combined[cuboid[axis]]

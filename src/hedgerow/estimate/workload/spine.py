@@ -41,7 +41,7 @@ from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import join, summed
-from hedgerow.estimate.cube.variances import CHUNK, Product
+from hedgerow.estimate.cube.variances import Factored, Product, at_cells
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
 from hedgerow.limits import MOST_RESIDUALS
@@ -155,18 +155,17 @@ class SpineSolver:
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
-        columns, factors = self._terms(cuboid)
-        means = [each.mean(axis=1, keepdims=True) for each in factors]
-        return float(_folded(columns.mean(axis=0, keepdims=True), means).item())
+        return self._factored(cuboid).mean()
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
-        columns, factors = self._terms(cuboid)
-        return float(_folded(columns, [np.unique(each, axis=1) for each in factors]).max())
+        found = self._factored(cuboid)
+        others = [np.unique(each, axis=0) for each in found.others]
+        return float(Factored(found.first, others).cells().max())
 
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
-        found, sizes = _folded(*self._terms(cuboid)), list(self.observed.shape.shape(cuboid))
+        found, sizes = self._factored(cuboid).cells(), list(self.observed.shape.shape(cuboid))
         spine = self.beside.spine
         nodes = sizes.pop(spine)
         return np.ascontiguousarray(np.moveaxis(found.reshape(nodes, *sizes), 0, spine))
@@ -178,16 +177,8 @@ class SpineSolver:
             cuboid: whose cells.
             codes: for each axis int (cells): the cell's node.
         """
-        columns, factors = self._terms(cuboid)
-        nodes, others = codes[self.beside.spine], [codes[axis] for axis in self.beside.of(cuboid)]
-        found = np.empty(len(nodes))
-        for begin in range(0, len(found), CHUNK):
-            chunk = slice(begin, begin + CHUNK)
-            rest = columns[nodes[chunk]]
-            for each, code in zip(factors, others, strict=True):
-                rest = np.einsum("cb...,bc->c...", rest, each[:, code[chunk]])
-            found[chunk] = rest
-        return found
+        axes = (self.beside.spine, *self.beside.of(cuboid))
+        return at_cells([self._factored(cuboid)], [codes[axis] for axis in axes])
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
@@ -202,22 +193,20 @@ class SpineSolver:
         factors = {a: self.beside.product_factors(a, first[a], second[a]) for a in self.beside.axes}
         along = first[self.beside.spine], second[self.beside.spine]
         columns = np.array([self.squares[r].covariance(*along) for r in subsets(both)])
-        found = _folded(columns.reshape(1, *(2,) * len(both)), [factors[a] for a in both])
+        found = Factored(columns.reshape(1, *(2,) * len(both)), [factors[a].T for a in both])
         alone = prod(float(each[0, 0]) for a, each in factors.items() if a not in both)
-        return float(found.item()) * alone
+        return found.mean() * alone
 
-    def _terms(self, cuboid: Levels) -> tuple[Float64, list[Float64]]:
-        """Return V_R of each node of the spine, and each attribute's factors of a cell.
+    def _factored(self, cuboid: Levels) -> Factored:
+        """Return the variances of cells by their factors, nodes of the spine first.
 
-        Returns:
-            float64 (nodes, 2, …, 2): at 1 the residuals with an attribute, at 0 those without; and
-            for each attribute float64 (2, its nodes) likewise.
+        V_R stands at 1 for residuals with an attribute, at 0 for those without.
         """
         self._check(cuboid)
         axes, level = self.beside.of(cuboid), cuboid[self.beside.spine]
         columns = np.stack([self.squares[r].final[level] for r in subsets(axes)], axis=-1)
-        factors = [self.beside.factors(cuboid, axis) for axis in axes]
-        return columns.reshape(-1, *(2,) * len(axes)), factors
+        factors = [self.beside.factors(cuboid, axis).T for axis in axes]
+        return Factored(columns.reshape(-1, *(2,) * len(axes)), factors)
 
     def _told(self, residual: Axes) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which variance; 0 is exactly."""
@@ -286,8 +275,3 @@ def _spine(observed: Observed) -> int | None:
     middle = {a for a, levels in enumerate(_levels_of(observed)) if levels - {0, max(levels)}}
     able = [a for a in range(len(sizes)) if not middle - {a}]
     return max(able, key=lambda a: sizes[a], default=None)
-
-
-def _folded(columns: Float64, factors: Sequence[Float64]) -> Float64:
-    """Return the sum over R of V_R times its factors: (nodes of the spine, each attribute's)."""
-    return reduce(lambda left, each: np.tensordot(left, each, axes=(1, 0)), factors, columns)
