@@ -75,6 +75,56 @@ def test_cells_of_count_0_have_the_estimates_of_dense_least_squares(kind):
     assert (found["count"] == 0).any(), "some are not listed"
 
 
+@pytest.mark.parametrize(
+    ("names", "held"),
+    [
+        (["place.level1", "place.level2", "kind.level1"], [hr.Invariant("place", "level1")]),
+        (["place.level1", "kind.level1", "place.level1 × kind.level1",
+          "place.level2 × kind.level1"], []),
+    ],
+    ids=["public", "survivors"],
+)  # fmt: skip
+def test_cells_of_only_children_are_those_above_them(names, held):
+    """They repeat a public cuboid, or survivors: they have no noisy counts of their own."""
+    place = fixed_axis("place", 12, 1, columns=["town", "hall"])
+    tree = hr.Tree([place, fixed_axis("kind", 3, columns=["sort"])])
+    rows, columns = np.indices((12, 3)).reshape(2, -1).astype(np.int32)
+    counts = hr.Counts.from_leaves(tree, (rows, columns), np.arange(36) % 7 * 20)
+    plan = plain_plan(
+        tree,
+        budget=hr.Rho("1/8"),
+        neighbours=hr.Replace(),
+        workload=hr.Cuboids(names, chain=False),
+        measure=hr.All() if held else hr.Survivors(),
+        invariants=held,
+    )
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
+    (name,) = (each for each in names if "level2" in each)
+    found = release.level(name, all=True)
+    above = release.level(name.replace("level2", "level1"), all=True)
+    assert found.select(above.columns).equals(above)
+    if held:
+        assert len(found) == 12
+        assert (found["standard_error"] == 0).all()
+
+
+@pytest.mark.parametrize("who", [hr.AddRemove(), hr.Replace()])
+def test_running_sums_tell_of_every_bin(who):
+    ranges = hr.Ranges.equal_width("income", 0, 900, 90)
+    plan = hr.plan_distribution(
+        ranges, budget=hr.Rho("1/50"), neighbours=who, measure=hr.RunningSums()
+    )
+    bins = np.arange(90, dtype=np.int32)
+    counts = hr.Counts.from_leaves(plan.tree, (bins,), np.where(bins % 3, 0, bins).astype(np.int64))
+    release = in_memory(counts, plan, estimator=hr.Isotonic(), bits=seeded_bits(1))
+    found, listed = release.level("bin", all=True), release.level("bin")
+    assert len(listed) < len(found) == 90
+    assert found.filter(pl.col("count") > 0).equals(listed)
+    total = release.level("total", all=True)
+    assert total.equals(release.level("total"))
+    assert total["estimate"].item() == pytest.approx(found["estimate"].sum())
+
+
 def test_more_cells_than_can_be_listed_are_refused(monkeypatch):
     release = released("cube")
     monkeypatch.setattr(module, "MOST_ROWS_LISTED", 17)

@@ -70,7 +70,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def every_cell(self, content: Content, levels: Levels) -> Nodes:
         """Return all measured nodes of a depth; below survivors with their noisy counts alone."""
-        if self.design.everything:
+        if not isinstance(self.plan.measure, Survivors):
             return super().every_cell(content, levels)
         plan, what = self.plan, self.plan.by_levels[levels]
         if not (isinstance(what, Measured) or plan.is_public(levels)):

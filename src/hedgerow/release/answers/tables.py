@@ -64,7 +64,9 @@ class JointAnswers(Answers[Both]):
     ) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids, row by row."""
         plan, tree, found = self.plan, self.plan.tree, dict[Levels, Nodes]()
-        whole = [k for k in wanted if k in plan.whole and not plan.is_public(k)]
+        # one with the cells of a public cuboid is public, too, whatever its levels
+        noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]
+        whole = [k for k in noisy if k in plan.whole]
         estimates = self.whole_estimates(stored, whole) if whole else {}
         for levels in wanted:
             codes, order = self.places(levels, released.__getitem__)
@@ -79,10 +81,12 @@ class JointAnswers(Answers[Both]):
             if levels in estimates:
                 variance = self.variances(Sums.of(plan, levels), numbers, tell_nobody)
                 found[levels] = Nodes(codes, counts, estimates[levels], variance)
-            elif not plan.is_public(levels):
-                noisy = self._in_order(levels, stored.measured[levels], order).astype(np.float64)
-                variance = np.full(len(noisy), self.design.noise[self.design.shape.given(levels)])
-                found[levels] = Nodes(codes, counts, noisy, variance)
+            elif levels in noisy:
+                cuboid = self.design.shape.given(levels)
+                given = stored.measured[self.design.levels(cuboid)]
+                own = self._in_order(levels, given, order).astype(np.float64)
+                variance = np.full(len(own), self.design.noise[cuboid])
+                found[levels] = Nodes(codes, counts, own, variance)
         return found
 
     def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
