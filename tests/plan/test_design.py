@@ -150,6 +150,37 @@ def test_estimates_are_called_the_best_only_where_none_have_less_variance(name):
     assert claimed == is_best
 
 
+LOOSE = hr.Replace(exactly=False)
+"""What changes the total by half as much as it changes anything else."""
+
+
+@pytest.mark.parametrize("who", [hr.AddRemove(), LOOSE])
+def test_a_cube_is_called_best_only_if_the_total_costs_what_the_others_do(who):
+    plan = plan_of(tree_of(attribute=False), neighbours=who)
+    assert plan.design.claim.startswith("best linear unbiased") == (who != LOOSE)
+    assert plan.design.is_best == (who != LOOSE)
+
+
+@pytest.mark.parametrize("who", [hr.AddRemove(), LOOSE])
+def test_named_cuboids_have_the_best_estimates_where_shares_are_a_product_and_noise_is_none(who):
+    tree = hr.Tree([axis("place", (4,), (2, 3)), axis("kind", (3,), (2, 1), (1, 2))])
+    names = [tree.name_of(levels) for levels in hr.Cube().cuboids(tree) if levels[1] != 2]
+    plan = hr.make_plan(
+        tree,
+        budget=hr.Rho("1/50"),
+        neighbours=who,
+        allocation=hr.Uniform(),
+        measure=hr.All(),
+        workload=hr.Cuboids(names, chain=False),
+    )
+    design = plan.design
+    assert (design.product is None) == (who == LOOSE)
+    dense = DenseWorkload(Observed(design.shape, design.noise))
+    for levels in plan.levels:
+        best = mean_of(dense, design.shape.given(levels))
+        assert design.mean_variance(levels) == pytest.approx(best, rel=1e-9)
+
+
 def mean_of(dense, cuboid):
     sums = dense.sums[cuboid]
     return float(np.einsum("ij,jk,ik->i", sums, dense.covariance, sums).mean())

@@ -39,8 +39,8 @@ Tables = dict[Levels, Float64]
 
 
 NOT_BEST = "unbiased linear estimates (not the best ones)"
-"""Of estimates under noise so narrow that its variances are no product over the axes, or that each
-rest on some of the noisy counts."""
+"""Of estimates under noise whose variances are no product over the axes, as it is narrow or a total
+costs half, or that each rest on some of the noisy counts."""
 
 TARGETS = (
     " Of three axes or more whole counts keep their sums along the first two axes of a cuboid "

@@ -25,7 +25,7 @@ from hedgerow.estimate.cube.shape import (
     meet,
     summed,
 )
-from hedgerow.estimate.cube.variances import AGREED
+from hedgerow.estimate.cube.variances import AGREED, nominal_of
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
@@ -243,8 +243,8 @@ class PlannedTables(Joint):
             return ProductSolver(self.observed, squares)
         one = self.tables == (self.shape.finest,)
         closed = SpineSolver.fits(self.observed)
-        is_wide = all(abs(v - self.nominal[k]) <= AGREED * v for k, v in self.noise.items())
-        fits = is_wide and one and not closed
+        agree = all(abs(v - nominal_of(squares, k)) <= AGREED * v for k, v in self.noise.items())
+        fits = agree and one and not closed
         return ProductSolver(self.observed, squares) if fits else None
 
     @property
@@ -252,7 +252,7 @@ class PlannedTables(Joint):
         """Whether estimates are those of all noisy counts with the variances of the noise."""
         if self.product is None:
             return True
-        ratios = [self.nominal[cuboid] / v for cuboid, v in self.observed.variances.items()]
+        ratios = [self.product.nominal(cuboid) / v for cuboid, v in self.observed.variances.items()]
         alike = max(ratios, default=1.0) <= min(ratios, default=1.0) * (1 + AGREED)
         return alike and len(self.product.boxes) == 1
 
