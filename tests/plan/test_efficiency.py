@@ -103,6 +103,31 @@ def test_a_root_is_that_of_dense_matrices(seed, pairs):
         assert found.by_level[k] == pytest.approx(slope, rel=1e-5, abs=1e-9)
 
 
+@pytest.mark.parametrize("weight", [1 / 3, 0.32027629419440374, 0.4])
+@pytest.mark.parametrize("opposed", [-1.0, -0.5, 0.5])
+def test_contrasts_that_two_blocks_are_opposed_in_have_a_root(opposed, weight):
+    """Of two blocks that weigh unlike one direction of L is 0, and comes out of rounding alone."""
+    branches, g = Branches.of([np.array([2]), np.array([2, 1])]), np.ones(3)
+    w = np.array([weight, weight, 1 - 2 * weight])
+    apart = np.outer(w, w) * (np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]]))
+    laplacian = 2 * (np.diag(apart.sum(1)) - opposed * apart) / apart.sum()
+    sums = np.ones((3, 3)) + np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]) + np.eye(3)
+    half = root_of_matrix(sums)
+    expected = np.trace(root_of_matrix(half @ laplacian @ half))
+    found = root_of(branches, g, w[1:], MOVE, opposed)
+    assert np.isfinite(found.by_level).all()
+    assert expected * (1 - 2e-7) <= found.value <= expected
+
+
+def test_an_axis_of_one_node_changes_nothing():
+    other = fixed_axis("b", 3, columns=["y"])
+    one = hr.Tree([fixed_axis("a", 1, 1, columns=["w", "x"]), other])
+    for who in (hr.AddRemove(), hr.Replace()):
+        beside = hr.make_plan(one, budget=RHO, neighbours=who, workload=hr.Cube())
+        alone = hr.make_plan(hr.Tree([other]), budget=RHO, neighbours=who)
+        assert beside.efficiency.value == pytest.approx(alone.efficiency.value, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("pairs", "loss"), [(COME, 1e-3), (MOVE, 0.1)])
 def test_the_bound_is_below_the_least_of_all_weights_and_near_it(seed, pairs, loss):

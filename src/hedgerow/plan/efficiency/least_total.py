@@ -97,7 +97,8 @@ def _problems(
         yield lambda: _Beside.of(_families_of_chain(tree), (), importance, nested)
     if is_nested:
         return
-    deepest = max(range(len(tree.axes)), key=lambda a: tree.axes[a].depth)
+    several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
+    deepest = max(several or [0], key=lambda a: tree.axes[a].depth)
     for first in uneven or [deepest]:
         yield partial(_Beside.along, tree, importance, first)
     if len(uneven) > 1:

@@ -245,6 +245,8 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
             sum_y += phi[i] / inside
             sum_phi += phi[i]
             found += np.log(abs(inside))
+        if contrast < 1 and abs(rest) < NEAR_ZERO:  # of two blocks opposed it is but rounding there
+            rest = NEAR_ZERO
         found += np.log(max(abs(rest), 1e-300))  # where one is below 0, so is the other
         sum_y /= rest
         h = total - opposed * sum_phi * sum_y
