@@ -1,0 +1,58 @@
+"""A sample of what the commands of this folder measure: estimates, efficiency and coverage."""
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.estimate.intervals import Confidence
+from tests.acceptance import coverage, efficiency, estimates
+from tests.acceptance.random_plans import drawn
+
+SEED = 2
+WAYS = ["chain, several axes", "cube, three axes", "named, chain and margins", "named, survivors",
+        "nested attributes, groups", "marginals", "column, running sums"]  # fmt: skip
+"""Kinds that are estimated in ways of their own."""
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_estimates_and_variances_are_those_of_dense_least_squares(kind):
+    """500 plans: ``python -m tests.acceptance.estimates``."""
+    _, found = estimates.compare(kind, SEED)
+    assert sum(each.numbers for each in found) > 20
+    assert max(each.scaled for each in found) <= estimates.ALLOWED, max(found)
+
+
+def test_a_variance_that_is_a_millionth_too_large_is_seen():
+    beside = estimates.Beside(drawn("chain, one axis", SEED))
+    beside.dense.rows[0,] = (
+        *beside.dense.rows[0,][:2],
+        *np.multiply(beside.dense.rows[0,][2:], 1.000001),
+    )
+    assert max(each.scaled for each in beside.cells()) > estimates.ALLOWED
+
+
+@pytest.mark.parametrize("who", efficiency.NEIGHBOURS)
+@pytest.mark.parametrize("kind", ["chain, even", "cube, one axis uneven", "named"])
+def test_no_plan_is_said_to_be_better_than_a_convex_program_lets_it_be(kind, who):
+    """200 workloads: ``python -m tests.acceptance.efficiency``."""
+    found = efficiency.judged(kind, SEED, who)
+    assert not list(efficiency.faults(found))
+    is_exact = who == "come or go" or (who, kind) == ("move", "chain, even")
+    assert found.below < (1e-3 if is_exact else 0.2)
+
+
+SAMPLE = ["chain, several axes", "column, running sums"]
+
+
+@pytest.mark.parametrize("kind", SAMPLE)
+def test_intervals_hold_as_often_as_they_say(kind):
+    """Every kind, thousands of releases: ``python -m tests.acceptance.coverage 2000``."""
+    made = coverage.with_wide_noise(kind, hr.DiscreteGaussian)
+    found = coverage.coverage(made, 40)
+    assert not {name: each for name, each in found.items() if each.faults}
+
+
+def test_intervals_that_are_too_narrow_are_seen(monkeypatch):
+    monkeypatch.setattr(coverage, "USUAL", Confidence(0.85))
+    made = coverage.with_wide_noise(SAMPLE[0], hr.DiscreteGaussian)
+    assert any(each.faults for each in coverage.coverage(made, 40).values())
