@@ -15,7 +15,7 @@ the top of every axis, which are best for chains of even families, and nearly so
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod, sqrt
@@ -82,7 +82,9 @@ def least_total(
             refusal = error
     if not found:
         raise refusal
-    return max(found, key=lambda each: each.total)
+    best = max(found, key=lambda each: each.total)
+    # The slack is of the best bound for these pairs alone; that of both together may be larger.
+    return best if len(pairs) == 1 else replace(best, slack=None)
 
 
 def _problems(
