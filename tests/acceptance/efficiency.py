@@ -244,7 +244,7 @@ def main(number=200, first=0) -> int:
             f"| {f'{max(slack):.0e} of {len(slack)}' if slack else ''} "
             f"| {min(e.value for e in plans):.3f} to {max(e.value for e in plans):.3f} "
             f"| {min(e.own for e in plans):.3f} to {max(e.own for e in plans):.3f} "
-            f"| {f'{max(cuboids):.0e}' if cuboids else ''} |\n"
+            f"| {f'{np.median(cuboids):.0e}, {max(cuboids):.0e}' if cuboids else ''} |\n"
         )
     write(f"\n{sum(map(len, found.values()))} plans; {wrong} faults.\n")
     return int(wrong > 0)

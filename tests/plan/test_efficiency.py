@@ -119,14 +119,17 @@ def test_contrasts_that_two_blocks_are_opposed_in_have_a_root(opposed, weight):
     assert expected * (1 - 2e-7) <= found.value <= expected
 
 
-def test_the_slack_of_records_that_come_or_go_is_none_of_those_that_may_move_too():
-    """There the best weights are of both, and the bound of one kind may be well below theirs."""
+def test_what_is_known_of_records_that_come_or_go_is_not_of_those_that_may_move_too():
+    """There the best weights are of both, and so are the errors at the least total."""
     importance = alike(REGULAR)
     assert least_total(REGULAR, importance, [COME]).slack < 1e-3
     either = least_total(REGULAR, importance, [COME, Pairs(single=0.99, moved=0.01)])
     assert either.slack is None
+    assert not either.by_cuboid
     plan = hr.make_plan(REGULAR, budget=RHO, neighbours=hr.Replace(exactly=False))
     assert plan.efficiency.slack is None
+    assert {there for _, there in plan.efficiency.errors.values()} == {None}
+    assert "where the total is least" not in str(plan.efficiency)
 
 
 def test_an_axis_of_one_node_changes_nothing():

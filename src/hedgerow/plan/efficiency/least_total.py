@@ -83,8 +83,9 @@ def least_total(
     if not found:
         raise refusal
     best = max(found, key=lambda each: each.total)
-    # The slack is of the best bound for these pairs alone; that of both together may be larger.
-    return best if len(pairs) == 1 else replace(best, slack=None)
+    # Of several, the best weights are of all together: one's slack is not theirs, nor its errors,
+    # as a total that nobody changes who moves would have none.
+    return best if len(pairs) == 1 else replace(best, by_cuboid={}, slack=None)
 
 
 def _problems(
