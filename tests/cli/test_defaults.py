@@ -170,6 +170,21 @@ def test_a_distribution_says_why_its_tree_or_running_sums_are_measured():
         assert plan_distribution(ranges, budget=budget, measure=plan.measure).chosen == ()
 
 
+@pytest.mark.parametrize(
+    ("bins", "measure", "chosen"),
+    [(100, "", ("measure_sums",)), (4, "", ("measure_tree",)), (100, "all", ())],
+)
+def test_a_file_says_the_same_of_a_distribution(tmp_path, bins, measure, chosen):
+    given = f'[estimate]\nmeasure = "{measure}"' if measure else ""
+    (tmp_path / "release.toml").write_text(
+        '[table]\nsource = "people.csv"\n'
+        f'[[axis]]\nname = "age"\nlow = 0\nhigh = 100\nbins = {bins}\n[privacy]\nrho = 1\n'
+        f'[allocation]\nmethod = "distribution"\n{given}\n',
+        encoding="utf-8",
+    )
+    assert planned(tmp_path / "release.toml").chosen == chosen
+
+
 SENTENCES = {
     LEAST: "The shares were chosen by default, for the least squared error",
     "shares_equal": "Equal shares were chosen by default, because those of least error could not",
