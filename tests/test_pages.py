@@ -19,7 +19,10 @@ from hedgerow.tables.tree import Tree
 from tests.made import plain_plan
 
 SOURCE = Path(__file__).parents[1] / "src" / "hedgerow"
-PLACES = ("pages/*", "release/page/*", "plan/page/*", "release/distribution/cumulative*")
+PLACES = (
+    "pages/*", "release/page/*", "plan/page/*", "release/distribution/cumulative*",
+    "plan/defaults*", "distribution/plan*",
+)  # fmt: skip
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | {

@@ -94,7 +94,13 @@ def test_the_signed_plan_is_executed(run, commuting):
     manifest = json.loads((commuting.parent / "out" / "manifest.json").read_text())
     assert manifest["plan_sha256"] == signed.pop("sha256")
     assert manifest["plan"] == {name: signed[name] for name in manifest["plan"]}
-    assert set(signed) - set(manifest["plan"]) == {"forecast", "sums", "promise", "efficiency"}
+    assert set(signed) - set(manifest["plan"]) == {
+        "forecast",
+        "sums",
+        "promise",
+        "efficiency",
+        "chosen",
+    }
     assert signed["promise"] == manifest["promise"]
 
 

@@ -14,7 +14,6 @@ import hedgerow as hr
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan import cuboids
 from hedgerow.plan.cuboids import measurable, public_cuboid
-from hedgerow.plan.defaults import usual_measure
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import repeated
 from hedgerow.privacy.neighbours import l1, l2_squared
@@ -243,9 +242,3 @@ def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
         assert row["ratio"] == pytest.approx(variances.max() / variances.min())
         assert row["variance"] == pytest.approx(variances.mean())
     assert frame["ratio"].max() > 1.05
-
-
-def test_a_cube_over_three_axes_measures_all_its_leaves_unless_told_otherwise():
-    wide = hr.Tree([axis(name, 300) for name in ("o", "d", "s")])
-    assert usual_measure(wide, hr.Cube()) == hr.All()
-    assert usual_measure(wide, hr.Chain()) == hr.Survivors()

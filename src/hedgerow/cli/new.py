@@ -55,7 +55,7 @@ importance = "{importance}"     # all levels alike; without it all counts, so mo
 
 [estimate]
 method  = "euclidean"
-measure = "{measure}"   # "all": every possible cell; "survivors" where there are too many
+measure = "{measure}"   # "all": every possible cell; "survivors" where there are more than 2²⁴
 
 """
 _OUTPUT = """\

@@ -135,7 +135,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         shown = {"fairness": fairness(made)} if fair else {}
         frames = {"forecast": expected, "sums": sums, **shown, **more}
         facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-        facts["efficiency"] = made.efficiency.to_dict()
+        facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
         facts |= {name: frame.to_dicts() for name, frame in frames.items()}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
@@ -225,6 +225,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if made.allocation == ForDistribution().name:
         error = mean_cut_variance(made) ** 0.5
         stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
+    if chosen := " ".join(made.choices.values()):
+        say(f"{chosen}\n")
     say(f"{made.efficiency}\n")
     say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:

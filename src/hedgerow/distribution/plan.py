@@ -193,9 +193,11 @@ def plan_distribution(
     tree = plan_of(All())
     possible = mechanism.price.norm == 2 and ranges.bins <= MOST_SUMMED_BINS
     if not possible or not isinstance(allocation.objective, Cdf):
-        return tree
+        return tree.choosing("measure_tree")
     sums = plan_of(RunningSums())
-    return sums if mean_cut_variance(sums) * WORTH <= mean_cut_variance(tree) else tree
+    if mean_cut_variance(sums) * WORTH <= mean_cut_variance(tree):
+        return sums.choosing("measure_sums")
+    return tree.choosing("measure_tree")
 
 
 def mean_cut_variance(plan: Plan) -> float:

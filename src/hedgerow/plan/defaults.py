@@ -1,7 +1,8 @@
 """What a plan is made of unless somebody says: in Python, in a release file, and for `new`.
 
-All cells are measured wherever they fit in memory, and the budget is shared so that the errors of
-released counts are least, each cuboid mattering as much as any other.
+All cells are measured wherever they are few, on whatever machine, and the budget is shared so that
+the errors of released counts are least, each cuboid mattering as much as any other. A plan says
+what was chosen so, and why: its `chosen` are keys of the catalogue of texts.
 """
 
 from contextlib import suppress
@@ -20,6 +21,7 @@ from hedgerow.plan.allocation.optimal import Optimal
 from hedgerow.plan.cuboids import All, Measure, Survivors, goes_along_spine
 from hedgerow.plan.workload import Cube, Workload, tables_of
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Texts
 
 USUAL_IMPORTANCE = PerLevel()
 USUAL_ALLOCATION = Optimal(objective="released", importance=USUAL_IMPORTANCE)
@@ -32,31 +34,43 @@ FEW_LEAVES = 1 << 24
 """Leaves up to which all cells are measured, whatever the workload."""
 
 
-def usual_measure(tree: Tree, workload: Workload) -> Measure:
-    """Return what is measured: all cells where they are few, else survivors.
+def measure_for(tree: Tree, workload: Workload, measure: Measure | None) -> tuple[Measure, Texts]:
+    """Return what is measured, all cells if nobody says and they are few, and why, as keys.
 
-    A cube finds survivors below the margins of two axes; over more it measures all cells. Along a
-    spine all cells are measured.
+    Else survivors: a cube finds them below the margins of two axes; over more it measures all
+    cells. Along a spine all cells are measured.
     """
-    if goes_along_spine(tree, workload) or (isinstance(workload, Cube) and len(tree.axes) > 2):
-        return All()
-    return measure_of(sum(map(tree.cells, tables_of(tree, workload.cuboids(tree)))))
+    if measure is not None:
+        return measure, ()
+    usual = measure_of(sum(map(tree.cells, tables_of(tree, workload.cuboids(tree)))))
+    if isinstance(usual, All):
+        return usual, ("measure_few",)
+    if goes_along_spine(tree, workload):
+        return All(), ("measure_spine",)
+    if isinstance(workload, Cube) and len(tree.axes) > 2:
+        return All(), ("measure_cube",)
+    return usual, ("measure_many",)
 
 
 def shares_of(
     problem: Problem, allocation: Allocation | None
-) -> tuple[Allocation, tuple[Fraction | None, ...]]:
-    """Return an allocation, the usual one if there is none, and its shares.
+) -> tuple[Allocation, tuple[Fraction | None, ...], Texts]:
+    """Return an allocation, the usual one if there is none, its shares, and what to say of them.
 
     The usual ones are equal where the least error is beyond reach: with more than 2²⁴ distinct
     subtrees in a depth, 4,096 combinations of levels in named cuboids, or cells beyond a double.
+    There is nothing to say where less than two cuboids share.
     """
     given = USUAL_ALLOCATION if allocation is None else allocation
-    if allocation is not None or not problem.cuboids:
-        return given, given.shares(problem) if problem.cuboids else ()
+    if not problem.cuboids:
+        return given, (), ()
+    is_shared = len(problem.cuboids) > 1
+    if allocation is not None:
+        by_count = allocation.name == Optimal.name and judged_by(allocation) is None
+        return given, given.shares(problem), ("shares_by_count",) * (is_shared and by_count)
     with suppress(EstimateError, PlanError, OverflowError):
-        return given, given.shares(problem)
-    return Uniform(), Uniform().shares(problem)
+        return given, given.shares(problem), ("shares_least",) * is_shared
+    return Uniform(), Uniform().shares(problem), ("shares_equal",) * is_shared
 
 
 def judged_by(allocation: Allocation) -> Importance:

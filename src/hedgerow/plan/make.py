@@ -15,7 +15,7 @@ from hedgerow.plan.cuboids import (
     check_tree,
     refuse_kind,
 )
-from hedgerow.plan.defaults import judged_by, shares_of, usual_measure
+from hedgerow.plan.defaults import judged_by, measure_for, shares_of
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.public_rows import SPINE
@@ -79,13 +79,13 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     neighbours = AddRemove() if neighbours is None else neighbours
     check_tree(tree)
     workload = workload_for(tree, workload)
-    measure = usual_measure(tree, workload) if measure is None else measure
+    measure, of_measure = measure_for(tree, workload, measure)
     check_parts(neighbours, mechanism, measure, workload)
     _check_rules(allocation, invariants)
     facts = _facts(tree, workload, public)
     check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
-    allocation, found = shares_of(problem, allocation)
+    allocation, found, of_shares = shares_of(problem, allocation)
     shares = dict(zip(problem.cuboids, found, strict=True))
     return Plan(
         tree,
@@ -100,6 +100,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         prior=allocation.prior,
         importance=judged_by(allocation),
         facts=facts,
+        chosen=(*of_shares, *of_measure),
     )
 
 

@@ -1,6 +1,6 @@
 """A plan as people see it: the error to expect of each cuboid, and what is promised."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -239,6 +239,10 @@ class Promised(Described, Protocol):
         """The privacy promise in full."""
 
     @property
+    def choices(self) -> Mapping[str, str]:
+        """What was chosen by default and why, a sentence each."""
+
+    @property
     def public_facts(self) -> str:
         """What public files say, in lines."""
 
@@ -257,6 +261,7 @@ def plan_html(plan: Promised) -> str:
         table,
         text_table(forecast_matrix(plan, frame)),
         html_picture(svg_of_forecast(plan, frame), described),
+        paragraph(" ".join(plan.choices.values())),
         promise_html(plan),
     )
 

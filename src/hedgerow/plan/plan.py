@@ -12,6 +12,7 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
+from hedgerow.pages.catalogue import USUAL, catalogue
 from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem, Uniform
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums
@@ -57,6 +58,7 @@ from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,8 @@ class Plan:
             is signed.
         facts: what public files say of cells that hold nobody, and of bounds.
         description: what the table is, in words (see `described`); no part of what is signed.
+        chosen: what was chosen by default and why, and what shares weigh, as keys of the sentences
+            of `choices`; no part of what is signed.
 
     Raises:
         PlanError: an impossible invariant, a share for a cuboid that is public or repeats a coarser
@@ -111,6 +115,7 @@ class Plan:
     importance: Importance = field(default_factory=PerLevel)
     facts: tuple[Fact, ...] = ()
     description: Description = field(default_factory=Description)
+    chosen: Texts = ()
 
     def __post_init__(self) -> None:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
@@ -156,8 +161,15 @@ class Plan:
         """
         check_type("a description", description, Description, "Description(…)", PlanError)
         description.check_names(self.tree)
-        same = copy.copy(self)  # with what was computed, which a description does not change
-        object.__setattr__(same, "description", description)
+        return self._with("description", description)
+
+    def choosing(self, *chosen: str) -> "Plan":
+        """Return the same plan, with the same hash, of which that was chosen by default, too."""
+        return self._with("chosen", (*self.chosen, *chosen))
+
+    def _with(self, name: str, value: object) -> "Plan":
+        same = copy.copy(self)  # with what was computed, which such a value does not change
+        object.__setattr__(same, name, value)
         return same
 
     def label_of(self, levels: Levels) -> str:
@@ -380,6 +392,19 @@ class Plan:
         return replace(found, is_plain=self.allocation in {Uniform.name, Shares.name})
 
     @property
+    def choices(self) -> dict[str, str]:
+        """What was chosen by default and why, and what shares weigh: by key a sentence.
+
+        Example:
+            >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Uniform())
+            >>> plan.choices["measure_few"]
+            'All cells are measured by default, because there are at most 2²⁴ of the finest.'
+        """
+        say = catalogue(USUAL)
+        return {key: say(f"planning.chosen.{key}") for key in self.chosen}
+
+    @property
     def possible_shares(self) -> dict[Levels, Fraction]:
         """For each cuboid that can be measured its share, 0 where it has none."""
         given = dict(zip(self.levels, self.shares, strict=True))
@@ -423,7 +448,8 @@ class Plan:
         """Return the table that `hedgerow plan` shows, and what is promised."""
         expected = forecast(self)
         tables = forecast_table(expected), forecast_matrix(self, expected)
-        parts = *tables, str(self.efficiency), str(self.promise), self.public_facts
+        chosen = " ".join(self.choices.values())
+        parts = *tables, chosen, str(self.efficiency), str(self.promise), self.public_facts
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,7 @@ from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
-from hedgerow.plan.defaults import usual_measure
+from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
@@ -144,13 +144,16 @@ class ReleaseSpec:
     @property
     def measure(self) -> Measure:
         """From ``measure`` in ``[estimate]``; else the usual one, for a distribution the better."""
+        tree = self.tree()
+        return measure_for(tree, self.workload(tree), self._own_measure)[0]
+
+    @property
+    def _own_measure(self) -> Measure | None:
+        """The same, None for the usual one."""
         given = self.file.estimate.measure
         if given is not None:
             return MEASURES[given]
-        if self._designed is not None:
-            return self._designed.measure
-        tree = self.tree()
-        return usual_measure(tree, self.workload(tree))
+        return None if self._designed is None else self._designed.measure
 
     @cached_property
     def _designed(self) -> Plan | None:
@@ -228,11 +231,12 @@ class ReleaseSpec:
             mechanism=self.mechanism,
             allocation=within("[allocation]", self.allocation.allocation, tree),
             workload=self.workload(tree),
-            measure=self.measure,
+            measure=self._own_measure,
             invariants=self.invariants,
             public=self.public,
         )
-        return made.described(description)
+        by_design = () if self._designed is None else self._designed.chosen
+        return made.described(description).choosing(*by_design)
 
     def description(self, tree: Tree) -> Description:
         """Return what ``[describe]`` says of the table."""
@@ -260,7 +264,7 @@ class ReleaseSpec:
             neighbours=self.neighbours,
             mechanism=self.mechanism,
             workload=self.workload(tree),
-            measure=self.measure,
+            measure=self._own_measure,
             invariants=self.invariants,
             public=self.public,
         )

@@ -112,6 +112,18 @@ def test_the_efficiency_is_the_plan_s_and_follows_the_division(
     assert tab.complaints == []
 
 
+def test_what_was_chosen_by_default_is_said_of_the_division_that_is_drawn(browser, tmp_path):
+    plan = make_plan(CHAIN, budget=Rho("1/10"))
+    tab = opened(browser, a_page(tmp_path, plan))
+    said = tab.locator("#chosen")
+    assert said.inner_text() == " ".join(plan.choices.values())
+    tab.get_by_role("button", name="Optimal").click()
+    assert "coarse levels may be less precise than with equal shares" in said.inner_text()
+    moved(tab, "input[aria-label^=Share] >> nth=0", 900)
+    assert said.inner_text() == ""
+    assert tab.complaints == []
+
+
 def test_a_plan_of_survivors_has_no_efficiency(browser, chain):
     tab = opened(browser, chain[1])
     assert not tab.locator("#efficiency").is_visible()

@@ -33,7 +33,7 @@ from hedgerow.plan.cuboids import (
     check_parts,
     check_tree,
 )
-from hedgerow.plan.defaults import usual_measure
+from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.make import make_plan
@@ -121,13 +121,13 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     neighbours = AddRemove() if neighbours is None else neighbours
     check_tree(tree)
     workload = workload_for(tree, workload)
-    measure = usual_measure(tree, workload) if measure is None else measure
-    check_parts(neighbours, mechanism, measure, workload)
-    if isinstance(measure, RunningSums):
+    used, _ = measure_for(tree, workload, measure)
+    check_parts(neighbours, mechanism, used, workload)
+    if isinstance(used, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
     facts = read_facts(tree, public)  # once, and not for every budget that is tried
     unit = budget_in(mechanism.price, Fraction(1))
-    problem = Problem.of(tree, workload, neighbours, mechanism, unit, measure, invariants)
+    problem = Problem.of(tree, workload, neighbours, mechanism, unit, used, invariants)
 
     def planned(budget: Fraction, shares: tuple[Fraction | None, ...]) -> Plan:
         return make_plan(

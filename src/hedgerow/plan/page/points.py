@@ -305,6 +305,7 @@ def _division(
         "also": list(way.also),
         "lines": way.lines,
         "keeps": way.keeps,
+        "chosen": list(way.plan.chosen),
         "named": [str(share) for share in way.plan.shares if share is not None],
         "shares": shares_for(way.plan),
         "wholes": wholes,
