@@ -1,5 +1,6 @@
 """The error to expect of a plan, by releasing a public prior under it again and again."""
 
+from collections import deque
 from dataclasses import replace
 
 import polars as pl
@@ -54,11 +55,9 @@ def simulated_releases(
     setting = Setting("prior", own, estimator, workers=core_count())
     cuboids, sums = tuple(sorted(own.levels, key=fineness)), _worst_sums(own)
     truth = {levels: CuboidCounts.true(counts, levels) for levels in (*cuboids, *sums)}
-    along = cuboids == own.tree.chain
-    tally = Tally.of(own.tree, truth, runs, summed=sums, along=along)
-    for run in range(runs):
-        tally.release(counts, setting, lambda run: seeded_bits(seed + run), run)
-    rows = list(tally.rows())
+    tally = Tally.of(counts, truth, runs, summed=sums)
+    deque(tally.fold(setting, lambda run: seeded_bits(seed + run), 1), maxlen=0)
+    rows, along = list(tally.rows()), cuboids == own.tree.chain
     errors = pl.DataFrame(rows[: len(cuboids)]).select(COLUMNS if along else COLUMNS[1:])
     ends = (tally.sums[levels].ends() or (None, None) for levels in sums)
     off = [
