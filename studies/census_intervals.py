@@ -8,8 +8,10 @@ not. The table is public and all noise is seeded.
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
 
@@ -17,12 +19,13 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.answers.spine import keys_beside
+from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.answers.spine import SpineAnswers, keys_beside
 from hedgerow.release.answers.sums import Sums
+from hedgerow.release.answers.tables import Asked
+from hedgerow.release.descent.jobs import tell_nobody
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.passes import Pass
 from hedgerow.tables.tree import Tree
 from studies.page import data_folder, keep, markdown
 from studies.redistricting import LEVELS, Table, write_files
@@ -93,64 +96,33 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: " × ".join(words) for name, words in found.items()}
 
 
-def beside_a_node(table: Table, columns: tuple[str, ...]) -> Sums:
-    """Return a query: the sums of attribute cells at a node of the spine."""
-    return Sums(table.plan, named(table.plan.tree, columns))
-
-
-def errors_of(table: Table, level: int, columns: tuple[str, ...]) -> CuboidErrors:
-    """Return the errors of a level × query: a cuboid's own, or those of sums."""
-    plan, tree, spine = table.plan, table.plan.tree, table.spine.shape.axes[0]
-    place, total = spine.given.index(level), table.counts.total
-    beside = []
-    for axis in tree.axes[1:]:
-        told = {column for column in columns if column in axis.columns}
-        tells: list[set[str]] = [set()] + [
-            {name} if axis.product is None else set(axis.columns_of(k))
-            for k, name in enumerate(axis.levels, 1)
-        ]
-        beside += [k for k, each in enumerate(tells) if each == told]
-    cuboid = (place, *beside)
-    if len(cuboid) == len(tree.axes) and cuboid in plan.by_levels:
-        return CuboidErrors.of(plan, cuboid, total)
-    cells = int(spine.sizes[level]) * beside_a_node(table, columns).many
-    return CuboidErrors.of_sums(plan, cells, total)
-
-
 def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
     """Return the coverage of every level × query over the seeds."""
-    plan, counts, joint = table.plan, table.counts, table.spine
-    beside = {columns: beside_a_node(table, columns) for columns in queries}
-    numbers = {columns: keys_beside(joint, each) for columns, each in beside.items()}
-    forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
-    found = defaultdict[Query, Coverage](Coverage)
+    plan, counts, tree = table.plan, table.counts, table.plan.tree
+    answers, spine = cast("SpineAnswers", answers_of(plan)), table.spine.shape.axes[0]
+    asked, known = list[Asked](), dict[Query, tuple[Int64, Float64, CuboidErrors]]()
+    for level, columns in product(range(len(LEVELS)), queries):
+        above = tree.axes[0].levels[: spine.given.index(level)]
+        along = dict(zip([tree.axes[0].name], above[-1:], strict=False))  # none: the total
+        sums = Sums(plan, along | named(tree, columns))
+        errors = CuboidErrors.of_sums(plan, sums.many, counts.total)
+        if sums.levels in plan.by_levels and sums.many == tree.cells(sums.levels):
+            errors = CuboidErrors.of(plan, sums.levels, counts.total)
+        if errors.noise.mechanism is not None:
+            node, cell = table.located(level, np.arange(len(table.truth[level])))
+            keys = sums.keys[0][node] + keys_beside(table.spine, sums)[cell]
+            numbers, place = np.unique(keys, return_inverse=True)
+            truth = np.bincount(place, table.truth[level]).astype(np.int64)
+            variance = answers.variances(sums, numbers, tell_nobody)
+            known[level, columns] = truth, variance, errors
+            asked.append((sums, numbers))
+    found = {query: Coverage() for query in known}
     for seed in SEEDS:
-        run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
-        for level in range(len(joint.shape.axes[0].sizes)):
-            start = table.support.cell[level]
-            every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
-            for _, nodes, estimates in run.estimates_at([level], Pass(run).told()):
-                rows = table.support.rows(level, nodes)
-                places = np.arange(start[rows.start], start[rows.stop])
-                of_cell, cell = table.located(level, places)
-                for columns, number in numbers.items():
-                    many = beside[columns].many
-                    flat = (of_cell - nodes.start) * many + number[cell]
-                    size = len(nodes) * many
-                    there = np.flatnonzero(np.bincount(flat, minlength=size))
-                    node, sums = there // many + nodes.start, there % many
-                    every[columns].append((
-                        np.bincount(flat, table.truth[level][places], size)[there].astype(np.int64),
-                        np.bincount(flat, estimates, size)[there].astype(np.float64),
-                        forms[columns].at(level, node, sums),
-                    ))  # fmt: skip
-            for columns, parts in every.items():
-                truth, estimate, variance = (
-                    np.concatenate(each) for each in zip(*parts, strict=True)
-                )
-                errors = errors_of(table, level, columns)
-                if errors.noise.mechanism is not None:
-                    found[level, columns].add(truth, estimate, variance, errors)
+        estimates = answers.estimates(Drawn(counts, plan, seeded_bits(seed)), asked)
+        for (query, (truth, variance, errors)), estimate in zip(
+            known.items(), estimates, strict=True
+        ):
+            found[query].add(truth, estimate, variance, errors)
     return found
 
 

@@ -16,6 +16,7 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Support
+from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KINDS, RACES
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -129,7 +130,7 @@ class Table:
         for cuboid in self.spine.noise:
             levels, nodes = self.spine.levels(cuboid), range(self.support.spine.sizes[cuboid[0]])
             true = self.spine.cells(cuboid).sums(self.truth[cuboid[0]], nodes)
-            tables[cuboid] = true + noise(self.plan, levels, seed, len(true))
+            tables[cuboid] = true + noise(self.plan, levels, seeded_bits(seed), len(true))
         return tables
 
     def inhabited(self, level: int) -> Int64:

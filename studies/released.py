@@ -10,29 +10,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Codes, Float64, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
+from hedgerow.evaluate.method import Releasing
+from hedgerow.evaluate.simulate import Tally
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.answers.measured_nodes import least_squares_of
-from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import by_cuboid
-from hedgerow.release.passes import Pass
 from studies.page import ROOT, keep, markdown, told, with_data
-from studies.releases import ratio, rmse, seeded
+from studies.releases import Unprojected, by_pass, ratio, rmse
 from studies.showing import panels, save
-from studies.tables import census_of, dense, every_count, trips_between
+from studies.tables import census_of, every_count, trips_between
 
 SIMULATIONS = 20
 STATES = {"10": "Delaware", "35": "New Mexico", "56": "Wyoming"}
@@ -157,22 +153,12 @@ def tables(data: Path) -> list[Table]:
 
 def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]:
     """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
-    outline, chain = Outline.of(plan), plan.tree.chain
-    found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
-    for run in range(runs):
-        content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
-        best, _ = least_squares_of(content.stored, outline, content.nodes)
-        flow = ChainFlow(outline, content.stored, PROJECTIONS["Chebyshev"])
-        projected = content.nodes, by_cuboid(Pass(flow).results())[0]
-        released: list[list[tuple[Codes, NDArray[Any]]]]
-        released = [[(here.codes, here.estimate) for here in best]]
-        released += ([(here.codes, here.counts) for here in nodes.values()] for nodes in projected)
-        for errors, cells in zip(found.values(), released, strict=True):
-            errors.append([
-                np.square(dense(plan.tree, levels, *here) - true).mean()
-                for true, levels, here in zip(table.truth, chain, cells, strict=True)
-            ])  # fmt: skip
-    return {name: np.array(errors) for name, errors in found.items()}
+    methods: dict[str, Releasing] = {"least squares": Unprojected(plan)}
+    methods |= {name: by_pass(plan, estimator) for name, estimator in PROJECTIONS.items()}
+    return {
+        name: Tally.of_seeds(table.counts, method, plan.tree.chain, range(runs)).score("mse")
+        for name, method in methods.items()
+    }
 
 
 @dataclass(frozen=True)

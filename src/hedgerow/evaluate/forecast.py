@@ -1,6 +1,5 @@
 """The error to expect of a plan, by releasing a public prior under it again and again."""
 
-from collections import deque
 from dataclasses import replace
 
 import polars as pl
@@ -9,8 +8,8 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.method import CuboidCounts, Setting, check_numbered
-from hedgerow.evaluate.simulate import Tally, seeded_bits
+from hedgerow.evaluate.method import Setting, check_numbered
+from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
 from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
 from hedgerow.plan.plan import Plan
@@ -54,9 +53,7 @@ def simulated_releases(
     check_numbered(own.tree)
     setting = Setting("prior", own, estimator, workers=core_count())
     cuboids, sums = tuple(sorted(own.levels, key=fineness)), _worst_sums(own)
-    truth = {levels: CuboidCounts.true(counts, levels) for levels in (*cuboids, *sums)}
-    tally = Tally.of(counts, truth, runs, summed=sums)
-    deque(tally.fold(setting, lambda run: seeded_bits(seed + run), 1), maxlen=0)
+    tally = Tally.of_seeds(counts, setting, (*cuboids, *sums), range(seed, seed + runs), sums)
     rows, along = list(tally.rows()), cuboids == own.tree.chain
     errors = pl.DataFrame(rows[: len(cuboids)]).select(COLUMNS if along else COLUMNS[1:])
     ends = (tally.sums[levels].ends() or (None, None) for levels in sums)

@@ -146,7 +146,17 @@ def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
     return with_depths(tree, cuboids, rows)
 
 
-class Method(Protocol):
+class Releasing(Protocol):
+    """Whatever can release a table again and again."""
+
+    def released(self, counts: Counts, bits: Bits) -> Released:
+        """Return each cuboid that is released once with its counts; pure, and thread-safe.
+
+        The leaves are among them, or, where cuboids are named, the tables of `table_of`.
+        """
+
+
+class Method(Releasing, Protocol):
     """One way to release a table; `Setting` is Hedgerow's, baselines are the others."""
 
     @property
@@ -159,14 +169,8 @@ class Method(Protocol):
     def check(self, counts: Counts) -> None:
         """Raise a HedgerowError unless the method can release such a table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Released:
-        """Return each cuboid that is released once with its counts; pure, and thread-safe.
 
-        The leaves are among them, or, where cuboids are named, the tables of `table_of`.
-        """
-
-
-def table_of(method: Method, tree: Tree, levels: Levels) -> Levels | None:
+def table_of(method: Releasing, tree: Tree, levels: Levels) -> Levels | None:
     """Return a cuboid that a method releases and whose counts sum to those of another, if any.
 
     It is that of the leaves, unless the method has a plan of other tables.

@@ -69,7 +69,7 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     """
     error, shown, there = np.abs(given - true), given > 0, true > 0
     return {
-        "max_error": int(error.max(initial=0)),
+        "max_error": error.max(initial=0).item(),
         "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
         "mae": float(error.sum(dtype=np.float64) / cells),
         "false_discovery_rate": float((shown & ~there).sum() / max(int(shown.sum()), 1)),

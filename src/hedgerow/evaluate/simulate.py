@@ -3,6 +3,7 @@
 import hashlib
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from hedgerow.evaluate.method import (
     FACTS,
     CuboidCounts,
     Method,
+    Releasing,
     Setting,
     check_numbered,
     table_of,
@@ -93,7 +95,7 @@ def simulate(
     rows = []
     for i, setting in enumerate(settings):
         answered = {k: true for k, true in truth.items() if table_of(setting, counts.tree, k)}
-        tally = Tally.of(counts, answered, runs, summed=answered)
+        tally = Tally.of(counts, answered, runs, answered)
         for done in tally.fold(setting, partial(run_bits, seed), workers or core_count()):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
@@ -178,14 +180,32 @@ class Tally:
         counts: Counts,
         truth: Mapping[Levels, CuboidCounts],
         runs: int,
-        *,
-        summed: Iterable[Levels],
+        summed: Iterable[Levels] = (),
     ) -> "Tally":
         """Return that of no errors yet."""
         sums = {levels: ErrorSums(counts.tree.cells(levels), runs) for levels in summed}
         return cls(counts, truth, np.zeros((runs, len(truth), len(SCORES))), sums, np.zeros(runs))
 
-    def fold(self, method: Method, bits: Callable[[int], Bits], workers: int) -> Iterator[int]:
+    @classmethod
+    def of_seeds(
+        cls,
+        counts: Counts,
+        method: Releasing,
+        cuboids: Iterable[Levels],
+        seeds: range,
+        summed: Iterable[Levels] = (),
+    ) -> "Tally":
+        """Return the errors of the releases of a public table under seeds; see `seeded_bits`."""
+        truth = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
+        tally = cls.of(counts, truth, len(seeds), summed)
+        deque(tally.fold(method, lambda run: seeded_bits(seeds[run]), 1), maxlen=0)
+        return tally
+
+    def score(self, name: str) -> Float64:
+        """Return one of `SCORES` of each release and cuboid: float64 (runs, cuboids)."""
+        return self.scores[:, :, SCORES.index(name)]
+
+    def fold(self, method: Releasing, bits: Callable[[int], Bits], workers: int) -> Iterator[int]:
         """Release the table run by run, and yield after each how many are folded."""
         runs = LocalEngine(workers).run(
             range(len(self.seconds)), lambda run: self._errors(method, bits(run), run)
@@ -195,7 +215,7 @@ class Tally:
                 sums.add(run, errors[levels])
             yield run + 1
 
-    def _errors(self, method: Method, bits: Bits, run: int) -> dict[Levels, CuboidCounts]:
+    def _errors(self, method: Releasing, bits: Bits, run: int) -> dict[Levels, CuboidCounts]:
         """Release the table once, keep the scores, and return the errors of each cuboid."""
         tree, errors, start = self.counts.tree, dict[Levels, CuboidCounts](), time.perf_counter()
         released = dict(method.released(self.counts, bits))
