@@ -1,7 +1,7 @@
 """The redistricting file of a state: the Bureau's shares and way, and ours, side by side.
 
 Reads Rhode Island from ``../shared/data`` beside the repository (or the folder named as the first
-argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The table is public and all
+argument), and writes ``docs/census_errors.md`` and ``.png``. The table is public and all
 noise is seeded.
 """
 
@@ -137,7 +137,7 @@ def write_page(found: Mapping[str, Errors], cube: Table) -> None:
         cube_epsilon=cube.plan.guarantee.epsilon("1e-10"),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
     )  # fmt: skip
-    keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
+    keep("census_errors", page)
 
 
 def epsilon_of(noise: Iterable[Fraction]) -> float:
@@ -205,36 +205,6 @@ def draw(found: Mapping[str, Errors]) -> None:
     shown[2].set(xlabel="true count of a group in a block group, from", ylabel="mean error, people")
     shown[2].legend(fontsize=7)
     save(figure, "census_errors", 120, ROOT / "docs")
-
-
-def figures(errors: Errors) -> dict[str, object]:
-    """For the JSON file."""
-    return {
-        "mean_absolute_error": {
-            LEVELS[level]: {
-                query: [round(figure, 4) for figure in errors.figure(level, query)]
-                for query in QUERIES
-            }
-            for level in range(len(LEVELS))
-        },
-        "bias_by_size": {
-            LEVELS[level]: [
-                None if np.isnan(bias) else round(float(bias), 4)
-                for bias in errors.mean_bias(level)
-            ]
-            for level in range(1, len(LEVELS))
-        },
-        "largest_share_within_5_points": {
-            LEVELS[level]: {
-                low: [members, round(share, 4)]
-                for low, (members, share) in errors.by_size(level).items()
-            }
-            for level in STEPS
-        },
-        "within_from": {LEVELS[level]: errors.sure_from(level) for level in STEPS},
-        "seconds": round(errors.seconds, 2),
-        "runs": len(errors.means[0, "total"]),
-    }
 
 
 def main() -> None:

@@ -1,8 +1,7 @@
 """A cube beside the chain, InfTDA and a constrained optimum: errors of every cuboid.
 
 Reads the tables of trips in ``../shared/data`` beside the repository (or the folder named as the
-first argument), and writes ``docs/cube_errors.md`` and ``docs/cube_errors.json``. The tables are
-public and all noise is seeded.
+first argument), and writes ``docs/cube_errors.md``. The tables are public and all noise is seeded.
 """
 
 from collections.abc import Mapping
@@ -219,26 +218,7 @@ def main(data: Path) -> None:
     page = TEXT.format(
         cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=in_short(every), sections="\n".join(sections)
     )
-    kept = {
-        name: {
-            epsilon: {method: figures(errors) for method, errors in by_method.items()}
-            for epsilon, by_method in found.items()
-        }
-        for name, found in every.items()
-    }
-    keep("cube_errors", page, kept)
-
-
-def figures(errors: Tally) -> dict[str, object]:
-    """For the JSON file."""
-    discovered, missed = rates_of(errors)
-    return {
-        "rmse": {"-".join(map(str, c)): each for c, each in rmse_of(errors).items()},
-        "false_discoveries": discovered,
-        "misses": missed,
-        "seconds": errors.seconds.min(),
-        "runs": len(errors.seconds),
-    }
+    keep("cube_errors", page)
 
 
 if __name__ == "__main__":

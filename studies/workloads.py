@@ -1,8 +1,8 @@
 """Named workloads: two margins beside a chain, and two tables that agree on what they share.
 
 Reads the trips of the United Kingdom and the blocks of Rhode Island in ``../shared/data`` beside
-the repository (or the folder named as the first argument), and writes ``docs/workload_errors.md``
-and ``docs/workload_errors.json``. The tables are public and all noise is seeded.
+the repository (or the folder named as the first argument), and writes
+``docs/workload_errors.md``. The tables are public and all noise is seeded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -247,14 +247,6 @@ below 0, and their sums go wrong; together they are settled below tract × race.
 """
 
 
-def figures(squares: Squares) -> dict[str, float]:
-    """For the JSON file."""
-    return {
-        " of ".join("-".join(map(str, k)) for k in (levels, table)): rmse(each)
-        for (table, levels), each in squares.items()
-    }
-
-
 def main(data: Path) -> None:
     """Run both and write the page."""
     trips = trips_between(data / CASES[0].folder, CASES[0].levels)
@@ -282,11 +274,7 @@ def main(data: Path) -> None:
         people=two.counts.total, rho=RHO, blocks_runs=BLOCKS_RUNS,
         blocks=two.rows(together, alone),
     )  # fmt: skip
-    kept = {
-        "trips": {name: figures(each) for name, each in squares.items()},
-        "blocks": {"together": figures(together), "alone": figures(alone)},
-    }
-    keep("workload_errors", page, kept)
+    keep("workload_errors", page)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def share_intervals(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"
             )
-        errors = areas.errors.draw(pairs, seed)
+        errors = areas.errors(pairs, seed)
         errors = np.concatenate([errors, -errors])
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)

@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, runs
 from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
 from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
 from hedgerow.kernels import over_families
@@ -139,7 +139,8 @@ class Level:
             entries += len(used)
         groups = np.searchsorted(support.offset, cells, side="right") - 1
         free = np.full(len(nodes), np.inf)
-        low, high = bounds(support, self.level, nodes)
+        rows, known = rows_of(support, self.level, nodes), (support.low, support.high)
+        low, high = (np.where(rows < 0, 0, each[self.level][rows]) for each in known)
         family = Family(
             parent=parent,
             group=groups.astype(np.int32),
@@ -199,40 +200,22 @@ class Query:
         """
         support, cells = self.cells.support, self.cells
         coarse = support.tree.ancestors(support.tree.depth, cells.coarse)
-        there = _is_there(support, cells.level, nodes, coarse)
+        node, group = np.nonzero(rows_of(support, cells.level, nodes) >= 0)
+        there = np.zeros((len(nodes), int(coarse.max()) + 1), dtype=np.bool_)
+        there[node, coarse[group]] = True
         table = np.zeros((len(nodes), self.size + 1))
         measured = np.repeat(there, cells.width, axis=1)
         table[:, :-1][measured] = self.flat[cells.starts[nodes.start] : cells.starts[nodes.stop]]
         return table
 
 
-def rows_of(support: Support, level: int, nodes: range) -> tuple[Int64, Int32]:
-    """Return the node (from 0) and the group of each row of a range of nodes."""
-    count = np.diff(support.start[level][nodes.start : nodes.stop + 1])
-    return np.repeat(np.arange(len(nodes)), count), support.group[level][support.rows(level, nodes)]
-
-
-def _is_there(support: Support, level: int, nodes: range, coarse: Int64) -> Bool:
-    """Return whether nodes have a group in a coarse cell: bool (nodes, coarse cells)."""
-    node, group = rows_of(support, level, nodes)
-    there = np.zeros((len(nodes), int(coarse.max()) + 1), dtype=np.bool_)
-    there[node, coarse[group]] = True
-    return there
-
-
-def bounds(support: Support, level: int, nodes: range) -> tuple[Int64, Int64]:
-    """Return the bounds of all groups of some nodes, both 0 where a group is not there.
-
-    Returns:
-        int64 (nodes, groups) both, records.
-    """
-    node, group = rows_of(support, level, nodes)
-    rows = support.rows(level, nodes)
-    low = np.zeros((len(nodes), support.groups), dtype=np.int64)
-    high = low.copy()
-    low[node, group] = support.low[level][rows]
-    high[node, group] = support.high[level][rows]
-    return low, high
+def rows_of(support: Support, level: int, nodes: range) -> Int64:
+    """Return the row of each group at some nodes, -1 where it is not there: (nodes, groups)."""
+    here, start = support.rows(level, nodes), support.start[level][nodes.start : nodes.stop + 1]
+    rows = np.full((len(nodes), support.groups), -1)
+    node = np.repeat(np.arange(len(nodes)), np.diff(start))
+    rows[node, support.group[level][here]] = np.arange(here.start, here.stop)
+    return rows
 
 
 def _check_chain(support: Support, stages: Sequence[Int32]) -> None:
@@ -261,8 +244,7 @@ def _compact(stages: Sequence[Int32], cells: Int64) -> list[Int32]:
 def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool) -> Int64:
     """Return the counts of the spine's root, whose total is known: detail layout."""
     support, node = here.model.support, range(1)
-    _, group = rows_of(support, 0, node)
-    inside = _cells_of(support, group)
+    inside = _cells_of(support, support.group[0][support.rows(0, node)])
     cells = inside[allowed[inside]]
     family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
     known = np.array([float(total)])
@@ -312,8 +294,7 @@ def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tu
 
 def _cells_of(support: Support, groups: Int32) -> Int64:
     """Return the detail cells of some groups, over all groups."""
-    ranges = (np.arange(*support.offset[g : g + 2]) for g in groups)
-    return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
+    return runs(support.offset[groups], support.widths[groups])
 
 
 def _put(
@@ -321,7 +302,6 @@ def _put(
 ) -> None:
     """Write the counts of a family (children, cells) to their places of the detail layout."""
     group = np.searchsorted(support.offset, cells, side="right") - 1
-    there = _is_there(support, level, nodes, np.arange(support.groups))
-    rows = np.cumsum(there).reshape(there.shape) + support.rows(level, nodes).start - 1
-    place = support.cell[level][rows[:, group]] + (cells - support.offset[group])
-    counts[place[there[:, group]]] = whole[there[:, group]]
+    row = rows_of(support, level, nodes)[:, group]
+    place = support.cell[level][row] + (cells - support.offset[group])
+    counts[place[row >= 0]] = whole[row >= 0]
