@@ -18,6 +18,7 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
+from hedgerow.evaluate.metrics import band_name
 from hedgerow.examples.production_shares import noise_parameters
 from hedgerow.examples.redistricting import PRODUCTION
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
@@ -158,24 +159,16 @@ def level_table(level: int, found: Mapping[str, Errors]) -> str:
     return f"## Mean absolute error: {name}\n\n{table}"
 
 
-def size_words(place: int) -> str:
-    """A range of true counts."""
-    low = SIZES[place]
-    if place + 1 == len(SIZES):
-        return f"{low:,} and more"
-    high = SIZES[place + 1] - 1
-    return f"{low:,}" if high == low else f"{low:,} to {high:,}"
-
-
 def bias_table(found: Mapping[str, Errors]) -> str:
     """A row a level and size, a column a way."""
-    rows = []
+    most = (*(size - 1 for size in SIZES[1:]), None)
+    rows, sizes = [], [*map(band_name, SIZES, most)]
     for level, name in enumerate(LEVELS[1:], 1):
         each = [errors.mean_bias(level) for errors in found.values()]
         for place in range(len(SIZES)):
             if not np.isnan(each[0][place]):
                 shown = (bias[place] for bias in each)
-                rows.append((name.replace("_", " "), size_words(place), *shown))
+                rows.append((name.replace("_", " "), sizes[place], *shown))
     return markdown(["level", "true count", *found], rows, "+.3f")
 
 

@@ -7,13 +7,13 @@ not. The table is public and all noise is seeded.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
 import numpy as np
+import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
@@ -46,44 +46,29 @@ FILES = {
 }
 
 
-Query = tuple[int, tuple[str, ...]]
-"""A level of the spine, and columns of attributes."""
+def coverage(
+    truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors
+) -> dict[str, float | None]:
+    """Return what the intervals of one release hold of the cells of one level × query.
 
-
-@dataclass
-class Coverage:
-    """Of one level × query, over releases: the share of cells whose interval holds the count.
-
-    Attributes:
-        cells: how many of them.
-        variance: their mean, records².
-        held: of each release, as released: clipped at 0 and at the total.
-        unclipped: of each release, before clipping.
-        wide: the same of the cells of a variance of `WIDE` or more.
-        alarms: releases with a true count outside the intervals that hold for all cells at once.
+    Their number and mean variance (records²); the share whose interval holds the count, as released
+    (cut at 0 and at the total) and before cutting, of those of a variance of `WIDE` or more apart;
+    and 1 where a true count lies outside the intervals that hold for all cells at once.
     """
-
-    cells: int = 0
-    variance: float = 0.0
-    held: list[float] = field(default_factory=list)
-    unclipped: list[float] = field(default_factory=list)
-    wide: list[float] = field(default_factory=list)
-    alarms: int = 0
-
-    def add(self, truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors) -> None:
-        """Count what the intervals of one release hold."""
-        self.cells, self.variance = len(truth), variance.mean()
-        low, high = errors.interval(estimate, variance, USUAL)
-        self.held.append(((low <= truth) & (truth <= high)).mean())
-        half_width = errors.half_width(variance, USUAL)
-        away = 1 << 40  # from 0
-        low, high = interval(estimate + away, half_width, None)
-        holds = (low <= truth + away) & (truth + away <= high)
-        self.unclipped.append(holds.mean())
-        if (wide := variance >= WIDE).any():
-            self.wide.append(holds[wide].mean())
-        low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
-        self.alarms += bool(((truth < low) | (truth > high)).any())
+    low, high = errors.interval(estimate, variance, USUAL)
+    away = 1 << 40  # from 0
+    least, most = interval(estimate + away, errors.half_width(variance, USUAL), None)
+    holds = (least <= truth + away) & (truth + away <= most)
+    wide = holds[variance >= WIDE]
+    first, last = errors.interval(estimate, variance, ALL_AT_ONCE)
+    return {
+        "cells": len(truth),
+        "mean variance": variance.mean(),
+        "held": ((low <= truth) & (truth <= high)).mean(),
+        "before clipping": holds.mean(),
+        f"variance ≥ {WIDE}": wide.mean() if len(wide) else None,
+        "alarms": int(((truth < first) | (truth > last)).any()),
+    }
 
 
 def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
@@ -96,17 +81,19 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: " × ".join(words) for name, words in found.items()}
 
 
-def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
+def measure(table: Table, queries: list[tuple[str, ...]]) -> pl.DataFrame:
     """Return the coverage of every level × query over the seeds."""
     plan, counts, tree = table.plan, table.counts, table.plan.tree
     answers, spine = cast("SpineAnswers", answers_of(plan)), table.spine.shape.axes[0]
-    asked, known = list[Asked](), dict[Query, tuple[Int64, Float64, CuboidErrors]]()
+    asked, known, rows = list[Asked](), [], []
     for level, columns in product(range(len(LEVELS)), queries):
         above = tree.axes[0].levels[: spine.given.index(level)]
         along = dict(zip([tree.axes[0].name], above[-1:], strict=False))  # none: the total
         sums = Sums(plan, along | named(tree, columns))
         errors = CuboidErrors.of_sums(plan, sums.many, counts.total)
-        if sums.levels in plan.by_levels and sums.many == tree.cells(sums.levels):
+        beside = zip(tree.axes[1:], sums.levels[1:], strict=True)
+        told = {column for axis, k in beside for column in axis.columns_of(k)}
+        if sums.levels in plan.by_levels and told == {*columns}:
             errors = CuboidErrors.of(plan, sums.levels, counts.total)
         if errors.noise.mechanism is not None:
             node, cell = table.located(level, np.arange(len(table.truth[level])))
@@ -114,32 +101,32 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverag
             numbers, place = np.unique(keys, return_inverse=True)
             truth = np.bincount(place, table.truth[level]).astype(np.int64)
             variance = answers.variances(sums, numbers, tell_nobody)
-            known[level, columns] = truth, variance, errors
+            name = LEVELS[level].replace("_", " "), " × ".join(columns) or "total"
+            known.append((name, truth, variance, errors))
             asked.append((sums, numbers))
-    found = {query: Coverage() for query in known}
     for seed in SEEDS:
         estimates = answers.estimates(Drawn(counts, plan, seeded_bits(seed)), asked)
-        for (query, (truth, variance, errors)), estimate in zip(
-            known.items(), estimates, strict=True
-        ):
-            found[query].add(truth, estimate, variance, errors)
-    return found
+        for ((at, query), truth, variance, errors), estimate in zip(known, estimates, strict=True):
+            held = coverage(truth, estimate, variance, errors)
+            rows.append({"level": at, "query": query, **held})
+    return (
+        pl.DataFrame(rows)
+        .group_by("level", "query", maintain_order=True)
+        .agg(pl.exclude("alarms").mean(), pl.col("alarms").sum())
+    )
 
 
-def page(found: dict[str, dict[Query, Coverage]]) -> str:
+def page(found: dict[str, pl.DataFrame]) -> str:
     """Return the page."""
-    head = ["level", "query", "cells", "mean variance", "held", "before clipping",
-            f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
-    forms = ["", "", ",", "", ".4f", ".4f", ".4f", ""]
+    forms = ["", "", ",.0f", "", ".4f", ".4f", ".4f", ""]
     parts = [f"# {__doc__.splitlines()[0].removesuffix('.')}\n", INTRODUCTION]
-    for name, coverages in found.items():
+    for name, frame in found.items():
+        alarms = pl.format(f"{{}} of {len(SEEDS)}", "alarms")
         rows = [
-            (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", each.cells,
-             each.variance, np.mean(each.held), np.mean(each.unclipped),
-             np.mean(each.wide) if each.wide else "", f"{each.alarms} of {len(SEEDS)}")
-            for (level, columns), each in coverages.items()
-        ]  # fmt: skip
-        parts.append(f"## {TITLES[name]}\n\n{markdown(head, rows, forms)}\n")
+            ["" if cell is None else cell for cell in row]
+            for row in frame.with_columns(alarms.alias("alarms")).iter_rows()
+        ]
+        parts.append(f"## {TITLES[name]}\n\n{markdown(frame.columns, rows, forms)}\n")
     return "\n".join(parts)
 
 

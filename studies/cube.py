@@ -4,7 +4,7 @@ Reads the tables of trips in ``../shared/data`` beside the repository (or the fo
 first argument), and writes ``docs/cube_errors.md``. The tables are public and all noise is seeded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -152,21 +152,25 @@ def section(counts: hr.Counts, case: Case, found: Mapping[str, Mapping[str, Tall
     shares = ", ".join(f"{share / 100:g}" for share in case.shares)
     about = f"{counts.total:,} records, {counts.tree.leaves:,} pairs, axis shares {shares}"
     parts = [f"## {case.name}", f"{about}, {case.runs} releases."]
-    names = ("total", *case.levels)
     for epsilon, errors in found.items():
-        each, every = [*map(rmse_of, errors.values())], [*map(rates_of, errors.values())]
-        rows: list[list[str]] = [
-            [f"{names[c[0]]} × {names[c[1]]}", *(f"{one[c]:.3g}" for one in each)]
-            for c in each[0]
-            if any(c)
-        ]
-        for what, rates in zip(
-            ("false discoveries", "misses"), zip(*every, strict=True), strict=True
-        ):
-            rows.append([what, *(f"{rate:.3f}" for rate in rates)])
-        rows.append(["seconds", *(f"{e.seconds.min():.2g}" for e in errors.values())])
+        told = errors_by_cuboid(case, errors.values())
+        told["seconds"] = [f"{e.seconds.min():.2g}" for e in errors.values()]
+        rows = ((what, *shown) for what, shown in told.items())
         parts += [f"ε = {epsilon}:", markdown(["origin × destination", *errors], rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def errors_by_cuboid(case: Case, every: Collection[Tally]) -> dict[str, list[str]]:
+    """Errors in words, a column a method: of each cuboid, then of which cells are released."""
+    names, each = ("total", *case.levels), [*map(rmse_of, every)]
+    told = {
+        f"{names[c[0]]} × {names[c[1]]}": [f"{one[c]:.3g}" for one in each]
+        for c in each[0]
+        if any(c)
+    }
+    for i, what in enumerate(("false discoveries", "misses")):
+        told[what] = [f"{rates_of(one)[i]:.3f}" for one in every]
+    return told
 
 
 def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Tally]]]) -> str:

@@ -142,18 +142,18 @@ def simulated(strategy: Float64, rng: np.random.Generator) -> float:
     return float((np.cumsum(leaves, axis=0) ** 2).sum() / bins / 400)
 
 
-COLUMNS = [
-    ("bike-share duration, s", "numeric_bikeshare_duration/duration.parquet", 0, 14_400),
-    ("Chicago salaries, $", "numeric_chicago_salaries/salaries.parquet", 0, 300_000),
-    ("flight distance, miles", "numeric_flights_200k/flights.parquet", 0, 5_000),
-]
+COLUMNS = {
+    "bike-share duration, s": ("bikeshare_duration/duration", "duration_s", 14_400),
+    "Chicago salaries, $": ("chicago_salaries/salaries", "annual_salary", 300_000),
+    "flight distance, miles": ("flights_200k/flights", "distance", 5_000),
+}
+"""The file and column of each, and the end of its range, which begins at 0."""
+CHOSEN = "Chicago salaries, $"
 
 
-def numeric_column(path: Path, name: str) -> Float64:
-    """The column that the picture's title names."""
-    frame = pl.read_parquet(path)
-    word = {"b": "duration", "C": "salar", "f": "dist"}[name[0]]
-    column = next(c for c in frame.columns if word in c.lower())
+def numeric_column(data: Path, file: str, column: str) -> Float64:
+    """The values of one of these columns."""
+    frame = pl.read_parquet(data / f"numeric_{file}.parquet")
     return frame[column].cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
 
 
@@ -231,18 +231,18 @@ def consistent_columns(
 ) -> list[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
     found: list[tuple[str, int, Int64]] = []
-    name, file, low, high = COLUMNS[1]
-    real = numeric_column(data / file, name) if data.is_dir() else np.empty(0)
+    file, column, high = COLUMNS[CHOSEN]
+    real = numeric_column(data, file, column) if data.is_dir() else np.empty(0)
     for total in (900, 20_000):
         columns = [
-            ("uniform", rng.random(total), 0.0, 1.0),
-            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 0.0, 200_000.0),
+            ("uniform", rng.random(total), 1.0),
+            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 200_000.0),
         ]
         if len(real):
             some = rng.choice(real, total, replace=False)
-            columns.append((name.split(",")[0], some, float(low), float(high)))
-        for title, values, least, most in columns:
-            ranges = Ranges.equal_width("x", least, most, bins, out_of_bounds="clamp")
+            columns.append((CHOSEN.split(",", maxsplit=1)[0], some, float(high)))
+        for title, values, most in columns:
+            ranges = Ranges.equal_width("x", 0, most, bins, out_of_bounds="clamp")
             found.append((title, total, np.bincount(ranges.bin(values), minlength=bins)))
     return found
 
@@ -384,9 +384,9 @@ def real_columns(
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
     rows, curves = list[Row](), dict[str, tuple[Float64, ...]]()
     ranks, design = np.arange(1, 10) / 10, best_branching(1000, mechanism=DiscreteLaplace)
-    for name, file, low, high in COLUMNS:
-        values = numeric_column(data / file, name)
-        ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
+    for name, (file, column, high) in COLUMNS.items():
+        values = numeric_column(data, file, column)
+        ranges = Ranges.equal_width("x", 0, high, 1000, out_of_bounds="clamp")
         leaves = np.bincount(ranges.bin(values), minlength=1000)
         truth, total = np.cumsum(leaves), int(leaves.sum())
         for epsilon in (0.01, 0.1, 1.0):

@@ -9,7 +9,7 @@ depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
 
 import platform
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -200,18 +200,10 @@ class Linear:
             rows.append(slope[1:] * self.rho)
         return np.array(rows)
 
-    def least(
-        self, measured: Collection[int] | None = None, deepest: int | None = None
-    ) -> tuple[Float64, Float64]:
-        """Shares with the least largest ratio, and the ratios.
-
-        Args:
-            measured: the depths, less one, that have shares; all unless given.
-            deepest: how many ratios count, from the top; all unless given.
-        """
+    def least(self, out: int | None = None) -> tuple[Float64, Float64]:
+        """Shares with the least largest ratio, and the ratios; depth ``out`` unmeasured."""
         depths = len(self.paper)
-        some = range(depths) if measured is None else measured
-        most = [(1e-6, 1.0) if t in some else (0.0, 0.0) for t in range(depths)]
+        most = [(0.0, 0.0) if t + 1 == out else (1e-6, 1.0) for t in range(depths)]
         start = np.array([high / 2 for _, high in most])
         found = minimize(
             lambda z: (z[-1], np.append(np.zeros(depths), 1.0)),
@@ -222,10 +214,8 @@ class Linear:
             constraints=[
                 {
                     "type": "ineq",
-                    "fun": lambda z: (z[-1] - self.ratios(z[:-1]))[:deepest],
-                    "jac": lambda z: np.column_stack([-self.slopes(z[:-1]), np.ones(depths)])[
-                        :deepest
-                    ],
+                    "fun": lambda z: z[-1] - self.ratios(z[:-1]),
+                    "jac": lambda z: np.column_stack([-self.slopes(z[:-1]), np.ones(depths)]),
                 },
                 {
                     "type": "eq",
@@ -236,7 +226,7 @@ class Linear:
             options={"maxiter": 300, "ftol": 1e-12},
         )
         shares = found.x[:-1] / found.x[:-1].sum()
-        return shares, self.ratios(shares)[:deepest]
+        return shares, self.ratios(shares)
 
     def certified(self, shares: Float64) -> tuple[float, Float64]:
         """A lower bound of the largest ratio of any shares, and the weights that prove it.
@@ -255,7 +245,20 @@ class Linear:
 
     def needed(self, deepest: int) -> float:
         """The share of ρ that brings depths 1..deepest to the goal, nothing measured below."""
-        return float(self.least(range(deepest), deepest)[1].max()) / GOAL**2
+
+        def spare(z: Float64) -> Float64:
+            whole = np.append(np.exp(z), np.zeros(len(self.paper) - deepest))
+            return 1 - self.ratios(whole)[:deepest] / GOAL**2
+
+        found = minimize(
+            lambda z: (np.exp(z).sum(), np.exp(z)),
+            np.full(deepest, -1.0),
+            jac=True,
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": spare}],
+            options={"maxiter": 300, "ftol": 1e-10},
+        )
+        return float(np.exp(found.x).sum())
 
 
 def page_of(table: Table, epsilon: str, errors: Mapping[str, pl.DataFrame]) -> str:
@@ -418,8 +421,7 @@ def swept(targets: Sequence[Target]) -> str:
             ]
             rows.append([target.table.name, name, *worst])
         for t in range(1, target.table.depth):
-            others = {*range(target.table.depth)} - {t - 1}
-            bound = np.sqrt(target.nominal.least(others)[1].max())
+            bound = np.sqrt(target.nominal.least(out=t)[1].max())
             words = f"unprojected, depth {t} unmeasured"
             rows.append([target.table.name, words, "", "", "", bound])
     head = ["survivors", "survivors, shares from the tree", "all", "all, shares from the tree"]

@@ -14,6 +14,7 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.metrics import band_name
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.release.answers.questions import sums_of
 from hedgerow.release.answers.sums import Sums
@@ -90,7 +91,7 @@ class Row:
     @property
     def size(self) -> str:
         """In words."""
-        return f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
+        return band_name(self.least, self.most)
 
     @property
     def cells(self) -> tuple[str, ...]:

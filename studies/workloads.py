@@ -164,26 +164,18 @@ class TwoTables:
             .group_by(*AREAS, "cenrace", "votingage")
             .agg(pl.col("count").sum())
         )
-        half = hr.Rho(hr.Rho(RHO).rho / 2)
+        whole, names = hr.Rho(RHO), (BLOCKS, TRACTS)
+
+        def plan(budget: hr.Rho, *names: str) -> hr.Plan:
+            workload, shares = hr.Cuboids(names), hr.Uniform()
+            return hr.make_plan(
+                tree, budget=budget, workload=workload, allocation=shares, measure=hr.All()
+            )
+
         return cls(
             hr.Counts.from_frame(tree, cells, count="count"),
-            hr.make_plan(
-                tree,
-                budget=hr.Rho(RHO),
-                workload=hr.Cuboids([BLOCKS, TRACTS]),
-                allocation=hr.Shares({BLOCKS: "1/2", TRACTS: "1/2"}),
-                measure=hr.All(),
-            ),
-            {
-                name: hr.make_plan(
-                    tree,
-                    budget=half,
-                    workload=hr.Cuboids([name]),
-                    measure=hr.All(),
-                    allocation=hr.Uniform(),
-                )
-                for name in (BLOCKS, TRACTS)
-            },
+            plan(whole, *names),
+            {name: plan(hr.Rho(whole.rho / 2), name) for name in names},
         )
 
     def squared_errors(self, runs: int) -> tuple[Squares, Squares]:

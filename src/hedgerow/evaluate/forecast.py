@@ -11,7 +11,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.method import Setting, check_numbered
 from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
-from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
+from hedgerow.plan.cost import sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta
@@ -66,9 +66,8 @@ def simulated_releases(
 
 def _worst_sums(plan: Plan) -> list[Levels]:
     """Return the cuboids whose sums may be furthest from their truth."""
-    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SHOWN).to_list()
-    levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
-    return [levels[name] for name in names]
+    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SHOWN)
+    return [levels for levels in map(plan.tree.named, names) if levels is not None]
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:
