@@ -23,7 +23,7 @@ from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from studies.page import keep, markdown, told
-from studies.releases import seeded
+from studies.releases import plan_of, seeded
 from studies.tables import census_of, dense, every_count
 
 RUNS = 2000
@@ -188,14 +188,7 @@ def cases() -> Iterator[Coverage]:
     for kind in product(MODES, TABLES, BUDGETS, NEIGHBOURS):
         mode, table, noise, total = kind
         (measure, estimator), counts, budget = MODES[mode], tables[table], BUDGETS[noise]
-        plan = hr.make_plan(
-            counts.tree,
-            budget=budget,
-            neighbours=NEIGHBOURS[total],
-            mechanism=hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian,
-            measure=measure,
-            allocation=hr.Uniform(),
-        )
+        plan = plan_of(counts.tree, budget, measure, neighbours=NEIGHBOURS[total])
         yield from coverages(kind, counts, plan, estimator)
 
 

@@ -124,7 +124,7 @@ ESTIMATORS: dict[str, Estimator] = {
 def errors_over(counts: hr.Counts, method: Releasing, seeds: range) -> pl.DataFrame:
     """The mean errors of releases by depth below the root (RMSE: root of the mean square)."""
     tally = Tally.of_seeds(counts, method, counts.tree.chain, seeds)
-    return pl.DataFrame([*tally.rows()]).filter(pl.col("depth") > 0)
+    return tally.frame().filter(pl.col("depth") > 0)
 
 
 def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:

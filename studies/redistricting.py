@@ -143,10 +143,10 @@ class Table:
         node, cell = self.located(level, at)
         nodes, found = self.support.spine.sizes[level], dict[str, Int64]()
         for query, (size, label) in self.labels.items():
-            sums = np.zeros((nodes, size), dtype=np.int64)
             keep = label[cell] >= 0
-            np.add.at(sums, (node[keep], label[cell][keep]), table[at][keep])
-            found[query] = sums[self.inhabited(level)]
+            keys = node[keep] * size + label[cell][keep]
+            sums = np.bincount(keys, table[at][keep], nodes * size).astype(np.int64)
+            found[query] = sums.reshape(nodes, size)[self.inhabited(level)]
         return found
 
     def distance(self, level: int, table: Int64) -> Int64:

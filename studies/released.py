@@ -26,7 +26,7 @@ from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from studies.page import ROOT, keep, markdown, told, with_data
-from studies.releases import Unprojected, by_pass, ratio, rmse
+from studies.releases import Unprojected, by_pass, plan_of, ratio, rmse
 from studies.showing import panels, save
 from studies.tables import census_of, every_count, trips_between
 
@@ -80,15 +80,8 @@ class Table:
 
     def plan(self, budget: Budget, allocation: Allocation) -> hr.Plan:
         """The plan of a release in which all nodes are measured."""
-        pure = isinstance(budget, hr.Epsilon)
-        return hr.make_plan(
-            self.counts.tree,
-            budget=budget,
-            neighbours=self.neighbours,
-            mechanism=hr.DiscreteLaplace if pure else hr.DiscreteGaussian,
-            allocation=allocation,
-            measure=hr.All(),
-        )
+        tree = self.counts.tree
+        return plan_of(tree, budget, hr.All(), allocation, neighbours=self.neighbours)
 
     def importance(self, kind: str) -> list[float]:
         """What a squared error of one count costs at each depth that can be measured."""
@@ -151,12 +144,12 @@ def tables(data: Path) -> list[Table]:
     ]  # fmt: skip
 
 
-def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]:
-    """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
+def tallies(table: Table, plan: hr.Plan, runs: int) -> dict[str, Tally]:
+    """For each of `ESTIMATORS` the errors of releases by depth."""
     methods: dict[str, Releasing] = {"least squares": Unprojected(plan)}
     methods |= {name: by_pass(plan, estimator) for name, estimator in PROJECTIONS.items()}
     return {
-        name: Tally.of_seeds(table.counts, method, plan.tree.chain, range(runs)).score("mse")
+        name: Tally.of_seeds(table.counts, method, plan.tree.chain, range(runs))
         for name, method in methods.items()
     }
 
@@ -192,8 +185,8 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
         plan = table.plan(budget, allocation)
         shares = [float(plan.shares[t] or 0) for t in table.depths]
         formula = float(np.sqrt(hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs))
-        squares = squared_errors(table, plan, table.runs)
-        own = {e: mse @ costs for e, mse in squares.items()}
+        every = tallies(table, plan, table.runs)
+        own = {e: tally.score("mse") @ costs for e, tally in every.items()}
         found.append(Compared(name, shares, formula, own))
     return found
 
@@ -239,12 +232,10 @@ def foretold(table: Table, budget: Budget) -> Foretold:
     """The forecast of a uniform plan against simulated releases of the truth."""
     plan, found = table.plan(budget, hr.Uniform()), dict[str, tuple[Float64, Float64]]()
     forecast = hr.forecast(plan)["rmse"].to_numpy()
-    for e, mse in squared_errors(table, plan, table.checks).items():
-        mean = mse.mean(axis=0)
+    for e, tally in tallies(table, plan, table.checks).items():
+        root, error = tally.frame().select("rmse", "rmse_error").to_numpy().T
         with np.errstate(divide="ignore", invalid="ignore"):
-            over = np.sqrt(mean) / forecast
-            error = over / 2 * mse.std(axis=0, ddof=1) / mean / np.sqrt(table.checks)
-        found[e] = over, error
+            found[e] = root / forecast, error / forecast
     return forecast, found
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import Measure
 from hedgerow.plan.workload import Workload
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.execution import in_memory
 from studies.tables import dense
@@ -28,22 +30,28 @@ def within(epsilon: str | Fraction) -> hr.EpsilonDelta:
     return hr.EpsilonDelta(epsilon, DELTA)
 
 
-def trips_plan(
+def plan_of(
     tree: hr.Tree,
     budget: Budget,
     measure: Measure,
     allocation: Allocation | None = None,
     workload: Workload | None = None,
+    neighbours: Neighbours | None = None,
 ) -> hr.Plan:
-    """The plan of a table under replace-one neighbours; equal shares unless others are given."""
+    """The plan of a table: equal shares, and neighbours add-remove, unless others are given."""
     return hr.make_plan(
         tree,
         budget=budget,
-        neighbours=hr.Replace(),
+        neighbours=neighbours or hr.AddRemove(),
+        mechanism=hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian,
         measure=measure,
         allocation=allocation or hr.Uniform(),
         workload=workload,
     )
+
+
+trips_plan = partial(plan_of, neighbours=hr.Replace())
+"""That of a table of trips, of which one of a person's is replaced."""
 
 
 def seeded(counts: hr.Counts, plan: hr.Plan, estimator: Estimator, seed: int) -> hr.Release:

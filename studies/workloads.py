@@ -23,7 +23,7 @@ from hedgerow.plan.workload import Workload
 from hedgerow.tables.tree import Tree
 from studies.cube import CASES
 from studies.page import keep, markdown, with_data
-from studies.releases import DELTA, by_pass, ratio, rmse, trips_plan, within
+from studies.releases import DELTA, by_pass, plan_of, ratio, rmse, trips_plan, within
 from studies.tables import trips_between
 
 Squares = dict[tuple[Levels, Levels], Float64]
@@ -167,10 +167,7 @@ class TwoTables:
         whole, names = hr.Rho(RHO), (BLOCKS, TRACTS)
 
         def plan(budget: hr.Rho, *names: str) -> hr.Plan:
-            workload, shares = hr.Cuboids(names), hr.Uniform()
-            return hr.make_plan(
-                tree, budget=budget, workload=workload, allocation=shares, measure=hr.All()
-            )
+            return plan_of(tree, budget, hr.All(), workload=hr.Cuboids(names))
 
         return cls(
             hr.Counts.from_frame(tree, cells, count="count"),

@@ -9,7 +9,7 @@ noise is drawn exactly.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any, cast
@@ -96,17 +96,14 @@ def chain_errors(
         cuboids: of each layer.
         noise: of each layer, None where it has none of its own.
     """
-    laws = {
-        levels: Law(levels, mechanism, np.ones(layer.nodes), np.zeros(layer.nodes))
-        for levels, layer, mechanism in zip(cuboids, layers, noise, strict=True)
-    }
-    last, own = laws[cuboids[-1]], noise[-1]
-    variance = layers[-1].variance * last.weight  # of what each node's own subtree says of it
-    known = own.noise_variance if own is not None else 0.0
-    weight = np.minimum(variance / known, 1.0) if known > 0 else last.weight
-    rest = variance - weight**2 * known
-    rest = np.where(rest > 1e-12 * variance, rest, 0.0)
-    laws[cuboids[-1]] = replace(last, weight=weight, rest=rest)
+    laws = dict[Levels, Law]()
+    for levels, layer, own in zip(cuboids, layers, noise, strict=True):
+        known = own.noise_variance if own is not None else 0.0
+        variance = np.broadcast_to(layer.variance, layer.nodes)  # as the node's own subtree has it
+        weight = np.minimum(variance / known, 1.0) if known > 0 else np.ones(layer.nodes)
+        rest = variance - weight**2 * known
+        rest = np.where(np.isfinite(rest) & (rest > 1e-12 * variance), rest, 0.0)
+        laws[levels] = Law(levels, own, weight, rest)
 
     def estimate(tables: Tables) -> Float64:
         made = [

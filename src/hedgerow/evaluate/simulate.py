@@ -229,6 +229,10 @@ class Tally:
                 self.scores[run, place], errors[levels] = found
         return errors
 
+    def frame(self) -> pl.DataFrame:
+        """Return the `rows`."""
+        return pl.DataFrame([*self.rows()])
+
     def rows(self) -> Iterator[dict[str, object]]:
         """Yield for each cuboid the estimates and Monte Carlo errors of `METRICS`."""
         runs, tree = len(self.seconds), self.counts.tree

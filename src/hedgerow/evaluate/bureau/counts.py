@@ -42,7 +42,6 @@ def bureau_counts(
     chain: Sequence[Sequence[int]],
     *,
     allowed: Bool | None = None,
-    tolerance: float = TOLERANCE,
 ) -> dict[int, Int64]:
     """Return whole counts of every level of a spine as the 2020 redistricting file was estimated.
 
@@ -64,7 +63,6 @@ def bureau_counts(
         chain: the attribute cuboids of the rounding, from the groups to the detail, each a
             refinement of the one before.
         allowed: bool (detail cells of all groups): False for cells that are 0 by a public rule.
-        tolerance: records.
 
     Returns:
         For each level int64, detail layout, records.
@@ -85,7 +83,7 @@ def bureau_counts(
     for level in range(1, support.spine.depth + 1):
         passes = 1 if level == support.spine.depth else 2
         here = Level(model, noisy, level)
-        counts[level] = _children_counts(here, counts[level - 1], stages, tolerance, passes)
+        counts[level] = _children_counts(here, counts[level - 1], stages, passes)
     return counts
 
 
@@ -105,13 +103,20 @@ class Level:
 
     @cached_property
     def cuboids(self) -> list["Query"]:
-        """The cuboids that are measured here; the total is first."""
-        keys = sorted(key for key in self.model.measured if key[0] == self.level)
-        model, noisy = self.model, self.noisy
-        return [
-            Query.of(model.cells(key), noisy[key], model.measured[key], is_total=not any(key[1:]))
-            for key in keys
-        ]
+        """The cuboids that are measured here; the total is first.
+
+        Raises:
+            EstimateError: a table of another length.
+        """
+        keys, found = sorted(key for key in self.model.measured if key[0] == self.level), []
+        for key in keys:
+            cells, flat = self.model.cells(key), self.noisy[key]
+            if len(flat) != (needed := cells.starts[-1]):
+                raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
+            labels, size = cells.numbers.astype(np.int64), int(cells.width.sum())
+            entry, variance = np.where(labels < 0, size, labels), self.model.measured[key]
+            found.append(Query(cells, flat, variance, entry, size, not any(key[1:])))
+        return found
 
     def family(
         self, nodes: range, cells: Int64, parent: Float64, *, totals_apart: bool
@@ -165,6 +170,7 @@ class Query:
         variance: of its noise, records².
         entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
             cells; ``size`` where it adds to none.
+        size: the number of cells of a node that has all groups.
         is_total: whether it is the nodes' totals.
     """
 
@@ -172,25 +178,8 @@ class Query:
     flat: Float64
     variance: float
     entry: Int64
+    size: int
     is_total: bool
-
-    @classmethod
-    def of(cls, cells: Cells, flat: Float64, variance: float, *, is_total: bool) -> "Query":
-        """Return the query of a cuboid.
-
-        Raises:
-            EstimateError: a table of another length.
-        """
-        if len(flat) != (needed := cells.starts[-1]):
-            raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
-        labels = cells.numbers.astype(np.int64)
-        size = int(cells.width.sum())
-        return cls(cells, flat, variance, np.where(labels < 0, size, labels), is_total)
-
-    @property
-    def size(self) -> int:
-        """The number of cells of a node that has all groups."""
-        return int(self.cells.width.sum())
 
     def dense(self, nodes: range) -> Float64:
         """Return the noisy counts of some nodes, 0 where nothing is measured, and a column of 0s.
@@ -256,9 +245,7 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     return counts
 
 
-def _children_counts(
-    here: Level, above: Int64, stages: Sequence[Int32], tolerance: float, passes: int
-) -> Int64:
+def _children_counts(here: Level, above: Int64, stages: Sequence[Int32], passes: int) -> Int64:
     """Return the counts of a level from those of the level above: detail layout both."""
     support, level = here.model.support, here.level
     child_start = support.spine.child_start[level - 1]
@@ -274,7 +261,7 @@ def _children_counts(
                     nodes, cells, given.astype(np.float64), totals_apart=passes > 1
                 )
                 if total is not None:
-                    family = family.with_totals(total, tolerance)
+                    family = family.with_totals(total, TOLERANCE)
                 bounded = family.low, family.high
                 whole = rounded(family.nearest(), given, _compact(stages, cells), *bounded)
                 _put(support, level, nodes, cells, whole, counts)
