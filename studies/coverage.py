@@ -65,24 +65,9 @@ def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
     return census_of(frame.with_columns(count=values), LEVELS, "count")
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """Of one cuboid, all releases: float64 or bool (releases, cells).
-
-    Attributes:
-        measured: which cells were.
-        listed: which cells the release lists.
-        estimate: the unbiased estimates, and of what follows nothing is meant where cells were not
-            measured.
-        variance: of the estimates.
-        noisy: noisy counts.
-    """
-
-    measured: Bool
-    listed: Bool
-    estimate: Float64
-    variance: Float64
-    noisy: Float64
+Simulated = list[NDArray[Any]]
+"""Of one cuboid, all releases, (releases, cells) each: which cells were measured, and which are
+listed; of those that were measured the unbiased estimates, their variances and the noisy counts."""
 
 
 def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[Levels, Simulated]:
@@ -96,7 +81,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[Le
             columns = ones, nodes.counts > 0, nodes.estimate, nodes.variance, noisy
             found[levels].append([dense(tree, levels, nodes.codes, each) for each in columns])
     return {
-        levels: Simulated(*(np.array(each) for each in zip(*runs, strict=True)))
+        levels: [np.array(each) for each in zip(*runs, strict=True)]
         for levels, runs in found.items()
     }
 
@@ -151,16 +136,17 @@ def coverages(
 ) -> Iterator[Coverage]:
     """Coverage at each measured depth."""
     for levels, here in simulated(counts, plan, estimator).items():
+        measured, listed, estimate, variance, noisy = here
         truth, errors = every_count(counts, levels), CuboidErrors.of(plan, levels, counts.total)
-        holds, width = _held(errors, here.estimate, here.variance, truth, hr.Confidence())
+        holds, width = _held(errors, estimate, variance, truth, hr.Confidence())
         alone = replace(errors, noise=replace(errors.noise, raw=True))
-        _, raw = _held(alone, here.noisy, here.variance, truth, hr.Confidence())
+        _, raw = _held(alone, noisy, variance, truth, hr.Confidence())
         at_once = hr.Confidence(simultaneous=True)
-        every, _ = _held(errors, here.estimate, here.variance, truth, at_once)
-        whole = np.all(every | ~here.measured, axis=1, keepdims=True)
-        among = [cells & of for cells in (here.measured, here.listed) for of in (True, truth == 0)]
+        every, _ = _held(errors, estimate, variance, truth, at_once)
+        whole = np.all(every | ~measured, axis=1, keepdims=True)
+        among = [cells & of for cells in (measured, listed) for of in (True, truth == 0)]
         shares = (*(share(holds, cells) for cells in among), share(whole, np.ones_like(whole)))
-        wider = width[here.measured].mean() / raw[here.measured].mean()
+        wider = width[measured].mean() / raw[measured].mean()
         yield Coverage(kind, sum(levels), shares, wider)
 
 

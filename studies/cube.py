@@ -80,18 +80,6 @@ CASES = (
 )  # fmt: skip
 
 
-def plans_of(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, hr.Plan]:
-    """Of the methods that are Hedgerow's, or are run by its pass."""
-    budget, tree = within(epsilon), counts.tree
-    shares, cube = hr.Shares(case.axis_shares()), hr.Cube()
-    return {
-        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
-        CHAIN: trips_plan(tree, budget, hr.All()),
-        CUBE: trips_plan(tree, budget, hr.All(), shares, cube),
-        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), shares, cube),
-    }
-
-
 @dataclass(frozen=True)
 class Optimum:
     """The nearest non-negative leaves to a cube's noisy counts, which are not whole.
@@ -120,7 +108,14 @@ class Optimum:
 
 def on_table(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Tally]:
     """The errors of all methods under the seeds 0, 1, … , of every combination of levels."""
-    cuboids, plans = [*shape_of_tree(counts.tree).cuboids()], plans_of(counts, case, epsilon)
+    tree, budget = counts.tree, within(epsilon)
+    cuboids, cube = [*shape_of_tree(tree).cuboids()], (hr.Shares(case.axis_shares()), hr.Cube())
+    plans = {
+        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
+        CHAIN: trips_plan(tree, budget, hr.All()),
+        CUBE: trips_plan(tree, budget, hr.All(), *cube),
+        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), *cube),
+    }
 
     def simulated(method: Releasing, runs: int) -> Tally:
         return Tally.of_seeds(counts, method, cuboids, range(runs))
@@ -129,7 +124,7 @@ def on_table(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Tally]:
     for name, plan in plans.items():
         estimator = hr.Chebyshev() if name == INF_TDA else hr.Euclidean()
         found[name] = simulated(by_pass(plan, estimator), case.runs)
-    if counts.tree.leaves <= OPTIMUM_CELLS:
+    if tree.leaves <= OPTIMUM_CELLS:
         optimum = Optimum(plans[CUBE])
         found[OPTIMUM] = simulated(optimum, min(case.runs, OPTIMUM_RUNS))
         for name, rates in zip(RATES, zip(*optimum.rates, strict=True), strict=True):

@@ -64,10 +64,9 @@ def against_opendp(rng: np.random.Generator) -> str:
     )
 
 
-def lower_bound(bins: int) -> float:
-    """The nuclear-norm bound with a public total: (Σ_k 1/(2 sin(kπ/2K)))² / (K (K - 1))."""
-    k = np.arange(1, bins)
-    return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
+def singular_values(bins: int) -> Float64:
+    """Those of WP but for the 0: 1/(2 sin(kπ/2K))."""
+    return 1 / (2 * np.sin(np.arange(1, bins) * np.pi / (2 * bins)))
 
 
 def price_and_leaves(gram: Float64) -> tuple[float, Float64]:
@@ -101,8 +100,7 @@ def strategies(bins: int) -> tuple[Float64, Float64]:
     below = np.tril(np.ones((bins, bins), dtype=bool))
     toeplitz = np.where(below, coefficients[lags(bins)], 0.0)
     waves = np.cos(np.pi * np.outer(np.arange(bins) + 0.5, k) / bins) * np.sqrt(2 / bins)
-    singular = 1 / (2 * np.sin(k * np.pi / (2 * bins)))
-    symmetric = (waves * np.sqrt(singular)) @ waves.T
+    symmetric = (waves * np.sqrt(singular_values(bins))) @ waves.T
     return toeplitz, symmetric / np.linalg.norm(symmetric, axis=0)
 
 
@@ -111,7 +109,8 @@ def yardstick(rng: np.random.Generator) -> str:
     rows, mechanism = list[Row](), DiscreteGaussian
     for bins in (16, 64, 100, 256, 1024, 10_000, 1_000_000):
         tree = trimmed_error(best_branching(bins, mechanism=mechanism), mechanism=mechanism)
-        bound, dense, gain = lower_bound(bins), [""] * 4, ""
+        bound = float(singular_values(bins).sum() ** 2 / (bins * (bins - 1)))
+        dense, gain = [""] * 4, ""
         if bins < MOST_BINS:
             toeplitz, symmetric = strategies(bins)
             whole = np.where(toeplitz > 0, Strategy.of(bins).weights[lags(bins)], 0).astype(float)
@@ -163,12 +162,12 @@ class Forest:
     def __init__(self, design: Design, rho: float, runs: int) -> None:
         axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
         self.one, self.runs = axis.child_start, runs
-        self.starts = [side_by_side(start, runs) for start in self.one]
+        copies = np.arange(runs)[:, None]  # one beside the other
+        self.starts = [
+            np.append((start[:-1] + start[-1] * copies).ravel(), start[-1] * runs)
+            for start in self.one
+        ]
         self.variances = [1 / (rho * float(share)) for share in design.shares]
-
-    def cut_variances(self) -> Float64:
-        """The variance of each cumulative count after least squares."""
-        return np.maximum(CutError.of_tree(self.one, self.variances).cuts()[1:], 1e-3)
 
     def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
@@ -199,11 +198,6 @@ class Forest:
             variance = np.tile(np.einsum("ij,ij->i", errors, errors), self.runs)
             whole = Euclidean().project(estimate, start, whole, variance)
         return whole.reshape(self.runs, -1).cumsum(axis=1)
-
-
-def side_by_side(start: Int64, runs: int) -> Int64:
-    """The family starts of `runs` copies of a level."""
-    return np.append((start[:-1] + start[-1] * np.arange(runs)[:, None]).ravel(), start[-1] * runs)
 
 
 def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Int64:
@@ -271,6 +265,7 @@ def consistent_errors(
     for rho in RHOS:
         tree = Forest(design, rho, RUNS)
         top = Forest(tilted(design, TILT), rho, RUNS)
+        cuts = np.maximum(CutError.of_tree(tree.one, tree.variances).cuts()[1:], 1e-3)
         variance = price / (2 * rho)
         errors = whole_gaussian(variance, RUNS * bins, rng).reshape(RUNS, bins) @ decode.T
         own = np.maximum(variance * np.einsum("ij,ij->i", decode, decode), 1e-3)
@@ -278,7 +273,7 @@ def consistent_errors(
             truth = np.cumsum(leaves)
             linear, descended = tree.estimates(leaves, rng)
             toeplitz, monotone = truth + errors, list[Int64]()
-            for cdfs, variances in ((linear, tree.cut_variances()), (toeplitz, own)):
+            for cdfs, variances in ((linear, cuts), (toeplitz, own)):
                 each = [isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs]
                 monotone.append(np.array(each))
             whole = tree.descended(toeplitz, decode, total)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import polars as pl
 
-from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.estimate.estimator import Estimator
@@ -52,7 +51,9 @@ def simulated_releases(
     own, counts = plan_over(plan, prior.counts), prior.counts
     check_numbered(own.tree)
     setting = Setting("prior", own, estimator, workers=core_count())
-    cuboids, sums = tuple(sorted(own.levels, key=fineness)), _worst_sums(own)
+    cuboids, worst = tuple(sorted(own.levels, key=fineness)), sums_off_the_chain(own)["cuboid"]
+    named = map(own.tree.named, worst.head(MOST_SHOWN))
+    sums = [levels for levels in named if levels is not None]
     tally = Tally.of_seeds(counts, setting, (*cuboids, *sums), range(seed, seed + runs), sums)
     rows, along = list(tally.rows()), cuboids == own.tree.chain
     errors = pl.DataFrame(rows[: len(cuboids)]).select(COLUMNS if along else COLUMNS[1:])
@@ -62,12 +63,6 @@ def simulated_releases(
         for row, end in zip(rows[len(cuboids) :], ends, strict=True)
     ]
     return errors, pl.DataFrame(off, schema=SUMS_SCHEMA, orient="row")
-
-
-def _worst_sums(plan: Plan) -> list[Levels]:
-    """Return the cuboids whose sums may be furthest from their truth."""
-    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SHOWN)
-    return [levels for levels in map(plan.tree.named, names) if levels is not None]
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:

@@ -58,7 +58,10 @@ class ErrorSums:
         """
         if self._full:
             return None
-        gram, group = self._gram(), np.arange(self.runs) % len(self._sums)
+        gram, group = np.zeros((len(self._sums),) * 2), np.arange(self.runs) % len(self._sums)
+        for g, h in zip(*np.tril_indices(len(gram)), strict=True):  # sums over cells of products
+            _, one, other = align_cells(self._sums[g], self._sums[h], self.cells)
+            gram[g, h] = gram[h, g] = np.dot(one.astype(np.float64), other.astype(np.float64))
         sizes, parts = np.bincount(group).astype(np.float64), np.bincount(group, squares)
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         errors = np.full(2, np.nan)
@@ -81,14 +84,6 @@ class ErrorSums:
             whole = whole.plus(sums, self.cells)
         highest, lowest = int(whole.values.max(initial=0)), int(whole.values.min(initial=0))
         return highest / self.runs, lowest / self.runs
-
-    def _gram(self) -> Float64:
-        """Return for each two groups the sum over cells of the product of their sums: (G, G)."""
-        gram = np.zeros((len(self._sums),) * 2)
-        for g, h in zip(*np.tril_indices(len(gram)), strict=True):
-            _, one, other = align_cells(self._sums[g], self._sums[h], self.cells)
-            gram[g, h] = gram[h, g] = np.dot(one.astype(np.float64), other.astype(np.float64))
-        return gram
 
 
 def _both(squared_sums: Any, squares: Any, runs: Any, cells: int) -> tuple[Any, Any]:

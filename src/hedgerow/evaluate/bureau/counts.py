@@ -1,7 +1,7 @@
 """Counts along a spine the Bureau's way: from each level's own measurements, from the top down."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.support import Support, runs
+from hedgerow.estimate.spine.support import Support
 from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
 from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
 from hedgerow.kernels import over_families
@@ -79,11 +79,12 @@ def bureau_counts(
     stages = [model.cells((0, *levels)).numbers for levels in chain]
     _check_chain(support, stages)
     allowed = np.ones(int(support.widths.sum()), dtype=np.bool_) if allowed is None else allowed
-    counts = {0: _root_counts(Level(model, noisy, 0), total, stages, allowed)}
+    here = Level(model, noisy, 0, tuple(chain[-1]))
+    counts = {0: _root_counts(here, total, stages, allowed)}
     for level in range(1, support.spine.depth + 1):
         passes = 1 if level == support.spine.depth else 2
-        here = Level(model, noisy, level)
-        counts[level] = _children_counts(here, counts[level - 1], stages, passes)
+        above, here = here, replace(here, level=level)
+        counts[level] = _children_counts(above, here, counts[level - 1], stages, passes)
     return counts
 
 
@@ -95,11 +96,29 @@ class Level:
         model: what is measured.
         noisy: flat tables of all nodes.
         level: of the spine.
+        finest: the attribute cuboid of the detail.
     """
 
     model: Measured
     noisy: Mapping[Levels, Float64]
     level: int
+    finest: Levels
+
+    @cached_property
+    def detail(self) -> Cells:
+        """The layout of the level's counts."""
+        return self.model.cells((self.level, *self.finest))
+
+    def cells(self, nodes: range) -> Int64:
+        """Return the detail cells of each of some nodes, over all groups."""
+        return self.detail.located(np.arange(self.detail.count(nodes)), nodes)[1]
+
+    def put(self, nodes: range, cells: Int64, whole: Int64, counts: Int64) -> None:
+        """Write the counts of a family (children, cells) to their places in the level's table."""
+        first, last = self.detail.starts[nodes.start], self.detail.starts[nodes.stop]
+        node = np.repeat(np.arange(nodes.start, nodes.stop, dtype=np.int32), len(cells))
+        cell = np.tile(cells.astype(np.int32), len(nodes))
+        self.detail.add(counts[first:last], nodes, node, cell, whole.ravel())
 
     @cached_property
     def cuboids(self) -> list["Query"]:
@@ -187,14 +206,9 @@ class Query:
         Returns:
             float64 (nodes, size + 1), records.
         """
-        support, cells = self.cells.support, self.cells
-        coarse = support.tree.ancestors(support.tree.depth, cells.coarse)
-        node, group = np.nonzero(rows_of(support, cells.level, nodes) >= 0)
-        there = np.zeros((len(nodes), int(coarse.max()) + 1), dtype=np.bool_)
-        there[node, coarse[group]] = True
-        table = np.zeros((len(nodes), self.size + 1))
-        measured = np.repeat(there, cells.width, axis=1)
-        table[:, :-1][measured] = self.flat[cells.starts[nodes.start] : cells.starts[nodes.stop]]
+        start, table = self.cells.starts, np.zeros((len(nodes), self.size + 1))
+        node, cell = self.cells.located(np.arange(self.cells.count(nodes)), nodes)
+        table[node - nodes.start, cell] = self.flat[start[nodes.start] : start[nodes.stop]]
         return table
 
 
@@ -232,8 +246,7 @@ def _compact(stages: Sequence[Int32], cells: Int64) -> list[Int32]:
 
 def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool) -> Int64:
     """Return the counts of the spine's root, whose total is known: detail layout."""
-    support, node = here.model.support, range(1)
-    inside = _cells_of(support, support.group[0][support.rows(0, node)])
+    node, inside = range(1), here.cells(range(1))
     cells = inside[allowed[inside]]
     family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
     known = np.array([float(total)])
@@ -241,21 +254,24 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     counts = np.zeros(len(inside), dtype=np.int64)
     bounded = family.low[0], family.high[0]
     whole = rounded_root(fitted, total, _compact(stages, cells), *bounded)
-    _put(support, 0, node, cells, whole[None], counts)
+    here.put(node, cells, whole, counts)
     return counts
 
 
-def _children_counts(here: Level, above: Int64, stages: Sequence[Int32], passes: int) -> Int64:
+def _children_counts(
+    above: Level, here: Level, known: Int64, stages: Sequence[Int32], passes: int
+) -> Int64:
     """Return the counts of a level from those of the level above: detail layout both."""
-    support, level = here.model.support, here.level
+    support, level, start = here.model.support, here.level, above.detail.starts
     child_start = support.spine.child_start[level - 1]
-    counts = np.zeros(int(support.cell[level][-1]), dtype=np.int64)
+    counts = np.zeros(here.detail.starts[-1], dtype=np.int64)
     here.cuboids  # noqa: B018 - made once, before threads ask for it
 
     def work(first: int, last: int) -> None:
         for parent in range(first, last):
             nodes = range(int(child_start[parent]), int(child_start[parent + 1]))
-            cells, given = positive_cells(support, level - 1, parent, above)
+            given = known[start[parent] : start[parent + 1]]
+            cells, given = above.cells(range(parent, parent + 1))[given > 0], given[given > 0]
             if len(cells):
                 family, total = here.family(
                     nodes, cells, given.astype(np.float64), totals_apart=passes > 1
@@ -264,31 +280,7 @@ def _children_counts(here: Level, above: Int64, stages: Sequence[Int32], passes:
                     family = family.with_totals(total, TOLERANCE)
                 bounded = family.low, family.high
                 whole = rounded(family.nearest(), given, _compact(stages, cells), *bounded)
-                _put(support, level, nodes, cells, whole, counts)
+                here.put(nodes, cells, whole, counts)
 
-    over_families(work, support.cell[level][support.start[level][child_start]])
+    over_families(work, here.detail.starts[child_start])
     return counts
-
-
-def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tuple[Int64, Int64]:
-    """Return the detail cells (over all groups) where a node has records, and how many."""
-    rows = support.rows(level, range(node, node + 1))
-    start, group = support.cell[level], support.group[level][rows]
-    inside = _cells_of(support, group)
-    given = counts[start[rows.start] : start[rows.stop]]
-    return inside[given > 0], given[given > 0]
-
-
-def _cells_of(support: Support, groups: Int32) -> Int64:
-    """Return the detail cells of some groups, over all groups."""
-    return runs(support.offset[groups], support.widths[groups])
-
-
-def _put(
-    support: Support, level: int, nodes: range, cells: Int64, whole: Int64, counts: Int64
-) -> None:
-    """Write the counts of a family (children, cells) to their places of the detail layout."""
-    group = np.searchsorted(support.offset, cells, side="right") - 1
-    row = rows_of(support, level, nodes)[:, group]
-    place = support.cell[level][row] + (cells - support.offset[group])
-    counts[place[row >= 0]] = whole[row >= 0]
