@@ -3,7 +3,7 @@
 Their package takes most of a minute on the larger table, so it runs three times there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -14,19 +14,14 @@ from benchmarks.clock import Clock, fastest
 from benchmarks.inf_tda import near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock
-from studies.cube import (
-    CASES,
-    CUBE,
-    SURVIVORS,
-    Case,
-    Errors,
-    Truth,
-    errors_by_cuboid,
-    figures,
-)
+from hedgerow.evaluate.method import Released, of_leaves, of_nodes
+from hedgerow.evaluate.simulate import Tally
+from hedgerow.noise.bits import Bits
+from hedgerow.plan.joint import shape_of_tree
+from studies.cube import CASES, CUBE, SURVIVORS, Case, errors_by_cuboid, rates_of, rmse_of
 from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
-from studies.tables import every_count, leaves_of, trips_between
+from studies.tables import trips_between
 
 RUNS = 10
 PEER = "inf-tda 0.1"
@@ -47,41 +42,60 @@ class Found:
 
     Attributes:
         case: the table.
-        truth: its counts.
-        errors: by method, with seconds.
+        errors: by method.
+        seconds: of one release, by method, the fastest.
     """
 
     case: Case
-    truth: Truth
-    errors: dict[str, Errors]
+    errors: dict[str, Tally]
+    seconds: dict[str, float]
 
 
-def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Releases at one ε after the other."""
+
+    release: Callable[[Fraction], Released]
+    epsilons: Iterator[Fraction]
+
+    def released(self, _counts: hr.Counts, _bits: Bits) -> Released:
+        """The next one, whose noise is its own."""
+        return self.release(next(self.epsilons))
+
+
+def planned(counts: hr.Counts, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
     """Releases of a cube at any ε, the plans made before."""
-    shares, tree = hr.Shares(case.axis_shares()), truth.counts.tree
+    shares, tree = hr.Shares(case.axis_shares()), counts.tree
     plans = {
         epsilon: trips_plan(tree, within(epsilon), measure, shares, hr.Cube())
         for epsilon in near(RUNS + 1)
     }
-    return lambda epsilon: hr.release(truth.counts, plans[epsilon])
+    return lambda epsilon: hr.release(counts, plans[epsilon])
 
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
-    truth = Truth(trips_between(DATA / case.folder, case.levels))
-    tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
-    seconds = fastest(tasks, near(RUNS + 1))
-    errors = {name: Errors() for name in (PEER, *tasks)}
-    for name, task in tasks.items():
-        for epsilon in near(RUNS):
-            errors[name].add(truth, leaves_of(task(epsilon)), seconds[name].wall)
-    series, watch = series_of(truth.counts), Clock()
-    for epsilon in near(PEER_RUNS[case.name]):
-        time, released = watch.timed(PEER, partial(release, series), epsilon)
-        shown = counts_of(truth.counts.tree, released)
-        errors[PEER].add(truth, every_count(shown, shown.tree.chain[-1]), time.wall)
-    print(case.name, *(f"{name}: {clock(e.seconds)}" for name, e in errors.items()), flush=True)
-    return Found(case, truth, errors)
+    counts, watch = trips_between(DATA / case.folder, case.levels), Clock()
+    cuboids = [*shape_of_tree(counts.tree).cuboids()]
+    tasks = {name: planned(counts, case, measure) for name, measure in MEASURES.items()}
+    times, series = fastest(tasks, near(RUNS + 1)), series_of(counts)
+
+    def ours(task: Callable[[Fraction], hr.Release], epsilon: Fraction) -> Released:
+        return of_nodes(counts.tree, task(epsilon).content.nodes)
+
+    def theirs(epsilon: Fraction) -> Released:
+        times[PEER], released = watch.timed(PEER, partial(release, series), epsilon)
+        return of_leaves(counts_of(counts.tree, released))
+
+    runs = {PEER: (theirs, PEER_RUNS[case.name])}
+    runs |= {name: (partial(ours, task), RUNS) for name, task in tasks.items()}
+    errors = {
+        name: Tally.of_seeds(counts, Each(each, iter(near(many))), cuboids, range(many))
+        for name, (each, many) in runs.items()
+    }
+    seconds = {name: times[name].wall for name in errors}
+    print(case.name, *(f"{name}: {clock(s)}" for name, s in seconds.items()), flush=True)
+    return Found(case, errors, seconds)
 
 
 def measured() -> Benchmark:
@@ -89,7 +103,7 @@ def measured() -> Benchmark:
     release = peer_release()
     found = [on_table(case, release) for case in CASES if case.name in PEER_RUNS]
     ratios = [
-        Ratio(f"{one.case.name}: {name}", PEER, one.errors[name].seconds, one.errors[PEER].seconds)
+        Ratio(f"{one.case.name}: {name}", PEER, one.seconds[name], one.seconds[PEER])
         for one in found
         for name in MEASURES
     ]
@@ -101,18 +115,28 @@ def measured() -> Benchmark:
         peer_runs=" or ".join(map(str, sorted(PEER_RUNS.values()))),
         tables="\n\n".join(map(errors_of, found)),
     )
-    kept = {
-        one.case.name: {name: figures(errors) for name, errors in one.errors.items()}
-        for one in found
-    }
+    kept = {one.case.name: {name: figures(one, name) for name in one.errors} for one in found}
     return Benchmark("Origins and destinations: a cube", text, ratios, figures=kept)
+
+
+def figures(one: Found, name: str) -> dict[str, object]:
+    """For the JSON file."""
+    errors = one.errors[name]
+    discovered, missed = rates_of(errors)
+    return {
+        "rmse": {"-".join(map(str, c)): each for c, each in rmse_of(errors).items()},
+        "false_discoveries": discovered,
+        "misses": missed,
+        "seconds": one.seconds[name],
+        "runs": len(errors.seconds),
+    }
 
 
 def errors_of(one: Found) -> str:
     """A table's errors: a row a combination of levels."""
-    shape, (peer, cube, *_) = one.truth.shape, one.errors.values()
-    told = errors_by_cuboid(shape, one.case, one.errors.values())
-    over = [cube.rmse(c) / peer.rmse(c) for c in shape.cuboids() if any(c)]
+    peer, cube, *_ = map(rmse_of, one.errors.values())
+    told = errors_by_cuboid(one.case, one.errors.values())
+    over = [cube[c] / peer[c] for c in peer if any(c)]
     rows = (
         [what, *shown, last]
         for (what, shown), last in zip(told.items(), (*over, "", ""), strict=True)

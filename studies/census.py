@@ -1,7 +1,7 @@
 """The redistricting file of a state: the Bureau's shares and way, and ours, side by side.
 
 Reads Rhode Island from ``../shared/data`` beside the repository (or the folder named as the first
-argument), and writes ``docs/census_errors.md``, ``.json`` and ``.png``. The table is public and all
+argument), and writes ``docs/census_errors.md`` and ``.png``. The table is public and all
 noise is seeded.
 """
 
@@ -18,6 +18,7 @@ import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
+from hedgerow.evaluate.metrics import band_name
 from hedgerow.examples.production_shares import noise_parameters
 from hedgerow.examples.redistricting import PRODUCTION
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
@@ -137,7 +138,7 @@ def write_page(found: Mapping[str, Errors], cube: Table) -> None:
         cube_epsilon=cube.plan.guarantee.epsilon("1e-10"),
         seconds=", ".join(f"{way} {errors.seconds:.1f}" for way, errors in found.items()),
     )  # fmt: skip
-    keep("census_errors", page, {way: figures(errors) for way, errors in found.items()})
+    keep("census_errors", page)
 
 
 def epsilon_of(noise: Iterable[Fraction]) -> float:
@@ -158,24 +159,16 @@ def level_table(level: int, found: Mapping[str, Errors]) -> str:
     return f"## Mean absolute error: {name}\n\n{table}"
 
 
-def size_words(place: int) -> str:
-    """A range of true counts."""
-    low = SIZES[place]
-    if place + 1 == len(SIZES):
-        return f"{low:,} and more"
-    high = SIZES[place + 1] - 1
-    return f"{low:,}" if high == low else f"{low:,} to {high:,}"
-
-
 def bias_table(found: Mapping[str, Errors]) -> str:
     """A row a level and size, a column a way."""
-    rows = []
+    most = (*(size - 1 for size in SIZES[1:]), None)
+    rows, sizes = [], [*map(band_name, SIZES, most)]
     for level, name in enumerate(LEVELS[1:], 1):
         each = [errors.mean_bias(level) for errors in found.values()]
         for place in range(len(SIZES)):
             if not np.isnan(each[0][place]):
                 shown = (bias[place] for bias in each)
-                rows.append((name.replace("_", " "), size_words(place), *shown))
+                rows.append((name.replace("_", " "), sizes[place], *shown))
     return markdown(["level", "true count", *found], rows, "+.3f")
 
 
@@ -205,36 +198,6 @@ def draw(found: Mapping[str, Errors]) -> None:
     shown[2].set(xlabel="true count of a group in a block group, from", ylabel="mean error, people")
     shown[2].legend(fontsize=7)
     save(figure, "census_errors", 120, ROOT / "docs")
-
-
-def figures(errors: Errors) -> dict[str, object]:
-    """For the JSON file."""
-    return {
-        "mean_absolute_error": {
-            LEVELS[level]: {
-                query: [round(figure, 4) for figure in errors.figure(level, query)]
-                for query in QUERIES
-            }
-            for level in range(len(LEVELS))
-        },
-        "bias_by_size": {
-            LEVELS[level]: [
-                None if np.isnan(bias) else round(float(bias), 4)
-                for bias in errors.mean_bias(level)
-            ]
-            for level in range(1, len(LEVELS))
-        },
-        "largest_share_within_5_points": {
-            LEVELS[level]: {
-                low: [members, round(share, 4)]
-                for low, (members, share) in errors.by_size(level).items()
-            }
-            for level in STEPS
-        },
-        "within_from": {LEVELS[level]: errors.sure_from(level) for level in STEPS},
-        "seconds": round(errors.seconds, 2),
-        "runs": len(errors.means[0, "total"]),
-    }
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Errors of a redistricting file by level and query, and what the Bureau's own studies look at."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -37,9 +38,9 @@ class Errors:
         seconds: of one run, the fastest, noise apart.
     """
 
-    means: dict[tuple[int, str], list[float]] = field(default_factory=dict)
-    bias: dict[int, list[Float64]] = field(default_factory=dict)
-    within: dict[int, list[tuple[Int64, Bool]]] = field(default_factory=dict)
+    means: dict[tuple[int, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    bias: dict[int, list[Float64]] = field(default_factory=lambda: defaultdict(list))
+    within: dict[int, list[tuple[Int64, Bool]]] = field(default_factory=lambda: defaultdict(list))
     seconds: float = float("inf")
 
     def add(self, true: Table, counts: Mapping[int, Int64], seconds: float) -> None:
@@ -49,14 +50,14 @@ class Errors:
         for level, table in counts.items():
             off = table - true.truth[level]
             distance = true.distance(level, off).mean()
-            self.means.setdefault((level, "L1"), []).append(distance)
+            self.means[(level, "L1")].append(distance)
             errors, sums = true.sums(level, off), true.true_sums[level]
             for query, error in errors.items():
-                self.means.setdefault((level, query), []).append(np.abs(error).mean())
-            self.bias.setdefault(level, []).append(mean_by_size(sums["group"], errors["group"]))
+                self.means[(level, query)].append(np.abs(error).mean())
+            self.bias[level].append(mean_by_size(sums["group"], errors["group"]))
             if level in STEPS:
                 good = largest_within(sums["group"], errors["group"])
-                self.within.setdefault(level, []).append(good)
+                self.within[level].append(good)
 
     def figure(self, level: int, query: str) -> tuple[float, float]:
         """Mean absolute error, people, and its Monte Carlo standard error, 0 of a single run."""

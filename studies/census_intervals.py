@@ -7,22 +7,25 @@ not. The table is public and all noise is seeded.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
+import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.intervals import interval
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.answers.spine import keys_beside
+from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.answers.spine import SpineAnswers, keys_beside
 from hedgerow.release.answers.sums import Sums
+from hedgerow.release.answers.tables import Asked
+from hedgerow.release.descent.jobs import tell_nobody
 from hedgerow.release.descent.source import Drawn
-from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.passes import Pass
 from hedgerow.tables.tree import Tree
 from studies.page import data_folder, keep, markdown
 from studies.redistricting import LEVELS, Table, write_files
@@ -43,44 +46,29 @@ FILES = {
 }
 
 
-Query = tuple[int, tuple[str, ...]]
-"""A level of the spine, and columns of attributes."""
+def coverage(
+    truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors
+) -> dict[str, float | None]:
+    """Return what the intervals of one release hold of the cells of one level × query.
 
-
-@dataclass
-class Coverage:
-    """Of one level × query, over releases: the share of cells whose interval holds the count.
-
-    Attributes:
-        cells: how many of them.
-        variance: their mean, records².
-        held: of each release, as released: clipped at 0 and at the total.
-        unclipped: of each release, before clipping.
-        wide: the same of the cells of a variance of `WIDE` or more.
-        alarms: releases with a true count outside the intervals that hold for all cells at once.
+    Their number and mean variance (records²); the share whose interval holds the count, as released
+    (cut at 0 and at the total) and before cutting, of those of a variance of `WIDE` or more apart;
+    and 1 where a true count lies outside the intervals that hold for all cells at once.
     """
-
-    cells: int = 0
-    variance: float = 0.0
-    held: list[float] = field(default_factory=list)
-    unclipped: list[float] = field(default_factory=list)
-    wide: list[float] = field(default_factory=list)
-    alarms: int = 0
-
-    def add(self, truth: Int64, estimate: Float64, variance: Float64, errors: CuboidErrors) -> None:
-        """Count what the intervals of one release hold."""
-        self.cells, self.variance = len(truth), variance.mean()
-        low, high = errors.interval(estimate, variance, USUAL)
-        self.held.append(((low <= truth) & (truth <= high)).mean())
-        half_width = errors.half_width(variance, USUAL)
-        away = 1 << 40  # from 0
-        low, high = interval(estimate + away, half_width, None)
-        holds = (low <= truth + away) & (truth + away <= high)
-        self.unclipped.append(holds.mean())
-        if (wide := variance >= WIDE).any():
-            self.wide.append(holds[wide].mean())
-        low, high = errors.interval(estimate, variance, ALL_AT_ONCE)
-        self.alarms += bool(((truth < low) | (truth > high)).any())
+    low, high = errors.interval(estimate, variance, USUAL)
+    away = 1 << 40  # from 0
+    least, most = interval(estimate + away, errors.half_width(variance, USUAL), None)
+    holds = (least <= truth + away) & (truth + away <= most)
+    wide = holds[variance >= WIDE]
+    first, last = errors.interval(estimate, variance, ALL_AT_ONCE)
+    return {
+        "cells": len(truth),
+        "mean variance": variance.mean(),
+        "held": ((low <= truth) & (truth <= high)).mean(),
+        "before clipping": holds.mean(),
+        f"variance ≥ {WIDE}": wide.mean() if len(wide) else None,
+        "alarms": int(((truth < first) | (truth > last)).any()),
+    }
 
 
 def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
@@ -93,81 +81,52 @@ def named(tree: Tree, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: " × ".join(words) for name, words in found.items()}
 
 
-def beside_a_node(table: Table, columns: tuple[str, ...]) -> Sums:
-    """Return a query: the sums of attribute cells at a node of the spine."""
-    return Sums(table.plan, named(table.plan.tree, columns))
-
-
-def errors_of(table: Table, level: int, columns: tuple[str, ...]) -> CuboidErrors:
-    """Return the errors of a level × query: a cuboid's own, or those of sums."""
-    plan, tree, spine = table.plan, table.plan.tree, table.spine.shape.axes[0]
-    place, total = spine.given.index(level), table.counts.total
-    beside = []
-    for axis in tree.axes[1:]:
-        told = {column for column in columns if column in axis.columns}
-        tells: list[set[str]] = [set()] + [
-            {name} if axis.product is None else set(axis.columns_of(k))
-            for k, name in enumerate(axis.levels, 1)
-        ]
-        beside += [k for k, each in enumerate(tells) if each == told]
-    cuboid = (place, *beside)
-    if len(cuboid) == len(tree.axes) and cuboid in plan.by_levels:
-        return CuboidErrors.of(plan, cuboid, total)
-    cells = int(spine.sizes[level]) * beside_a_node(table, columns).many
-    return CuboidErrors.of_sums(plan, cells, total)
-
-
-def measure(table: Table, queries: list[tuple[str, ...]]) -> dict[Query, Coverage]:
+def measure(table: Table, queries: list[tuple[str, ...]]) -> pl.DataFrame:
     """Return the coverage of every level × query over the seeds."""
-    plan, counts, joint = table.plan, table.counts, table.spine
-    beside = {columns: beside_a_node(table, columns) for columns in queries}
-    numbers = {columns: keys_beside(joint, each) for columns, each in beside.items()}
-    forms = {c: joint.model.variances(number.astype(np.int32)) for c, number in numbers.items()}
-    found = defaultdict[Query, Coverage](Coverage)
+    plan, counts, tree = table.plan, table.counts, table.plan.tree
+    answers, spine = cast("SpineAnswers", answers_of(plan)), table.spine.shape.axes[0]
+    asked, known, rows = list[Asked](), [], []
+    for level, columns in product(range(len(LEVELS)), queries):
+        above = tree.axes[0].levels[: spine.given.index(level)]
+        along = dict(zip([tree.axes[0].name], above[-1:], strict=False))  # none: the total
+        sums = Sums(plan, along | named(tree, columns))
+        errors = CuboidErrors.of_sums(plan, sums.many, counts.total)
+        beside = zip(tree.axes[1:], sums.levels[1:], strict=True)
+        told = {column for axis, k in beside for column in axis.columns_of(k)}
+        if sums.levels in plan.by_levels and told == {*columns}:
+            errors = CuboidErrors.of(plan, sums.levels, counts.total)
+        if errors.noise.mechanism is not None:
+            node, cell = table.located(level, np.arange(len(table.truth[level])))
+            keys = sums.keys[0][node] + keys_beside(table.spine, sums)[cell]
+            numbers, place = np.unique(keys, return_inverse=True)
+            truth = np.bincount(place, table.truth[level]).astype(np.int64)
+            variance = answers.variances(sums, numbers, tell_nobody)
+            name = LEVELS[level].replace("_", " "), " × ".join(columns) or "total"
+            known.append((name, truth, variance, errors))
+            asked.append((sums, numbers))
     for seed in SEEDS:
-        run = SpineFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
-        for level in range(len(joint.shape.axes[0].sizes)):
-            start = table.support.cell[level]
-            every = defaultdict[tuple[str, ...], list[tuple[Int64, Float64, Float64]]](list)
-            for _, nodes, estimates in run.estimates_at([level], Pass(run).told()):
-                rows = table.support.rows(level, nodes)
-                places = np.arange(start[rows.start], start[rows.stop])
-                of_cell, cell = table.located(level, places)
-                for columns, number in numbers.items():
-                    many = beside[columns].many
-                    flat = (of_cell - nodes.start) * many + number[cell]
-                    size = len(nodes) * many
-                    there = np.flatnonzero(np.bincount(flat, minlength=size))
-                    node, sums = there // many + nodes.start, there % many
-                    every[columns].append((
-                        np.bincount(flat, table.truth[level][places], size)[there].astype(np.int64),
-                        np.bincount(flat, estimates, size)[there].astype(np.float64),
-                        forms[columns].at(level, node, sums),
-                    ))  # fmt: skip
-            for columns, parts in every.items():
-                truth, estimate, variance = (
-                    np.concatenate(each) for each in zip(*parts, strict=True)
-                )
-                errors = errors_of(table, level, columns)
-                if errors.noise.mechanism is not None:
-                    found[level, columns].add(truth, estimate, variance, errors)
-    return found
+        estimates = answers.estimates(Drawn(counts, plan, seeded_bits(seed)), asked)
+        for ((at, query), truth, variance, errors), estimate in zip(known, estimates, strict=True):
+            held = coverage(truth, estimate, variance, errors)
+            rows.append({"level": at, "query": query, **held})
+    return (
+        pl.DataFrame(rows)
+        .group_by("level", "query", maintain_order=True)
+        .agg(pl.exclude("alarms").mean(), pl.col("alarms").sum())
+    )
 
 
-def page(found: dict[str, dict[Query, Coverage]]) -> str:
+def page(found: dict[str, pl.DataFrame]) -> str:
     """Return the page."""
-    head = ["level", "query", "cells", "mean variance", "held", "before clipping",
-            f"variance ≥ {WIDE}", "alarms"]  # fmt: skip
-    forms = ["", "", ",", "", ".4f", ".4f", ".4f", ""]
+    forms = ["", "", ",.0f", "", ".4f", ".4f", ".4f", ""]
     parts = [f"# {__doc__.splitlines()[0].removesuffix('.')}\n", INTRODUCTION]
-    for name, coverages in found.items():
+    for name, frame in found.items():
+        alarms = pl.format(f"{{}} of {len(SEEDS)}", "alarms")
         rows = [
-            (LEVELS[level].replace("_", " "), " × ".join(columns) or "total", each.cells,
-             each.variance, np.mean(each.held), np.mean(each.unclipped),
-             np.mean(each.wide) if each.wide else "", f"{each.alarms} of {len(SEEDS)}")
-            for (level, columns), each in coverages.items()
-        ]  # fmt: skip
-        parts.append(f"## {TITLES[name]}\n\n{markdown(head, rows, forms)}\n")
+            ["" if cell is None else cell for cell in row]
+            for row in frame.with_columns(alarms.alias("alarms")).iter_rows()
+        ]
+        parts.append(f"## {TITLES[name]}\n\n{markdown(frame.columns, rows, forms)}\n")
     return "\n".join(parts)
 
 

@@ -49,7 +49,13 @@ class Constrained:
             shape: of the cube.
         """
         total = noisy[shape.total].sum()
-        pull = sum(self._spread(table, cuboid, shape) for cuboid, table in noisy.items())
+        pull = np.zeros(shape.shape(shape.finest))
+        for cuboid, table in noisy.items():  # S'M/v: each noisy count at all its leaves
+            spread = table
+            for a, squares in enumerate(self.squares):
+                to_leaves = squares.shape.ancestors(squares.shape.depth, cuboid[a])
+                spread = np.take(spread, to_leaves, axis=a) / squares.own[cuboid[a]]
+            pull += spread
         step = 2 * self.values.min()
         inverse = 1 / (self.values + step)
         flat = self._solve(np.ones_like(pull), inverse)
@@ -67,14 +73,6 @@ class Constrained:
     def _solve(self, given: Float64, inverse: Float64) -> Float64:
         first, second = self.vectors
         return np.asarray(first @ ((first.T @ given @ second) * inverse) @ second.T)
-
-    def _spread(self, table: Float64, cuboid: Levels, shape: CubeShape) -> Float64:
-        """Return S'M/v: each noisy count at all its leaves."""
-        for a, (axis, level, squares) in enumerate(
-            zip(shape.axes, cuboid, self.squares, strict=True)
-        ):
-            table = np.take(table, axis.ancestors(axis.depth, level), axis=a) / squares.own[level]
-        return table
 
 
 def information(squares: AxisSquares) -> Float64:

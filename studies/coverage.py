@@ -4,7 +4,8 @@ Writes ``docs/coverage.md``. The tables are made up and all noise is seeded, so 
 out the same every time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -14,15 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import Layer, least_squares
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from studies.page import keep, markdown, told
-from studies.releases import seeded
+from studies.releases import plan_of, seeded
 from studies.tables import census_of, dense, every_count
 
 RUNS = 2000
@@ -64,70 +65,25 @@ def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
     return census_of(frame.with_columns(count=values), LEVELS, "count")
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """Of one depth, all releases: float64 or bool (releases, cells).
-
-    Attributes:
-        noisy: noisy counts; nothing is meant where they were not measured.
-        measured: which cells were.
-        listed: which cells the release lists.
-        stated: the estimates that it states of them.
-    """
-
-    noisy: Float64
-    measured: Bool
-    listed: Bool
-    stated: Float64
+Simulated = list[NDArray[Any]]
+"""Of one cuboid, all releases, (releases, cells) each: which cells were measured, and which are
+listed; of those that were measured the unbiased estimates, their variances and the noisy counts."""
 
 
-def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[int, Simulated]:
-    """For each measured depth what `RUNS` releases drew and listed."""
-    tree, everything = plan.tree, isinstance(plan.measure, hr.All)
-    depths = [t for t, what in enumerate(plan.depths) if isinstance(what, hr.Measured)]
-    found: dict[int, list[tuple[NDArray[Any], ...]]] = {t: [] for t in depths}
+def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[Levels, Simulated]:
+    """For each measured cuboid what `RUNS` releases say of its cells."""
+    tree, found = plan.tree, defaultdict[Levels, list[list[NDArray[Any]]]](list)
     for run in range(RUNS):
-        release = seeded(counts, plan, estimator, run).content
-        listed = {
-            levels: dense(tree, levels, here.codes, np.ones(len(here.counts), dtype=bool))
-            for levels, here in release.nodes.items()
-        }
-        for t, runs in found.items():
-            levels = tree.cuboid(t)
-            measured = np.ones(tree.nodes(t), dtype=bool)
-            if t > 0 and not everything:
-                families = np.diff(tree.axes[0].child_start[t - 1])
-                measured = np.repeat(listed[tree.cuboid(t - 1)], families)
-            noisy, here = np.zeros(len(measured)), release.nodes[levels]
-            noisy[measured] = release.noisy(levels)
-            stated = dense(tree, levels, here.codes, here.estimate)
-            runs.append((noisy, measured, listed[levels], stated))
+        content = seeded(counts, plan, estimator, run).content
+        every = answers_of(plan).cells(content.stored, content.nodes, list(content.stored.measured))
+        for levels, nodes in every.items():
+            ones, noisy = np.ones(len(nodes), dtype=bool), content.noisy(levels)
+            columns = ones, nodes.counts > 0, nodes.estimate, nodes.variance, noisy
+            found[levels].append([dense(tree, levels, nodes.codes, each) for each in columns])
     return {
-        t: Simulated(*(np.array(each) for each in zip(*runs, strict=True)))
-        for t, runs in found.items()
+        levels: [np.array(each) for each in zip(*runs, strict=True)]
+        for levels, runs in found.items()
     }
-
-
-def combined(
-    counts: hr.Counts, plan: hr.Plan, found: Mapping[int, Simulated]
-) -> dict[int, tuple[Float64, Float64]]:
-    """Least squares of every release: estimates (releases, cells) and variances (cells).
-
-    Releases are the cells of one more depth, of which nothing is known, or the public total.
-    """
-    tree, layers = plan.tree, [Layer(np.zeros(1), np.inf, np.array([0, 1]))]
-    for t in range(tree.depth + 1):
-        cells, what = tree.nodes(t), plan.depths[t]
-        parents = tree.axes[0].child_start[t - 1] if t else np.array([0, 1])
-        sizes = np.tile(np.diff(parents), RUNS) if t else np.array([RUNS])
-        start = np.append(0, np.cumsum(sizes))
-        values, variance = np.full(RUNS * cells, float(counts.total)), 0.0
-        if isinstance(what, hr.Measured):
-            values, variance = found[t].noisy.ravel(), what.mechanism.noise_variance
-        layers.append(Layer(values, variance, start))
-    best = least_squares(layers)[1:]
-    shape = (RUNS, -1)
-    return {t: (best[t].estimate.reshape(shape), best[t].variance.reshape(shape)[0]) for t in found}
 
 
 @dataclass(frozen=True)
@@ -179,22 +135,19 @@ def coverages(
     kind: tuple[str, str, str, str], counts: hr.Counts, plan: hr.Plan, estimator: Estimator
 ) -> Iterator[Coverage]:
     """Coverage at each measured depth."""
-    found = simulated(counts, plan, estimator)
-    best = combined(counts, plan, found) if isinstance(plan.measure, hr.All) else {}
-    for t, here in found.items():
-        truth = every_count(counts, plan.tree.cuboid(t))
-        errors = CuboidErrors.of(plan, plan.tree.cuboid(t), counts.total)
-        estimate, variance = best.get(t, (here.noisy, np.zeros(truth.size)))
-        assert np.allclose(here.stated[here.listed], estimate[here.listed], atol=1e-6)
+    for levels, here in simulated(counts, plan, estimator).items():
+        measured, listed, estimate, variance, noisy = here
+        truth, errors = every_count(counts, levels), CuboidErrors.of(plan, levels, counts.total)
         holds, width = _held(errors, estimate, variance, truth, hr.Confidence())
         alone = replace(errors, noise=replace(errors.noise, raw=True))
-        _, raw = _held(alone, here.noisy, variance, truth, hr.Confidence())
-        every, _ = _held(errors, estimate, variance, truth, hr.Confidence(simultaneous=True))
-        whole = np.all(every | ~here.measured, axis=1, keepdims=True)
-        among = [cells & of for cells in (here.measured, here.listed) for of in (True, truth == 0)]
+        _, raw = _held(alone, noisy, variance, truth, hr.Confidence())
+        at_once = hr.Confidence(simultaneous=True)
+        every, _ = _held(errors, estimate, variance, truth, at_once)
+        whole = np.all(every | ~measured, axis=1, keepdims=True)
+        among = [cells & of for cells in (measured, listed) for of in (True, truth == 0)]
         shares = (*(share(holds, cells) for cells in among), share(whole, np.ones_like(whole)))
-        wider = width[here.measured].mean() / raw[here.measured].mean()
-        yield Coverage(kind, t, shares, wider)
+        wider = width[measured].mean() / raw[measured].mean()
+        yield Coverage(kind, sum(levels), shares, wider)
 
 
 def _held(
@@ -205,9 +158,8 @@ def _held(
     confidence: hr.Confidence,
 ) -> tuple[Bool, Float64]:
     """Which intervals hold the truth, and how wide they are: (releases, cells)."""
-    spread = np.tile(variance, len(estimate))
-    low, high = errors.interval(estimate.ravel(), spread, confidence)
-    low, high = low.reshape(estimate.shape), high.reshape(estimate.shape)
+    ends = errors.interval(estimate.ravel(), variance.ravel(), confidence)
+    low, high = (end.reshape(estimate.shape) for end in ends)
     return (low <= truth) & (truth <= high), (high - low).astype(np.float64)
 
 
@@ -222,14 +174,7 @@ def cases() -> Iterator[Coverage]:
     for kind in product(MODES, TABLES, BUDGETS, NEIGHBOURS):
         mode, table, noise, total = kind
         (measure, estimator), counts, budget = MODES[mode], tables[table], BUDGETS[noise]
-        plan = hr.make_plan(
-            counts.tree,
-            budget=budget,
-            neighbours=NEIGHBOURS[total],
-            mechanism=hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian,
-            measure=measure,
-            allocation=hr.Uniform(),
-        )
+        plan = plan_of(counts.tree, budget, measure, neighbours=NEIGHBOURS[total])
         yield from coverages(kind, counts, plan, estimator)
 
 

@@ -1,33 +1,30 @@
 """A cube beside the chain, InfTDA and a constrained optimum: errors of every cuboid.
 
 Reads the tables of trips in ``../shared/data`` beside the repository (or the folder named as the
-first argument), and writes ``docs/cube_errors.md`` and ``docs/cube_errors.json``. The tables are
-public and all noise is seeded.
+first argument), and writes ``docs/cube_errors.md``. The tables are public and all noise is seeded.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Int64, Levels
-from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.method import sum_to_cuboid
+from hedgerow.arrays import Levels
+from hedgerow.evaluate.method import CuboidCounts, Released, Releasing
+from hedgerow.evaluate.metrics import errors_of
+from hedgerow.evaluate.simulate import Tally
+from hedgerow.noise.bits import Bits
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.tables import as_tables
 from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
-from studies.page import keep, markdown, timed, with_data
-from studies.releases import noise, seeded, trips_plan, within
-from studies.tables import every_count, leaves_of, trips_between
+from studies.page import keep, markdown, with_data
+from studies.releases import by_pass, noise, rmse, trips_plan, within
+from studies.tables import every_count, trips_between
 
 EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
@@ -35,6 +32,7 @@ OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
 
 INF_TDA, CHAIN, CUBE = "InfTDA", "chain", "cube"
 SURVIVORS, OPTIMUM = "cube, survivors", "optimum"
+RATES = "false_discovery_rate", "false_negative_rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,150 +80,105 @@ CASES = (
 )  # fmt: skip
 
 
-def plans_of(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, hr.Plan]:
-    """Of the methods that are Hedgerow's, or are run by its pass."""
-    budget, tree = within(epsilon), counts.tree
-    shares, cube = hr.Shares(case.axis_shares()), hr.Cube()
-    return {
-        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
-        CHAIN: trips_plan(tree, budget, hr.All()),
-        CUBE: trips_plan(tree, budget, hr.All(), shares, cube),
-        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), shares, cube),
-    }
-
-
-@dataclass(slots=True)
-class Errors:
-    """What was released less the truth, over all cells of every combination of levels.
-
-    Attributes:
-        squares: the sums over runs of the mean squared errors.
-        discovered, missed: the sums of the shares of released cells that are truly 0, and of truly
-            positive cells that are released as 0.
-        seconds: of one release, the fastest.
-        runs: how many.
-    """
-
-    squares: dict[Levels, float] = field(default_factory=dict)
-    discovered: float = 0.0
-    missed: float = 0.0
-    seconds: float = float("inf")
-    runs: int = 0
-
-    def add(self, truth: "Truth", leaves: NDArray[Any], seconds: float) -> None:
-        """Add a run."""
-        for cuboid, true in truth.tables.items():
-            error = (sum_to_cuboid(truth.counts.tree, leaves, cuboid) - true).astype(np.float64)
-            self.squares[cuboid] = self.squares.get(cuboid, 0.0) + float(np.mean(error**2))
-        shown, there = np.rint(leaves) > 0, truth.tables[truth.shape.finest] > 0
-        self.discovered += (shown & ~there).sum() / max(int(shown.sum()), 1)
-        self.missed += (there & ~shown).sum() / there.sum()
-        self.seconds, self.runs = min(self.seconds, seconds), self.runs + 1
-
-    def rmse(self, cuboid: Levels) -> float:
-        """Records."""
-        return float(np.sqrt(self.squares[cuboid] / self.runs))
-
-
 @dataclass(frozen=True)
-class Truth:
-    """A table and all its sums."""
-
-    counts: hr.Counts
-
-    @cached_property
-    def shape(self) -> CubeShape:
-        """How its levels nest."""
-        return shape_of_tree(self.counts.tree)
-
-    @cached_property
-    def tables(self) -> dict[Levels, Int64]:
-        """For each combination of levels the counts of all cells."""
-        leaves = every_count(self.counts, self.counts.tree.chain[-1])
-        return {c: sum_to_cuboid(self.counts.tree, leaves, c) for c in self.shape.cuboids()}
-
-
-def simulated(truth: Truth, plan: hr.Plan, estimator: Estimator, runs: int) -> Errors:
-    """Releases under the seeds 0, 1, … ."""
-    found = Errors()
-    for seed in range(runs):
-        seconds, release = timed(partial(seeded, truth.counts, plan, estimator, seed))
-        found.add(truth, leaves_of(release), seconds)
-    return found
-
-
-def optimal(truth: Truth, plan: hr.Plan, runs: int) -> Errors:
+class Optimum:
     """The nearest non-negative leaves to a cube's noisy counts, which are not whole.
 
-    The noise is that of the cube's release under the same seed.
+    Attributes:
+        plan: of the cube, whose noise it has under the same seeds.
+        rates: of each release `RATES`, of the leaves when rounded.
     """
-    cube, found = as_tables(plan.design), Errors()
-    assert cube.product is not None
-    problem = Constrained.of(cube.product.squares)
-    for seed in range(runs):
-        noisy = {
-            cuboid: true + noise(plan, cube.levels(cuboid), seed, true.size).reshape(true.shape)
-            for cuboid, true in truth.tables.items()
-        }
-        seconds, leaves = timed(partial(problem.nearest, noisy, truth.shape))
-        found.add(truth, leaves, seconds)
-    return found
+
+    plan: hr.Plan
+    rates: list[list[float]] = field(default_factory=list)
+
+    def released(self, counts: hr.Counts, bits: Bits) -> Released:
+        """The leaves alone."""
+        cube, shape, noisy = as_tables(self.plan.design), shape_of_tree(counts.tree), {}
+        assert cube.product is not None
+        for cuboid in shape.cuboids():
+            true = every_count(counts, cuboid)
+            drawn = noise(self.plan, cube.levels(cuboid), bits, true.size)
+            noisy[cuboid] = true + drawn.reshape(true.shape)
+        leaves = Constrained.of(cube.product.squares).nearest(noisy, shape)
+        whole = errors_of(np.rint(leaves), every_count(counts, shape.finest), leaves.size)
+        self.rates.append([whole[name] for name in RATES])
+        yield shape.finest, CuboidCounts(None, leaves.ravel())
 
 
-def on_table(truth: Truth, case: Case, epsilon: str) -> dict[str, Errors]:
-    """All methods."""
-    found, plans = dict[str, Errors](), plans_of(truth.counts, case, epsilon)
+def on_table(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Tally]:
+    """The errors of all methods under the seeds 0, 1, … , of every combination of levels."""
+    tree, budget = counts.tree, within(epsilon)
+    cuboids, cube = [*shape_of_tree(tree).cuboids()], (hr.Shares(case.axis_shares()), hr.Cube())
+    plans = {
+        INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
+        CHAIN: trips_plan(tree, budget, hr.All()),
+        CUBE: trips_plan(tree, budget, hr.All(), *cube),
+        SURVIVORS: trips_plan(tree, budget, hr.Survivors(), *cube),
+    }
+
+    def simulated(method: Releasing, runs: int) -> Tally:
+        return Tally.of_seeds(counts, method, cuboids, range(runs))
+
+    found = dict[str, Tally]()
     for name, plan in plans.items():
         estimator = hr.Chebyshev() if name == INF_TDA else hr.Euclidean()
-        found[name] = simulated(truth, plan, estimator, case.runs)
-    if truth.counts.tree.leaves <= OPTIMUM_CELLS:
-        found[OPTIMUM] = optimal(truth, plans[CUBE], min(case.runs, OPTIMUM_RUNS))
+        found[name] = simulated(by_pass(plan, estimator), case.runs)
+    if tree.leaves <= OPTIMUM_CELLS:
+        optimum = Optimum(plans[CUBE])
+        found[OPTIMUM] = simulated(optimum, min(case.runs, OPTIMUM_RUNS))
+        for name, rates in zip(RATES, zip(*optimum.rates, strict=True), strict=True):
+            found[OPTIMUM].score(name)[:, -1] = rates
     return found
 
 
-def section(truth: Truth, case: Case, found: Mapping[str, Mapping[str, Errors]]) -> str:
+def rmse_of(errors: Tally) -> dict[Levels, float]:
+    """Of each combination of levels, records."""
+    return dict(zip(errors.truth, map(rmse, errors.score("mse").T), strict=True))
+
+
+def rates_of(errors: Tally) -> list[float]:
+    """The shares of released leaves that are truly 0, and of true ones that are released as 0."""
+    return [float(errors.score(name)[:, -1].mean()) for name in RATES]
+
+
+def section(counts: hr.Counts, case: Case, found: Mapping[str, Mapping[str, Tally]]) -> str:
     """A table's part of the page: for each ε a row a combination of levels, a column a method."""
     shares = ", ".join(f"{share / 100:g}" for share in case.shares)
-    cells = truth.counts.tree.leaves
-    about = f"{truth.counts.total:,} records, {cells:,} pairs, axis shares {shares}"
+    about = f"{counts.total:,} records, {counts.tree.leaves:,} pairs, axis shares {shares}"
     parts = [f"## {case.name}", f"{about}, {case.runs} releases."]
     for epsilon, errors in found.items():
-        told = errors_by_cuboid(truth.shape, case, errors.values())
-        told["seconds"] = [f"{e.seconds:.2g}" for e in errors.values()]
+        told = errors_by_cuboid(case, errors.values())
+        told["seconds"] = [f"{e.seconds.min():.2g}" for e in errors.values()]
         rows = ((what, *shown) for what, shown in told.items())
         parts += [f"ε = {epsilon}:", markdown(["origin × destination", *errors], rows)]
     return "\n\n".join(parts) + "\n"
 
 
-def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Errors]]]) -> str:
+def errors_by_cuboid(case: Case, every: Collection[Tally]) -> dict[str, list[str]]:
+    """Errors in words, a column a method: of each cuboid, then of which cells are released."""
+    names, each = ("total", *case.levels), [*map(rmse_of, every)]
+    told = {
+        f"{names[c[0]]} × {names[c[1]]}": [f"{one[c]:.3g}" for one in each]
+        for c in each[0]
+        if any(c)
+    }
+    for i, what in enumerate(("false discoveries", "misses")):
+        told[what] = [f"{rates_of(one)[i]:.3f}" for one in every]
+    return told
+
+
+def in_short(cases: Mapping[str, Mapping[str, Mapping[str, Tally]]]) -> str:
     """For each table the cube's RMSE over others', at ε = 1: leaves, outflow, inflow."""
     rows, others = [], (CHAIN, INF_TDA)
     for name, found in cases.items():
-        errors = found["1"]
-        leaves = max(errors[CUBE].squares)
+        errors = {method: rmse_of(each) for method, each in found["1"].items()}
+        leaves = [*errors[CUBE]][-1]
         asked = leaves, (leaves[0], 0), (0, leaves[1])
-        ratios = [
-            errors[CUBE].rmse(cuboid) / errors[other].rmse(cuboid)
-            for other, cuboid in product(others, asked)
-        ]
+        ratios = (errors[CUBE][c] / errors[other][c] for other, c in product(others, asked))
         rows.append((name, *ratios))
     what = product(others, ("leaves", "finest outflow", "finest inflow"))
     return markdown(["ε = 1", *(f"{each}, over {other}" for other, each in what)], rows, ".2f")
-
-
-def errors_by_cuboid(
-    shape: CubeShape, case: Case, every: Collection[Errors]
-) -> dict[str, list[str]]:
-    """Errors in words, a column a method: of each cuboid, then of which cells are released."""
-    names = ("total", *case.levels)
-    return {
-        f"{names[cuboid[0]]} × {names[cuboid[1]]}": [f"{e.rmse(cuboid):.3g}" for e in every]
-        for cuboid in shape.cuboids()
-        if any(cuboid)
-    } | {
-        "false discoveries": [f"{e.discovered / e.runs:.3f}" for e in every],
-        "misses": [f"{e.missed / e.runs:.3f}" for e in every],
-    }
 
 
 TEXT = """# Errors of a cube
@@ -255,34 +208,16 @@ first: its destinations. The shares of a cube decide what else gains.
 
 def main(data: Path) -> None:
     """Run every table and write the page."""
-    sections, every = [], dict[str, dict[str, dict[str, Errors]]]()
+    sections, every = [], dict[str, dict[str, dict[str, Tally]]]()
     for case in CASES:
-        truth = Truth(trips_between(data / case.folder, case.levels))
-        every[case.name] = {epsilon: on_table(truth, case, epsilon) for epsilon in EPSILONS}
-        sections.append(section(truth, case, every[case.name]))
+        counts = trips_between(data / case.folder, case.levels)
+        every[case.name] = {epsilon: on_table(counts, case, epsilon) for epsilon in EPSILONS}
+        sections.append(section(counts, case, every[case.name]))
         print(case.name, flush=True)
     page = TEXT.format(
         cells=OPTIMUM_CELLS, runs=OPTIMUM_RUNS, short=in_short(every), sections="\n".join(sections)
     )
-    kept = {
-        name: {
-            epsilon: {method: figures(errors) for method, errors in by_method.items()}
-            for epsilon, by_method in found.items()
-        }
-        for name, found in every.items()
-    }
-    keep("cube_errors", page, kept)
-
-
-def figures(errors: Errors) -> dict[str, object]:
-    """For the JSON file."""
-    return {
-        "rmse": {"-".join(map(str, c)): errors.rmse(c) for c in errors.squares},
-        "false_discoveries": errors.discovered / errors.runs,
-        "misses": errors.missed / errors.runs,
-        "seconds": errors.seconds,
-        "runs": errors.runs,
-    }
+    keep("cube_errors", page)
 
 
 if __name__ == "__main__":

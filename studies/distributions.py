@@ -64,10 +64,9 @@ def against_opendp(rng: np.random.Generator) -> str:
     )
 
 
-def lower_bound(bins: int) -> float:
-    """The nuclear-norm bound with a public total: (Σ_k 1/(2 sin(kπ/2K)))² / (K (K - 1))."""
-    k = np.arange(1, bins)
-    return float((1 / (2 * np.sin(k * np.pi / (2 * bins)))).sum() ** 2 / (bins * (bins - 1)))
+def singular_values(bins: int) -> Float64:
+    """Those of WP but for the 0: 1/(2 sin(kπ/2K))."""
+    return 1 / (2 * np.sin(np.arange(1, bins) * np.pi / (2 * bins)))
 
 
 def price_and_leaves(gram: Float64) -> tuple[float, Float64]:
@@ -101,8 +100,7 @@ def strategies(bins: int) -> tuple[Float64, Float64]:
     below = np.tril(np.ones((bins, bins), dtype=bool))
     toeplitz = np.where(below, coefficients[lags(bins)], 0.0)
     waves = np.cos(np.pi * np.outer(np.arange(bins) + 0.5, k) / bins) * np.sqrt(2 / bins)
-    singular = 1 / (2 * np.sin(k * np.pi / (2 * bins)))
-    symmetric = (waves * np.sqrt(singular)) @ waves.T
+    symmetric = (waves * np.sqrt(singular_values(bins))) @ waves.T
     return toeplitz, symmetric / np.linalg.norm(symmetric, axis=0)
 
 
@@ -111,7 +109,8 @@ def yardstick(rng: np.random.Generator) -> str:
     rows, mechanism = list[Row](), DiscreteGaussian
     for bins in (16, 64, 100, 256, 1024, 10_000, 1_000_000):
         tree = trimmed_error(best_branching(bins, mechanism=mechanism), mechanism=mechanism)
-        bound, dense, gain = lower_bound(bins), [""] * 4, ""
+        bound = float(singular_values(bins).sum() ** 2 / (bins * (bins - 1)))
+        dense, gain = [""] * 4, ""
         if bins < MOST_BINS:
             toeplitz, symmetric = strategies(bins)
             whole = np.where(toeplitz > 0, Strategy.of(bins).weights[lags(bins)], 0).astype(float)
@@ -142,18 +141,18 @@ def simulated(strategy: Float64, rng: np.random.Generator) -> float:
     return float((np.cumsum(leaves, axis=0) ** 2).sum() / bins / 400)
 
 
-COLUMNS = [
-    ("bike-share duration, s", "numeric_bikeshare_duration/duration.parquet", 0, 14_400),
-    ("Chicago salaries, $", "numeric_chicago_salaries/salaries.parquet", 0, 300_000),
-    ("flight distance, miles", "numeric_flights_200k/flights.parquet", 0, 5_000),
-]
+COLUMNS = {
+    "bike-share duration, s": ("bikeshare_duration/duration", "duration_s", 14_400),
+    "Chicago salaries, $": ("chicago_salaries/salaries", "annual_salary", 300_000),
+    "flight distance, miles": ("flights_200k/flights", "distance", 5_000),
+}
+"""The file and column of each, and the end of its range, which begins at 0."""
+CHOSEN = "Chicago salaries, $"
 
 
-def numeric_column(path: Path, name: str) -> Float64:
-    """The column that the picture's title names."""
-    frame = pl.read_parquet(path)
-    word = {"b": "duration", "C": "salar", "f": "dist"}[name[0]]
-    column = next(c for c in frame.columns if word in c.lower())
+def numeric_column(data: Path, file: str, column: str) -> Float64:
+    """The values of one of these columns."""
+    frame = pl.read_parquet(data / f"numeric_{file}.parquet")
     return frame[column].cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
 
 
@@ -163,12 +162,12 @@ class Forest:
     def __init__(self, design: Design, rho: float, runs: int) -> None:
         axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
         self.one, self.runs = axis.child_start, runs
-        self.starts = [side_by_side(start, runs) for start in self.one]
+        copies = np.arange(runs)[:, None]  # one beside the other
+        self.starts = [
+            np.append((start[:-1] + start[-1] * copies).ravel(), start[-1] * runs)
+            for start in self.one
+        ]
         self.variances = [1 / (rho * float(share)) for share in design.shares]
-
-    def cut_variances(self) -> Float64:
-        """The variance of each cumulative count after least squares."""
-        return np.maximum(CutError.of_tree(self.one, self.variances).cuts()[1:], 1e-3)
 
     def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
@@ -201,11 +200,6 @@ class Forest:
         return whole.reshape(self.runs, -1).cumsum(axis=1)
 
 
-def side_by_side(start: Int64, runs: int) -> Int64:
-    """The family starts of `runs` copies of a level."""
-    return np.append((start[:-1] + start[-1] * np.arange(runs)[:, None]).ravel(), start[-1] * runs)
-
-
 def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Int64:
     """Discrete Gaussian noise, by its cumulative distribution in doubles: for simulation alone."""
     reach = int(12 * np.sqrt(variance)) + 2
@@ -231,18 +225,18 @@ def consistent_columns(
 ) -> list[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
     found: list[tuple[str, int, Int64]] = []
-    name, file, low, high = COLUMNS[1]
-    real = numeric_column(data / file, name) if data.is_dir() else np.empty(0)
+    file, column, high = COLUMNS[CHOSEN]
+    real = numeric_column(data, file, column) if data.is_dir() else np.empty(0)
     for total in (900, 20_000):
         columns = [
-            ("uniform", rng.random(total), 0.0, 1.0),
-            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 0.0, 200_000.0),
+            ("uniform", rng.random(total), 1.0),
+            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 200_000.0),
         ]
         if len(real):
             some = rng.choice(real, total, replace=False)
-            columns.append((name.split(",")[0], some, float(low), float(high)))
-        for title, values, least, most in columns:
-            ranges = Ranges.equal_width("x", least, most, bins, out_of_bounds="clamp")
+            columns.append((CHOSEN.split(",", maxsplit=1)[0], some, float(high)))
+        for title, values, most in columns:
+            ranges = Ranges.equal_width("x", 0, most, bins, out_of_bounds="clamp")
             found.append((title, total, np.bincount(ranges.bin(values), minlength=bins)))
     return found
 
@@ -271,6 +265,7 @@ def consistent_errors(
     for rho in RHOS:
         tree = Forest(design, rho, RUNS)
         top = Forest(tilted(design, TILT), rho, RUNS)
+        cuts = np.maximum(CutError.of_tree(tree.one, tree.variances).cuts()[1:], 1e-3)
         variance = price / (2 * rho)
         errors = whole_gaussian(variance, RUNS * bins, rng).reshape(RUNS, bins) @ decode.T
         own = np.maximum(variance * np.einsum("ij,ij->i", decode, decode), 1e-3)
@@ -278,7 +273,7 @@ def consistent_errors(
             truth = np.cumsum(leaves)
             linear, descended = tree.estimates(leaves, rng)
             toeplitz, monotone = truth + errors, list[Int64]()
-            for cdfs, variances in ((linear, tree.cut_variances()), (toeplitz, own)):
+            for cdfs, variances in ((linear, cuts), (toeplitz, own)):
                 each = [isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs]
                 monotone.append(np.array(each))
             whole = tree.descended(toeplitz, decode, total)
@@ -384,9 +379,9 @@ def real_columns(
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
     rows, curves = list[Row](), dict[str, tuple[Float64, ...]]()
     ranks, design = np.arange(1, 10) / 10, best_branching(1000, mechanism=DiscreteLaplace)
-    for name, file, low, high in COLUMNS:
-        values = numeric_column(data / file, name)
-        ranges = Ranges.equal_width("x", low, high, 1000, out_of_bounds="clamp")
+    for name, (file, column, high) in COLUMNS.items():
+        values = numeric_column(data, file, column)
+        ranges = Ranges.equal_width("x", 0, high, 1000, out_of_bounds="clamp")
         leaves = np.bincount(ranges.bin(values), minlength=1000)
         truth, total = np.cumsum(leaves), int(leaves.sum())
         for epsilon in (0.01, 0.1, 1.0):

@@ -9,7 +9,6 @@ depths, with ρ from ε = ρ + 2√(ρ ln(1/δ)).
 
 import platform
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ import polars as pl
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.error import (
     mean_variances,
@@ -30,20 +29,15 @@ from hedgerow.estimate.tree.error import (
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.evaluate.baselines import StabilityHistogram
 from hedgerow.evaluate.error_picture import picture_of_methods
-from hedgerow.evaluate.method import Method, error_of_released, of_nodes
-from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.evaluate.method import Releasing
+from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
-from hedgerow.release.answers.measured_nodes import estimated, least_squares_of
-from hedgerow.release.descent.chain import Outline
-from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.descent.source import Stored
 from studies.boninsegna.releases import EPSILONS, Setting, gaussian_method, loose_rho
 from studies.boninsegna.tables import Table, synthetic_tables
 from studies.page import ROOT, keep, markdown, with_data
 from studies.real_tables import CASES
-from studies.releases import seeded, within
-from studies.tables import every_count
+from studies.releases import Unprojected, by_pass, within
 
 RUNS = 10
 MANY_LEAVES = 5_000_000
@@ -127,76 +121,26 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
-def released(
-    counts: hr.Counts, plan: hr.Plan, seed: int, estimators: Mapping[str, Estimator]
-) -> tuple[Stored, dict[str, Mapping[Levels, Nodes]]]:
-    """The noisy counts under a seed (`All`: once for all estimators), and what each releases."""
-    outline, (first, *others) = Outline.of(plan), estimators
-    content = seeded(counts, plan, estimators[first], seed).content
-    found, uncut = {first: content.nodes}, replace(outline, cut=outline.first)
-    for name in others:
-        if outline.everything:
-            found[name] = estimated(content.stored, uncut, estimators[name])
-        else:
-            found[name] = seeded(counts, plan, estimators[name], seed).content.nodes
-    return content.stored, found
-
-
-def errors_in(counts: hr.Counts, nodes: Mapping[Levels, Nodes]) -> pl.DataFrame:
-    """The metrics of listed counts, by depth."""
-    return error_of_released(counts, of_nodes(counts.tree, nodes))
-
-
-def error_of_estimates(counts: hr.Counts, nodes: Sequence[Nodes]) -> pl.DataFrame:
-    """The metrics of real estimates of all nodes."""
-    tree, rows = counts.tree, []
-    for depth, here in enumerate(nodes):
-        true = every_count(counts, tree.cuboid(depth))[here.codes]
-        error, shown, there = here.estimate - true, here.estimate > 0, true > 0
-        found = (shown & ~there).sum() / max(shown.sum(), 1)
-        missed = (there & ~shown).sum() / max(there.sum(), 1)
-        root = np.sqrt(np.square(error).mean())
-        rows.append((depth, tree.cuboid_name(depth), np.abs(error).max(), root, found, missed))
-    return pl.DataFrame(rows, schema=["depth", "cuboid", *METRICS], orient="row")
-
-
-def pooled(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Means over runs by depth, of RMSE the root of the mean square; without the root."""
-    metrics = pl.col(METRICS).cast(pl.Float64)
-    chosen = pl.concat(frame.select("depth", "cuboid", metrics) for frame in frames)
-    roots = pl.col("rmse").pow(2).mean().sqrt()
-    found = chosen.group_by("depth", "cuboid").agg(pl.col(METRICS).exclude("rmse").mean(), roots)
-    return found.filter(pl.col("depth") > 0).sort("depth")
+def errors_over(counts: hr.Counts, method: Releasing, seeds: range) -> pl.DataFrame:
+    """The mean errors of releases by depth below the root (RMSE: root of the mean square)."""
+    tally = Tally.of_seeds(counts, method, counts.tree.chain, seeds)
+    return tally.frame().filter(pl.col("depth") > 0)
 
 
 def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
     """The mean errors of all methods."""
-    counts, budget = table.counts, within(epsilon)
-    everything = Setting(hr.Chebyshev(), everything=True).plan(counts, epsilon)
-    passes = (
-        ("", PAPER.plan(counts, epsilon), {"paper": hr.Chebyshev()}),
-        ("", Setting(hr.Chebyshev()).plan(counts, epsilon), ESTIMATORS),
-        (", all", everything, ESTIMATORS),
-    )
-    others: dict[str, Method] = {
+    counts, budget, methods = table.counts, within(epsilon), dict[str, Releasing]()
+    methods["paper"] = by_pass(PAPER.plan(counts, epsilon), hr.Chebyshev())
+    for end, everything in (("", False), (", all", True)):
+        plan = Setting(hr.Chebyshev(), everything=everything).plan(counts, epsilon)
+        methods |= {f"{name}{end}": by_pass(plan, each) for name, each in ESTIMATORS.items()}
+    methods |= {
+        "least squares": Unprojected(plan),
         "leaf noise": gaussian_method(counts, budget),
         "stability": StabilityHistogram(budget, hr.Replace()),
     }
-    outline, frames = (
-        replace(Outline.of(everything), cut=0),
-        defaultdict[str, list[pl.DataFrame]](list),
-    )
-    for seed in range(runs_of(table)):
-        for end, plan, estimators in passes:
-            stored, found = released(counts, plan, seed, estimators)
-            for name, nodes in found.items():
-                frames[f"{name}{end}"].append(errors_in(counts, nodes))
-        best, _ = least_squares_of(stored, outline, found["Chebyshev"])
-        frames["least squares"].append(error_of_estimates(counts, best))
-        for name, method in others.items():
-            made = method.released(counts, seeded_bits(seed))
-            frames[name].append(error_of_released(counts, made))
-    return {name: pooled(frames[name]) for name in ORDER}
+    seeds = range(runs_of(table))
+    return {name: errors_over(counts, methods[name], seeds) for name in ORDER}
 
 
 def rmse_of(
@@ -208,9 +152,8 @@ def rmse_of(
     """
     budget = hr.Rho(exact_rho(table, epsilon)) if rho else None
     plan = setting.plan(table.counts, epsilon, budget)
-    counts, seeds = table.counts, range(first, first + runs)
-    releases = (seeded(counts, plan, setting.estimator, seed).content.nodes for seed in seeds)
-    return pooled(errors_in(counts, nodes) for nodes in releases)["rmse"].to_numpy()
+    method = by_pass(plan, setting.estimator)
+    return errors_over(table.counts, method, range(first, first + runs))["rmse"].to_numpy()
 
 
 def exact_rho(table: Table, epsilon: str) -> Fraction:
@@ -372,13 +315,10 @@ def leaves_of_wide_trees() -> str:
         **{f"Sparse {p:g}": hr.Sparse(penalty=p) for p in PENALTIES},
     }
     for epsilon in EPSILONS:
-        plan, frames = PAPER.plan(table.counts, epsilon), defaultdict[str, list[pl.DataFrame]](list)
-        for seed in range(RUNS):
-            for name, nodes in released(table.counts, plan, seed, tried)[1].items():
-                frames[name].append(errors_in(table.counts, nodes))
-        least = 0.0
-        for name, found in frames.items():
-            _, root, *rates = pooled(found).select(METRICS).row(-1)
+        plan, least = PAPER.plan(table.counts, epsilon), 0.0
+        for name, estimator in tried.items():
+            errors = errors_over(table.counts, by_pass(plan, estimator), range(RUNS))
+            _, root, *rates = errors.select(METRICS).row(-1)
             least = least or root
             rows.append([epsilon, name, root, f"{root / least - 1:+.1%}", *rates])
     head = ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"]

@@ -23,6 +23,7 @@ Made = TypeVar("Made")
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 PAGES = ROOT / "docs" / "studies"
+HEADS = ("what", "paper", "ours", "ours / paper", "why they differ")
 PRINTED = 5e-3
 """Relative: a printed figure of three digits may be off by this much without a difference."""
 
@@ -128,13 +129,10 @@ def with_data(study: Callable[[Path], None]) -> None:
         print(f"skipped: the real tables are not at {data}")
 
 
-def keep(name: str, page: str, figures: object = None) -> None:
-    """Write the page of a wider study, and its figures where it has any; print the page."""
+def keep(name: str, page: str) -> None:
+    """Write the page of a wider study, and print it."""
     print(page)
     (ROOT / "docs" / f"{name}.md").write_text(page)
-    if figures is not None:
-        text = json.dumps(figures, indent=1) + "\n"
-        (ROOT / "docs" / f"{name}.json").write_text(text)
 
 
 def publish(name: str) -> None:
@@ -188,11 +186,7 @@ def told(cell: object, form: str = "") -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """Paper, ours and their ratio, one line a row."""
-    if not rows:
-        return ""
-    lines = ["| what | paper | ours | ours / paper | why they differ |", "|---|---|---|---|---|"]
-    lines += (f"| {' | '.join(cells(row))} |" for row in rows)
-    return "\n".join(lines)
+    return markdown(HEADS, map(cells, rows)) if rows else ""
 
 
 def cells(row: Row) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from hedgerow.evaluate.metrics import (
 )
 from hedgerow.noise.bits import ReleaseKey
 from studies.page import ROOT, keep, markdown, timed, with_data
-from studies.releases import trips_plan, within
+from studies.releases import plan_of, trips_plan, within
 from studies.tables import census_of, trips_between
 
 CENSUS = hr.EpsilonDelta("1", "1e-10")
@@ -52,9 +52,7 @@ class Case:
             trips = trips_between(data / self.file, self.levels)
             return trips, trips_plan(trips.tree, within("1"), hr.Survivors())
         counts = census_of(pl.read_parquet(data / self.file), self.levels, self.count)
-        return counts, hr.make_plan(
-            counts.tree, budget=CENSUS, allocation=hr.Uniform(), measure=hr.Survivors()
-        )
+        return counts, plan_of(counts.tree, CENSUS, hr.Survivors())
 
 
 CASES = [

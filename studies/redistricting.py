@@ -15,7 +15,9 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Support
+from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples.redistricting import write_redistricting
 from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KINDS, RACES
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -96,31 +98,25 @@ class Table:
             "kind": (len(KINDS), kind),
         }
 
-    def rows(self, level: int) -> Int64:
-        """Node · groups + group of every row of a level, ascending."""
-        start = self.support.start[level]
-        node = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return node * self.support.groups + self.support.group[level]
+    def detail(self, level: int) -> tuple[Cells, range]:
+        """The layout of a level's detail, and the nodes of the level."""
+        beside = (axis.depth for axis in self.spine.shape.axes[1:])
+        return self.spine.cells((level, *beside)), range(self.support.spine.sizes[level])
 
     def located(self, level: int, places: Int64) -> tuple[Int64, Int64]:
         """The nodes and the detail cells of places of a level's table."""
-        here = self.support
-        row = np.searchsorted(here.cell[level], places, side="right") - 1
-        node, group = np.divmod(self.rows(level)[row], here.groups)
-        return node, here.offset[group] + places - here.cell[level][row]
+        layout, nodes = self.detail(level)
+        return layout.located(places, nodes)
 
     @cached_property
     def truth(self) -> dict[int, Int64]:
         """The true counts of every level."""
-        here, tables = self.support, dict[int, Int64]()
-        leaves = leaves_between(self.counts, self.spine.detail_of, 0, here.spine.sizes[-1])
-        group = np.searchsorted(here.offset, leaves.cells, side="right") - 1
+        leaves = leaves_between(self.counts, self.spine.detail_of, 0, self.support.spine.sizes[-1])
+        tables = dict[int, Int64]()
         for level in range(len(LEVELS)):
-            node = self.spine.ancestors(level)[leaves.nodes].astype(np.int64)
-            row = np.searchsorted(self.rows(level), node * here.groups + group)
-            place = here.cell[level][row] + leaves.cells - here.offset[group]
-            tables[level] = np.zeros(int(here.cell[level][-1]), dtype=np.int64)
-            np.add.at(tables[level], place, leaves.values)
+            (layout, nodes), above = self.detail(level), self.spine.ancestors(level)
+            tables[level] = np.zeros(layout.count(nodes), dtype=np.int64)
+            layout.add(tables[level], nodes, above[leaves.nodes], leaves.cells, leaves.values)
         return tables
 
     def noisy(self, seed: int) -> dict[Levels, Float64]:
@@ -129,7 +125,7 @@ class Table:
         for cuboid in self.spine.noise:
             levels, nodes = self.spine.levels(cuboid), range(self.support.spine.sizes[cuboid[0]])
             true = self.spine.cells(cuboid).sums(self.truth[cuboid[0]], nodes)
-            tables[cuboid] = true + noise(self.plan, levels, seed, len(true))
+            tables[cuboid] = true + noise(self.plan, levels, seeded_bits(seed), len(true))
         return tables
 
     def inhabited(self, level: int) -> Int64:
@@ -147,10 +143,10 @@ class Table:
         node, cell = self.located(level, at)
         nodes, found = self.support.spine.sizes[level], dict[str, Int64]()
         for query, (size, label) in self.labels.items():
-            sums = np.zeros((nodes, size), dtype=np.int64)
             keep = label[cell] >= 0
-            np.add.at(sums, (node[keep], label[cell][keep]), table[at][keep])
-            found[query] = sums[self.inhabited(level)]
+            keys = node[keep] * size + label[cell][keep]
+            sums = np.bincount(keys, table[at][keep], nodes * size).astype(np.int64)
+            found[query] = sums.reshape(nodes, size)[self.inhabited(level)]
         return found
 
     def distance(self, level: int, table: Int64) -> Int64:
@@ -167,16 +163,18 @@ class Table:
         if counts[0].sum() != self.counts.total:
             raise ValueError("the total is not the public one")
         for level, table in counts.items():
-            row = np.repeat(np.arange(len(here.group[level])), np.diff(here.cell[level]))
-            _, cell = self.located(level, np.arange(len(table)))
+            node, cell = (
+                each.astype(np.int32) for each in self.located(level, np.arange(len(table)))
+            )
             rows = np.add.reduceat(table, here.cell[level][:-1])
             if table.min() < 0 or (rows < here.low[level]).any() or (rows > here.high[level]).any():
                 raise ValueError(f"a bound is not kept at level {level}")
             if table[~self.spine.is_free[cell]].any():
                 raise ValueError(f"there is somebody in a cell that is 0 by rule at level {level}")
             if level > 0:
-                within = np.arange(len(table)) - here.cell[level][row]
-                sums = np.zeros_like(counts[level - 1])
-                np.add.at(sums, here.cell[level - 1][here.parent[level][row]] + within, table)
+                families = np.diff(here.spine.child_start[level - 1])
+                parent = np.repeat(np.arange(len(families), dtype=np.int32), families)[node]
+                (layout, nodes), sums = self.detail(level - 1), np.zeros_like(counts[level - 1])
+                layout.add(sums, nodes, parent, cell, table)
                 if (sums != counts[level - 1]).any():
                     raise ValueError(f"counts of level {level} do not add up to those above")

@@ -10,29 +10,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Codes, Float64, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import simulated_releases
+from hedgerow.evaluate.method import Releasing
+from hedgerow.evaluate.simulate import Tally
 from hedgerow.picture import COLOURS
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.plan.cuboids import measurable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
-from hedgerow.release.answers.measured_nodes import least_squares_of
-from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import by_cuboid
-from hedgerow.release.passes import Pass
 from studies.page import ROOT, keep, markdown, told, with_data
-from studies.releases import ratio, rmse, seeded
+from studies.releases import Unprojected, by_pass, plan_of, ratio, rmse
 from studies.showing import panels, save
-from studies.tables import census_of, dense, every_count, trips_between
+from studies.tables import census_of, every_count, trips_between
 
 SIMULATIONS = 20
 STATES = {"10": "Delaware", "35": "New Mexico", "56": "Wyoming"}
@@ -84,15 +80,8 @@ class Table:
 
     def plan(self, budget: Budget, allocation: Allocation) -> hr.Plan:
         """The plan of a release in which all nodes are measured."""
-        pure = isinstance(budget, hr.Epsilon)
-        return hr.make_plan(
-            self.counts.tree,
-            budget=budget,
-            neighbours=self.neighbours,
-            mechanism=hr.DiscreteLaplace if pure else hr.DiscreteGaussian,
-            allocation=allocation,
-            measure=hr.All(),
-        )
+        tree = self.counts.tree
+        return plan_of(tree, budget, hr.All(), allocation, neighbours=self.neighbours)
 
     def importance(self, kind: str) -> list[float]:
         """What a squared error of one count costs at each depth that can be measured."""
@@ -155,24 +144,14 @@ def tables(data: Path) -> list[Table]:
     ]  # fmt: skip
 
 
-def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]:
-    """For each of `ESTIMATORS` the mean squared error: float64 (runs, depths 0..T), records²."""
-    outline, chain = Outline.of(plan), plan.tree.chain
-    found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
-    for run in range(runs):
-        content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
-        best, _ = least_squares_of(content.stored, outline, content.nodes)
-        flow = ChainFlow(outline, content.stored, PROJECTIONS["Chebyshev"])
-        projected = content.nodes, by_cuboid(Pass(flow).results())[0]
-        released: list[list[tuple[Codes, NDArray[Any]]]]
-        released = [[(here.codes, here.estimate) for here in best]]
-        released += ([(here.codes, here.counts) for here in nodes.values()] for nodes in projected)
-        for errors, cells in zip(found.values(), released, strict=True):
-            errors.append([
-                np.square(dense(plan.tree, levels, *here) - true).mean()
-                for true, levels, here in zip(table.truth, chain, cells, strict=True)
-            ])  # fmt: skip
-    return {name: np.array(errors) for name, errors in found.items()}
+def tallies(table: Table, plan: hr.Plan, runs: int) -> dict[str, Tally]:
+    """For each of `ESTIMATORS` the errors of releases by depth."""
+    methods: dict[str, Releasing] = {"least squares": Unprojected(plan)}
+    methods |= {name: by_pass(plan, estimator) for name, estimator in PROJECTIONS.items()}
+    return {
+        name: Tally.of_seeds(table.counts, method, plan.tree.chain, range(runs))
+        for name, method in methods.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -206,8 +185,8 @@ def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
         plan = table.plan(budget, allocation)
         shares = [float(plan.shares[t] or 0) for t in table.depths]
         formula = float(np.sqrt(hr.forecast(plan)["rmse"].to_numpy() ** 2 @ costs))
-        squares = squared_errors(table, plan, table.runs)
-        own = {e: mse @ costs for e, mse in squares.items()}
+        every = tallies(table, plan, table.runs)
+        own = {e: tally.score("mse") @ costs for e, tally in every.items()}
         found.append(Compared(name, shares, formula, own))
     return found
 
@@ -253,12 +232,10 @@ def foretold(table: Table, budget: Budget) -> Foretold:
     """The forecast of a uniform plan against simulated releases of the truth."""
     plan, found = table.plan(budget, hr.Uniform()), dict[str, tuple[Float64, Float64]]()
     forecast = hr.forecast(plan)["rmse"].to_numpy()
-    for e, mse in squared_errors(table, plan, table.checks).items():
-        mean = mse.mean(axis=0)
+    for e, tally in tallies(table, plan, table.checks).items():
+        root, error = tally.frame().select("rmse", "rmse_error").to_numpy().T
         with np.errstate(divide="ignore", invalid="ignore"):
-            over = np.sqrt(mean) / forecast
-            error = over / 2 * mse.std(axis=0, ddof=1) / mean / np.sqrt(table.checks)
-        found[e] = over, error
+            found[e] = root / forecast, error / forecast
     return forecast, found
 
 

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from threading import Event
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -26,7 +27,6 @@ AT_ONCE = 2
 ONE_THREAD = dict.fromkeys(
     ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 )
-POLL_SECONDS = 0.1
 SKIPPED = "skipped:"
 PUBLISHED = "\ndef main() -> Study:\n"
 """How a study begins that `studies.page.publish` makes a page of."""
@@ -56,37 +56,29 @@ class Outcome:
         return f"{self.name:28} {self.seconds:6.1f} s  {what}"
 
 
-class Running:
-    """A study under way, its output in a file."""
+Running = dict[str, subprocess.Popen[bytes]]
+"""The studies under way, by name."""
 
-    def __init__(self, name: str, folder: str) -> None:
-        self.name = name
-        self.begun = time.perf_counter()
-        self.log = Path(folder) / name.replace("/", "-")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, *code_of(name)],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                cwd=ROOT,
-                env=os.environ | ONE_THREAD,
-                start_new_session=True,
-            )
 
-    def outcome(self) -> Outcome | None:
-        """How it ended; None while it runs."""
-        code = self.process.poll()
-        if code is None:
-            return None
-        seconds = time.perf_counter() - self.begun
-        return Outcome(self.name, code, seconds, self.log.read_text(errors="replace"))
-
-    def stop(self) -> None:
-        """End it and what it started."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait()
+def outcome_of(name: str, running: Running, stopped: Event) -> Outcome | None:
+    """Run a study, and return how it ended; None where another one failed before it began."""
+    if stopped.is_set():
+        return None
+    begun = time.perf_counter()
+    running[name] = process = subprocess.Popen(
+        [sys.executable, *code_of(name)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=os.environ | ONE_THREAD,
+        start_new_session=True,
+    )
+    output = process.communicate()[0].decode(errors="replace")
+    del running[name]
+    if process.returncode:
+        stopped.set()
+    return Outcome(name, process.returncode, time.perf_counter() - begun, output)
 
 
 def code_of(name: str) -> tuple[str, str]:
@@ -129,31 +121,27 @@ def run_all(studies: Sequence[str], console: Console) -> list[Outcome]:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     )  # fmt: skip
-    waiting, running, ended = list(studies), list[Running](), list[Outcome]()
+    running, ended, stopped = Running(), list[Outcome](), Event()
     with (
-        TemporaryDirectory() as folder,
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+        ThreadPoolExecutor(AT_ONCE) as pool,
     ):
-        task = progress.add_task("studies", total=len(waiting))
+        task = progress.add_task("studies", total=len(studies))
         try:
-            while waiting or running:
-                while waiting and len(running) < AT_ONCE:
-                    running.append(Running(waiting.pop(0), folder))
-                for study in list(running):
-                    outcome = study.outcome()
-                    if outcome is None:
-                        continue
-                    running.remove(study)
+            each = [pool.submit(outcome_of, name, running, stopped) for name in studies]
+            for future in as_completed(each):
+                outcome = future.result()
+                if outcome is not None:
                     ended.append(outcome)
                     console.print(outcome.line)
-                    progress.advance(task)
-                    if outcome.code:
-                        return ended
-                progress.update(task, description=", ".join(study.name for study in running))
-                time.sleep(POLL_SECONDS)
+                    progress.update(task, advance=1, description=", ".join([*running]))
+                if stopped.is_set():
+                    break
         finally:
-            for study in running:
-                study.stop()
+            stopped.set()
+            for process in [*running.values()]:  # and what they started
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
     return ended
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.page import PAGES, ROOT, Row, cells
+from studies.page import HEADS, PAGES, ROOT, Row, cells, markdown
 
 DOCS = PAGES.parent
 TIMES = PAGES / "times.json"
@@ -120,7 +120,7 @@ def write_summary() -> Path:
 def counted(found: Sequence[Found]) -> str:
     """How many rows agree, differ, or have no figure in print, by paper."""
     heads = "paper", "studies", "figures in print", "alike", "differ, with a reason", "other rows"
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    lines = []
     for paper in PAPERS:
         rows = [row for study in found if study.paper == paper for row in study.rows]
         studies = sum(study.paper == paper for study in found)
@@ -128,8 +128,8 @@ def counted(found: Sequence[Found]) -> str:
         differ = sum(row.differs for row in printed)
         counts = (studies, len(printed), len(printed) - differ, differ, len(rows) - len(printed))
         if studies:
-            lines.append(f"| {paper.capitalize()} | " + " | ".join(map(str, counts)) + " |")
-    return "\n".join(lines)
+            lines.append((paper.capitalize(), *counts))
+    return markdown(heads, lines)
 
 
 def taken(found: Sequence[Found]) -> str:
@@ -154,15 +154,12 @@ def minutes(seconds: float) -> str:
 
 def compared(studies: Sequence[Found]) -> str:
     """The rows of a paper's studies in one table, the figure named in its first row."""
-    lines = ["| figure | what | paper | ours | ours / paper | why they differ |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = list[tuple[str, ...]]()
     for study in studies:
-        for i, row in enumerate(study.rows):
-            first = study.link if i == 0 else ""
-            lines.append("| " + " | ".join((first, *cells(row))) + " |")
-        if not study.rows:
-            lines.append(f"| {study.link} | {study.title} | | | | |")
-    return "\n".join(lines)
+        rows = [*map(cells, study.rows)] or [(study.title, *[""] * 4)]
+        links = study.link, *[""] * (len(rows) - 1)
+        lines += [(link, *row) for link, row in zip(links, rows, strict=True)]
+    return markdown(["figure", *HEADS], lines)
 
 
 def wider() -> str:

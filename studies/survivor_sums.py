@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate.metrics import band_name
 from hedgerow.plan.cost import off_the_chain
-from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.sums import Sums
-from hedgerow.tables.counts import label_nodes
-from hedgerow.tables.tree import cell_codes
+from hedgerow.release.descent.jobs import tell_nobody
 from studies.coverage import percent, share
 from studies.page import keep, markdown, with_data
 from studies.releases import seeded, trips_plan, within
@@ -90,7 +89,7 @@ class Row:
     @property
     def size(self) -> str:
         """In words."""
-        return f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
+        return band_name(self.least, self.most)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -104,23 +103,22 @@ class Row:
 
 def simulated(counts: hr.Counts, case: Case, runs: int) -> Iterator[Row]:
     """The intervals of the sums of each cuboid off the chain, size by size."""
-    tree, said, labels = counts.tree, dict[Levels, list[Float64]](), dict[Levels, pl.DataFrame]()
+    tree, sure = counts.tree, hr.Confidence(LEVEL)
     plan = trips_plan(tree, within(case.epsilon), hr.Survivors())
-    truth = {levels: every_count(counts, levels) for levels in off_the_chain(tree) if any(levels)}
-    for levels, true in truth.items():
-        labels[levels] = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(true.size)))
-        said[levels] = []
+    asked = [Sums.of(plan, levels) for levels in off_the_chain(tree) if any(levels)]
+    said = [np.full((4, runs, sums.many), np.nan, dtype=np.float32) for sums in asked]
     for seed in range(runs):
-        release = seeded(counts, plan, case.estimator, seed)
-        for levels, rows in said.items():
-            found = sums_of(release.content, Sums.of(plan, levels), hr.Confidence(LEVEL))
-            every = labels[levels]
-            each = every.join(found, on=every.columns, how="left", maintain_order="left")
-            columns = each.select(pl.col("count", "estimate", "low", "high").cast(pl.Float32))
-            rows.append(columns.to_numpy())
-    for levels, rows in said.items():
-        figures = np.stack(rows).transpose(2, 0, 1)
-        yield from rows_of(case.name, tree.name_of(levels), truth[levels].ravel(), figures)
+        content = seeded(counts, plan, case.estimator, seed).content
+        for sums, figures in zip(asked, said, strict=True):
+            found = answers_of(plan).answer(content, sums, tell_nobody)
+            numbers, listed, estimate, variance, errors = found
+            told = errors.is_told(variance, sure)
+            figures[0, seed, numbers] = listed
+            columns = np.stack((estimate, *errors.interval(estimate, variance, sure)))
+            figures[1:, seed, numbers[told]] = columns[:, told]
+    for sums, figures in zip(asked, said, strict=True):
+        truth = every_count(counts, sums.levels).ravel()
+        yield from rows_of(case.name, tree.name_of(sums.levels), truth, figures)
 
 
 def rows_of(case: str, name: str, truth: Int64, said: Float64) -> Iterator[Row]:

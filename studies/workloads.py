@@ -1,13 +1,12 @@
 """Named workloads: two margins beside a chain, and two tables that agree on what they share.
 
 Reads the trips of the United Kingdom and the blocks of Rhode Island in ``../shared/data`` beside
-the repository (or the folder named as the first argument), and writes ``docs/workload_errors.md``
-and ``docs/workload_errors.json``. The tables are public and all noise is seeded.
+the repository (or the folder named as the first argument), and writes
+``docs/workload_errors.md``. The tables are public and all noise is seeded.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
 from itertools import combinations, product
 from pathlib import Path
 
@@ -15,15 +14,17 @@ import numpy as np
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.evaluate.method import sum_to_cuboid
+from hedgerow.arrays import Float64, Levels
+from hedgerow.evaluate.method import Released
+from hedgerow.evaluate.simulate import Tally
+from hedgerow.noise.bits import Bits
 from hedgerow.plan.tables import as_tables
-from hedgerow.plan.workload import Workload, tables_of
+from hedgerow.plan.workload import Workload
 from hedgerow.tables.tree import Tree
 from studies.cube import CASES
 from studies.page import keep, markdown, with_data
-from studies.releases import DELTA, ratio, rmse, seeded, trips_plan, within
-from studies.tables import dense, every_count, trips_between
+from studies.releases import DELTA, by_pass, plan_of, ratio, rmse, trips_plan, within
+from studies.tables import trips_between
 
 Squares = dict[tuple[Levels, Levels], Float64]
 """By released table and one of its coarsenings, or itself: mean squared errors (releases)."""
@@ -37,23 +38,32 @@ AREAS = ("county", "tract", "block_group", "block")
 RHO = "1"
 
 
-def released_tables(counts: hr.Counts, plan: hr.Plan, seed: int) -> dict[Levels, Int64]:
-    """The tables of a release under a seed, whole; they agree on what they have in common.
+@dataclass(frozen=True)
+class Agreeing:
+    """Releases of tables, whole, that agree on what they have in common.
 
-    Raises:
-        ValueError: they do not.
+    Attributes:
+        plan: of the tables.
     """
-    nodes, tree = seeded(counts, plan, hr.Euclidean(), seed).content.nodes, plan.tree
-    found = {
-        levels: dense(tree, levels, nodes[levels].codes, nodes[levels].counts)
-        for levels in tables_of(tree, plan.levels)
-    }
-    for (one, first), (other, second) in combinations(found.items(), 2):
-        common = tuple(map(min, one, other))
-        sums = sum_to_cuboid(tree, first, common, one), sum_to_cuboid(tree, second, common, other)
-        if not np.array_equal(*sums):
-            raise ValueError(f"seed {seed}: the tables differ on {tree.name_of(common)}")
-    return found
+
+    plan: hr.Plan
+
+    def released(self, counts: hr.Counts, bits: Bits) -> Released:
+        """The tables.
+
+        Raises:
+            ValueError: they differ.
+        """
+        tree, found = (
+            self.plan.tree,
+            dict(by_pass(self.plan, hr.Euclidean()).released(counts, bits)),
+        )
+        for one, other in combinations(self.plan.tables, 2):
+            common = tuple(map(min, one, other))
+            sums = (found[each].summed(tree, common, each) for each in (one, other))
+            if not np.array_equal(*(each.dense(tree.cells(common)) for each in sums)):
+                raise ValueError(f"the tables differ on {tree.name_of(common)}")
+        return found.items()
 
 
 def coarsenings(plan: hr.Plan, levels: Levels) -> Iterator[Levels]:
@@ -64,16 +74,10 @@ def coarsenings(plan: hr.Plan, levels: Levels) -> Iterator[Levels]:
 
 def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
     """The mean squared errors of every table and its coarsenings, under the seeds 0, 1, … ."""
-    tree, found = plan.tree, Squares()
-
-    true = cache(partial(every_count, counts))
-    for seed in range(runs):
-        for table, leaves in released_tables(counts, plan, seed).items():
-            for levels in coarsenings(plan, table):
-                error = sum_to_cuboid(tree, leaves, levels, table) - true(levels)
-                squares = found.setdefault((table, levels), np.zeros(runs))
-                squares[seed] = np.mean(error.astype(np.float64) ** 2)
-    return found
+    every = [(table, levels) for table in plan.tables for levels in coarsenings(plan, table)]
+    cuboids = {levels: i for i, levels in enumerate(dict.fromkeys(levels for _, levels in every))}
+    squares = Tally.of_seeds(counts, Agreeing(plan), cuboids, range(runs)).score("mse")
+    return {(table, levels): squares[:, cuboids[levels]] for table, levels in every}
 
 
 def standard_error(plan: hr.Plan, levels: Levels) -> float:
@@ -160,26 +164,15 @@ class TwoTables:
             .group_by(*AREAS, "cenrace", "votingage")
             .agg(pl.col("count").sum())
         )
-        half = hr.Rho(hr.Rho(RHO).rho / 2)
+        whole, names = hr.Rho(RHO), (BLOCKS, TRACTS)
+
+        def plan(budget: hr.Rho, *names: str) -> hr.Plan:
+            return plan_of(tree, budget, hr.All(), workload=hr.Cuboids(names))
+
         return cls(
             hr.Counts.from_frame(tree, cells, count="count"),
-            hr.make_plan(
-                tree,
-                budget=hr.Rho(RHO),
-                workload=hr.Cuboids([BLOCKS, TRACTS]),
-                allocation=hr.Shares({BLOCKS: "1/2", TRACTS: "1/2"}),
-                measure=hr.All(),
-            ),
-            {
-                name: hr.make_plan(
-                    tree,
-                    budget=half,
-                    workload=hr.Cuboids([name]),
-                    measure=hr.All(),
-                    allocation=hr.Uniform(),
-                )
-                for name in (BLOCKS, TRACTS)
-            },
+            plan(whole, *names),
+            {name: plan(hr.Rho(whole.rho / 2), name) for name in names},
         )
 
     def squared_errors(self, runs: int) -> tuple[Squares, Squares]:
@@ -243,14 +236,6 @@ below 0, and their sums go wrong; together they are settled below tract × race.
 """
 
 
-def figures(squares: Squares) -> dict[str, float]:
-    """For the JSON file."""
-    return {
-        " of ".join("-".join(map(str, k)) for k in (levels, table)): rmse(each)
-        for (table, levels), each in squares.items()
-    }
-
-
 def main(data: Path) -> None:
     """Run both and write the page."""
     trips = trips_between(data / CASES[0].folder, CASES[0].levels)
@@ -278,11 +263,7 @@ def main(data: Path) -> None:
         people=two.counts.total, rho=RHO, blocks_runs=BLOCKS_RUNS,
         blocks=two.rows(together, alone),
     )  # fmt: skip
-    kept = {
-        "trips": {name: figures(each) for name, each in squares.items()},
-        "blocks": {"together": figures(together), "alone": figures(alone)},
-    }
-    keep("workload_errors", page, kept)
+    keep("workload_errors", page)
 
 
 if __name__ == "__main__":

@@ -502,7 +502,7 @@ def test_the_errors_of_shares_are_those_of_the_estimates(example):
 
     plan = hr.read_release(example.parent / "out").plan
     for cuboid in [(2, 0), (3, 1), (1, 4)]:
-        errors = errors_of(plan, plan.design.levels(cuboid)).draw(4000, 1)
+        errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
         variance = plan.design.variances_at(cuboid, plan.design.codes_of(cuboid)[0])
         ratio = (errors**2).mean(axis=0) / variance
         # of 4,000 nearly normal errors; 5.5 standard errors a cell: α = 4e-8 each
@@ -529,11 +529,11 @@ def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_a
     assert not joint.is_row_by_row(cuboid)
     codes, order = joint.codes_of(cuboid)
     assert not np.array_equal(order, np.sort(order))
-    errors = errors_of(plan, plan.design.levels(cuboid)).draw(4000, 1)
+    errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
     # the ages of a block that has one kind have errors of one law; so has a block's sum of ages
     ratio = (errors**2).mean(axis=0) / joint.variances_at(cuboid, codes)
     assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-    sums, coarse = errors_of(plan, (2, 0, 1)).draw(4000, 1), joint.codes_of((2, 0, 1))[0]
+    sums, coarse = errors_of(plan, (2, 0, 1))(4000, 1), joint.codes_of((2, 0, 1))[0]
     for i, (block, _, kind) in enumerate(zip(*coarse, strict=True)):
         own = (codes[0] == block) & (codes[2] == kind)
         assert own.sum() == 2

@@ -56,7 +56,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
         if plan.is_public(levels) or levels in plan.repeats:
             continue
         cuboid = plan.design.shape.given(levels)
-        drawn = errors_of(plan, levels).draw(DRAWS, seed=1)
+        drawn = errors_of(plan, levels)(DRAWS, seed=1)
         for public in filter(plan.is_public, plan.levels):  # what is known exactly has no error
             at = tuple(
                 min(a, b) for a, b in zip(plan.design.shape.given(public), cuboid, strict=True)
@@ -80,7 +80,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(who, options):
 
 def test_errors_of_survivors_are_those_of_their_noisy_counts():
     noise = hr.DiscreteGaussian("30")
-    drawn = raw_errors((2, 2), noise, 7).draw(DRAWS, seed=2)
+    drawn = raw_errors((2, 2), noise, 7)(DRAWS, seed=2)
     found = drawn.T @ drawn / DRAWS
     assert np.abs(found - 30 * np.eye(7)).max() <= 6 * np.sqrt(2 * 30**2 / DRAWS)
 

@@ -47,7 +47,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(name, who, options):
     plan = named(WORKLOADS[name], neighbours=who, **options)
     shape, _, covariance = dense_estimates(released(counts_of(), plan))
     for levels in [(1, 0), plan.tables[-1]]:
-        drawn = errors_of(plan, levels).draw(DRAWS, seed=1)
+        drawn = errors_of(plan, levels)(DRAWS, seed=1)
         sums = cuboid_sums(shape, levels)
         exact = sums @ covariance @ sums.T
         own = np.diag(exact)
@@ -83,7 +83,7 @@ def test_survivors_share_by_their_noisy_counts():
     assert len(found) < PAIRS.leaves
     equal = share_intervals(release, "o.level2", Above(5, equally=True), 3.0)
     assert (equal["low"] <= equal["high"]).all()
-    assert raw_errors((2, 2), hr.DiscreteGaussian("30"), 7).draw(3, seed=2).shape == (3, 7)
+    assert raw_errors((2, 2), hr.DiscreteGaussian("30"), 7)(3, seed=2).shape == (3, 7)
 
 
 def test_areas_of_no_cuboid_of_the_workload_are_refused():

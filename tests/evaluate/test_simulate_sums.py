@@ -1,7 +1,5 @@
 """The sums of errors that bias² and variance rest on, laid out and sparse."""
 
-from dataclasses import astuple
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,7 +40,7 @@ def summed(errors, *, sparse):
     sums = ErrorSums(errors.shape[1], len(errors))
     for run, row in enumerate(errors):
         number = np.flatnonzero(row)
-        sums.add(run, number if sparse else None, row[number] if sparse else row)
+        sums.add(run, CuboidCounts(number, row[number]) if sparse else CuboidCounts(None, row))
     return sums.moments((errors.astype(float) ** 2).sum(axis=1))
 
 
@@ -52,9 +50,9 @@ def test_sums_find_bias_and_variance_of_every_cell(runs, seed):
     errors = rng.integers(-9, 10, (runs, CELLS)) * (rng.random((runs, CELLS)) < 0.4)
     found = summed(errors, sparse=False)
     variance = errors.var(axis=0, ddof=1).mean()
-    assert found.variance == pytest.approx(variance, rel=1e-9)
+    assert found["variance"] == pytest.approx(variance, rel=1e-9)
     bias2 = (errors.mean(axis=0) ** 2).mean() - variance / runs
-    assert found.bias2 == pytest.approx(bias2, rel=1e-9, abs=1e-9)
+    assert found["bias2"] == pytest.approx(bias2, rel=1e-9, abs=1e-9)
     assert summed(errors, sparse=True) == found
 
 
@@ -73,16 +71,16 @@ def test_errors_of_very_many_cells_are_those_of_few():
     few, many = (ErrorSums(cells, len(errors)) for cells in (10**6, 2**54))
     for run, row in enumerate(errors):
         for sums in (few, many):
-            sums.add(run, np.arange(50), row)
+            sums.add(run, CuboidCounts(np.arange(50), row))
     squares = (errors.astype(float) ** 2).sum(axis=1)
-    found = [np.array(astuple(each.moments(squares))) * each.cells for each in (few, many)]
+    found = [np.array([*each.moments(squares).values()]) * each.cells for each in (few, many)]
     assert found[1] == pytest.approx(found[0], rel=1e-3)
 
 
 def test_cells_are_dense_once_half_of_them_had_an_error():
     sums = ErrorSums(CELLS, 1)
     for n, dense in ((3, False), (14, False), (15, True), (2, True)):
-        sums.add(0, np.arange(n), np.ones(n, dtype=np.int64))
+        sums.add(0, CuboidCounts(np.arange(n), np.ones(n, dtype=np.int64)))
         assert (sums._sums[0].number is None) == dense
     assert sums._sums[0].values.tolist() == [4] * 2 + [3] + [2] * 11 + [1] + [0] * 15
 
@@ -97,7 +95,7 @@ def test_the_jackknife_leaves_out_one_group_at_a_time():
         variance = rest.var(axis=0, ddof=1).mean()
         parts.append(((rest.mean(axis=0) ** 2).mean() - variance / 5, variance))
     wanted = np.sqrt(5 / 6 * ((np.array(parts) - np.mean(parts, axis=0)) ** 2).sum(axis=0))
-    assert [found.bias2_error, found.variance_error] == pytest.approx(wanted.tolist())
+    assert [found["bias2_error"], found["variance_error"]] == pytest.approx(wanted.tolist())
 
 
 def test_bias_is_left_out_where_too_many_cells_had_an_error(monkeypatch):
@@ -105,7 +103,9 @@ def test_bias_is_left_out_where_too_many_cells_had_an_error(monkeypatch):
     monkeypatch.setattr(moments, "MOST_SUMS_OF_RUNS", 16)
     errors = np.ones((4, CELLS), dtype=np.int64)
     assert summed(errors, sparse=True) is None
-    assert summed(errors * (np.arange(CELLS) == 3), sparse=True).bias2 == pytest.approx(1 / CELLS)
+    assert summed(errors * (np.arange(CELLS) == 3), sparse=True)["bias2"] == pytest.approx(
+        1 / CELLS
+    )
 
 
 def test_many_cells_have_fewer_groups_of_runs(monkeypatch):
@@ -113,5 +113,5 @@ def test_many_cells_have_fewer_groups_of_runs(monkeypatch):
     monkeypatch.setattr(moments, "MOST_CELLS_OF_RUNS", CELLS)
     errors = np.random.default_rng(4).integers(-5, 9, (10, CELLS))
     found = summed(errors, sparse=False)
-    assert found.variance == pytest.approx(errors.var(axis=0, ddof=1).mean())
-    assert found.variance_error > 0
+    assert found["variance"] == pytest.approx(errors.var(axis=0, ddof=1).mean())
+    assert found["variance_error"] > 0

@@ -31,11 +31,10 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
+from hedgerow.release.descent.layouts import Dense
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
-
-CHUNK_CELLS = 1 << 22
 
 
 def check_leaves(tree: Tree) -> None:
@@ -49,11 +48,10 @@ def check_leaves(tree: Tree) -> None:
 
 def _noisy_cells(counts: Counts, levels: Levels, noise: Mechanism, bits: Bits) -> Int64:
     """Return all cells of a cuboid with noise: int64 (cells)."""
-    noisy, stream = np.empty(counts.tree.cells(levels), dtype=np.int64), bits.stream(*levels)
-    for start in range(0, len(noisy), CHUNK_CELLS):
-        noise.draw(stream, start, noisy[start : start + CHUNK_CELLS])
-    true = CuboidCounts.true(counts, levels)
-    noisy[true.number] += true.values
+    layout = Dense(counts.tree, levels)
+    noisy = np.empty(layout.cells, dtype=np.int64)
+    noise.draw(bits.stream(*levels), 0, noisy)
+    layout.add(noisy, counts)
     return noisy
 
 
@@ -193,16 +191,12 @@ class IndependentNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield the noisy counts of every cuboid."""
-        found = dict[Levels, CuboidCounts]()
-        for levels, what in self.plan.by_levels.items():
+        for levels in self.plan.levels:
+            source = self.plan.repeats.get(levels, levels)
+            what, given = self.plan.by_levels[source], CuboidCounts.true(counts, levels)
             if isinstance(what, Measured):
-                noisy = _noisy_cells(counts, levels, what.mechanism, bits)
-                found[levels] = CuboidCounts(None, noisy)
-            elif isinstance(what, Public):
-                found[levels] = CuboidCounts.true(counts, levels)
-            else:
-                found[levels] = found[self.plan.repeats[levels]]
-            yield levels, found[levels]
+                given = CuboidCounts(None, _noisy_cells(counts, source, what.mechanism, bits))
+            yield levels, given
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,16 +239,27 @@ def boninsegna(
     spent = budget
     if isinstance(budget, EpsilonDelta):
         spent = Rho(rho_within(budget.epsilon, budget.delta))
-    plan = make_plan(
+    how = (spent, neighbours, DiscreteGaussian, Uniform(), invariants)
+    return Setting(name, _of_survivors(tree, *how), Chebyshev(), budget)
+
+
+def _of_survivors(
+    tree: Tree,
+    budget: Budget,
+    neighbours: Neighbours,
+    mechanism: type[Mechanism],
+    allocation: Allocation,
+    invariants: Sequence[Invariant],
+) -> Plan:
+    return make_plan(
         tree,
-        budget=spent,
+        budget=budget,
         neighbours=neighbours,
-        mechanism=DiscreteGaussian,
-        allocation=Uniform(),
+        mechanism=mechanism,
+        allocation=allocation,
         measure=Survivors(),
         invariants=invariants,
     )
-    return Setting(name, plan, Chebyshev(), budget)
 
 
 def ko(
@@ -272,13 +277,5 @@ def ko(
     alone are measured.
     """
     spent = Epsilon(budget.epsilon) if isinstance(budget, EpsilonDelta) else budget
-    plan = make_plan(
-        tree,
-        budget=spent,
-        neighbours=neighbours,
-        mechanism=DiscreteLaplace,
-        allocation=allocation,
-        measure=Survivors(),
-        invariants=invariants,
-    )
-    return Setting(name, plan, Clipped(), budget)
+    how = (spent, neighbours, DiscreteLaplace, allocation, invariants)
+    return Setting(name, _of_survivors(tree, *how), Clipped(), budget)

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import polars as pl
 
-from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.method import CuboidCounts, Setting, check_numbered
-from hedgerow.evaluate.simulate import Tally, seeded_bits
+from hedgerow.evaluate.method import Setting, check_numbered
+from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
-from hedgerow.plan.cost import off_the_chain, sums_off_the_chain
+from hedgerow.plan.cost import sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta
@@ -52,13 +51,11 @@ def simulated_releases(
     own, counts = plan_over(plan, prior.counts), prior.counts
     check_numbered(own.tree)
     setting = Setting("prior", own, estimator, workers=core_count())
-    cuboids, sums = tuple(sorted(own.levels, key=fineness)), _worst_sums(own)
-    truth = {levels: CuboidCounts.true(counts, levels) for levels in (*cuboids, *sums)}
-    along = cuboids == own.tree.chain
-    tally = Tally.of(own.tree, truth, runs, summed=sums, along=along)
-    for run in range(runs):
-        tally.release(counts, setting, lambda run: seeded_bits(seed + run), run)
-    rows = list(tally.rows())
+    cuboids, worst = tuple(sorted(own.levels, key=fineness)), sums_off_the_chain(own)["cuboid"]
+    named = map(own.tree.named, worst.head(MOST_SHOWN))
+    sums = [levels for levels in named if levels is not None]
+    tally = Tally.of_seeds(counts, setting, (*cuboids, *sums), range(seed, seed + runs), sums)
+    rows, along = list(tally.rows()), cuboids == own.tree.chain
     errors = pl.DataFrame(rows[: len(cuboids)]).select(COLUMNS if along else COLUMNS[1:])
     ends = (tally.sums[levels].ends() or (None, None) for levels in sums)
     off = [
@@ -66,13 +63,6 @@ def simulated_releases(
         for row, end in zip(rows[len(cuboids) :], ends, strict=True)
     ]
     return errors, pl.DataFrame(off, schema=SUMS_SCHEMA, orient="row")
-
-
-def _worst_sums(plan: Plan) -> list[Levels]:
-    """Return the cuboids whose sums may be furthest from their truth."""
-    names = sums_off_the_chain(plan)["cuboid"].head(MOST_SHOWN).to_list()
-    levels = {plan.tree.name_of(one): one for one in off_the_chain(plan.tree)}
-    return [levels[name] for name in names]
 
 
 def plan_over(plan: Plan, table: Counts) -> Plan:

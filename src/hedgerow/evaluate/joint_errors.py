@@ -9,8 +9,10 @@ noise is drawn exactly.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -59,49 +61,33 @@ class Law:
         return noise
 
 
-class JointErrors(Protocol):
-    """What the errors of a cuboid's estimates are made of."""
-
-    def draw(self, pairs: int, seed: int) -> Float64:
-        """Return joint errors: float64 (pairs, cells), records."""
+JointErrors = Callable[[int, int], Float64]
+"""Of a number of pairs and a seed, joint errors of a cuboid's estimates: float64 (pairs, cells),
+records."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LawErrors:
-    """Of least squares over a few tables, each with a law of its noise.
-
-    Attributes:
-        laws: of the noise of each table.
-        estimate: what least squares makes of tables of noise: float64 (cells).
-        cells: how many the cuboid has.
-    """
-
-    laws: Mapping[Levels, Law]
-    estimate: Callable[[Tables], Float64]
-    cells: int
-
-    def draw(self, pairs: int, seed: int) -> Float64:
-        """Return joint errors: float64 (pairs, cells), records."""
-        key = _key(seed)
-        streams = {levels: key.stream(*law.levels) for levels, law in self.laws.items()}
-        rng, errors = np.random.default_rng(seed), np.empty((pairs, self.cells))
-        for run in range(pairs):
-            tables = {
-                levels: law.drawn(streams[levels], run, rng) for levels, law in self.laws.items()
-            }
-            errors[run] = self.estimate(tables)
-        return errors
+def _errors_by_law(
+    laws: Mapping[Levels, Law], estimate: Callable[[Tables], Float64], pairs: int, seed: int
+) -> Float64:
+    """Return the errors of least squares over a few tables, each with a law of its noise."""
+    key, rng = _key(seed), np.random.default_rng(seed)
+    streams = {levels: key.stream(*law.levels) for levels, law in laws.items()}
+    runs = (
+        {levels: law.drawn(streams[levels], run, rng) for levels, law in laws.items()}
+        for run in range(pairs)
+    )
+    return np.array([estimate(tables) for tables in runs])
 
 
-def raw_errors(levels: Levels, mechanism: Mechanism, cells: int) -> LawErrors:
+def raw_errors(levels: Levels, mechanism: Mechanism, cells: int) -> JointErrors:
     """Return the errors of noisy counts as they are."""
     law = Law(levels, mechanism, np.ones(cells), np.zeros(cells))
-    return LawErrors({levels: law}, lambda tables: tables[levels], cells)
+    return partial(_errors_by_law, {levels: law}, itemgetter(levels))
 
 
 def chain_errors(
     layers: Sequence[Layer], cuboids: Sequence[Levels], noise: Sequence[Mechanism | None]
-) -> LawErrors:
+) -> JointErrors:
     """Return the errors of a cuboid of a chain.
 
     Args:
@@ -110,17 +96,14 @@ def chain_errors(
         cuboids: of each layer.
         noise: of each layer, None where it has none of its own.
     """
-    laws = {
-        levels: Law(levels, mechanism, np.ones(layer.nodes), np.zeros(layer.nodes))
-        for levels, layer, mechanism in zip(cuboids, layers, noise, strict=True)
-    }
-    last, own = laws[cuboids[-1]], noise[-1]
-    variance = layers[-1].variance * last.weight  # of what each node's own subtree says of it
-    known = own.noise_variance if own is not None else 0.0
-    weight = np.minimum(variance / known, 1.0) if known > 0 else last.weight
-    rest = variance - weight**2 * known
-    rest = np.where(rest > 1e-12 * variance, rest, 0.0)
-    laws[cuboids[-1]] = replace(last, weight=weight, rest=rest)
+    laws = dict[Levels, Law]()
+    for levels, layer, own in zip(cuboids, layers, noise, strict=True):
+        known = own.noise_variance if own is not None else 0.0
+        variance = np.broadcast_to(layer.variance, layer.nodes)  # as the node's own subtree has it
+        weight = np.minimum(variance / known, 1.0) if known > 0 else np.ones(layer.nodes)
+        rest = variance - weight**2 * known
+        rest = np.where(np.isfinite(rest) & (rest > 1e-12 * variance), rest, 0.0)
+        laws[levels] = Law(levels, own, weight, rest)
 
     def estimate(tables: Tables) -> Float64:
         made = [
@@ -131,42 +114,31 @@ def chain_errors(
         ]
         return least_squares(made)[-1].estimate
 
-    return LawErrors(laws, estimate, layers[-1].nodes)
+    return partial(_errors_by_law, laws, estimate)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EmptyTableErrors:
-    """Of a cuboid that is estimated together with others: the estimates of a table without records.
+def _errors_of_an_empty_table(
+    answers: JointAnswers[Any], levels: Levels, pairs: int, seed: int
+) -> Float64:
+    """Return the estimates of a table without records: noise alone, drawn exactly for every cell.
 
-    Attributes:
-        answers: of the plan.
-        levels: the cuboid.
+    Returns:
+        float64 (pairs, cells that public facts do not rule out, row by row), records.
+
+    Raises:
+        ReleaseError: it would take minutes.
     """
-
-    answers: JointAnswers[Any]
-    levels: Levels
-
-    def draw(self, pairs: int, seed: int) -> Float64:
-        """Return errors of least squares over noise alone, drawn exactly for every cell.
-
-        Returns:
-            float64 (pairs, cells that public facts do not rule out, row by row), records.
-
-        Raises:
-            ReleaseError: it would take minutes.
-        """
-        plan, joint = self.answers.plan, self.answers.design
-        cells = sum(joint.size(c) for c in joint.noise if c in joint.whole)
-        if cells * pairs > MOST_DRAWN:
-            raise ReleaseError(
-                f"intervals of shares draw the {cells:,} noisy counts of this release {pairs:,} "
-                f"times, and {MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
-            )
-        nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
-        empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
-        sources = (Drawn(empty, plan, _key(f"{seed}/{run}")) for run in range(pairs))
-        known = (self.answers.whole_estimates(source, [self.levels]) for source in sources)
-        return np.array([estimates[self.levels] for estimates in known])
+    plan, joint = answers.plan, answers.design
+    cells = sum(joint.size(c) for c in joint.noise if c in joint.whole)
+    if cells * pairs > MOST_DRAWN:
+        raise ReleaseError(
+            f"intervals of shares draw the {cells:,} noisy counts of this release {pairs:,} "
+            f"times, and {MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
+        )
+    nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
+    empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
+    sources = (Drawn(empty, plan, _key(f"{seed}/{run}")) for run in range(pairs))
+    return np.array([answers.whole_estimates(each, [levels])[levels] for each in sources])
 
 
 def errors_of(plan: Plan, levels: Levels) -> JointErrors:
@@ -175,13 +147,13 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     joint = answers.design
     reduced = joint.reduced(joint.shape.given(levels))
     if reduced is None:
-        return EmptyTableErrors(answers, levels)
+        return partial(_errors_of_an_empty_table, answers, levels)
     laws = dict[Levels, Law]()
     for cuboid, law in reduced.laws.items():
         what = plan.by_levels[joint.levels(cuboid)]
         own = what.mechanism if isinstance(what, Measured) else None
         laws[cuboid] = Law(joint.levels(cuboid), own, *law)
-    return LawErrors(laws, reduced.estimates, laws[reduced.cuboid].weight.size)
+    return partial(_errors_by_law, laws, reduced.estimates)
 
 
 def _key(seed: int | str) -> ReleaseKey:

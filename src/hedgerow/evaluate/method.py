@@ -12,7 +12,6 @@ from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
-from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -49,11 +48,6 @@ class CuboidCounts:
         return cls(number[order], values[order])
 
     @classmethod
-    def none(cls) -> "CuboidCounts":
-        """Return no counts: every cell is 0."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-    @classmethod
     def true(cls, counts: Counts, levels: Levels) -> "CuboidCounts":
         """Return the true counts of a cuboid that are not 0."""
         return cls.of(counts.tree, levels, *true_cells(counts, levels))
@@ -74,6 +68,16 @@ class CuboidCounts:
         every = np.zeros(cells, dtype=np.int64)
         every[self.number] = self.values
         return every
+
+    def plus(self, other: "CuboidCounts", cells: int) -> "CuboidCounts":
+        """Return the sums with others, dense where that takes less memory; dense ones in place."""
+        if self.number is None:
+            self.values[... if other.number is None else other.number] += other.values
+            return self
+        number, one, two = align_cells(self, other, cells)
+        both = CuboidCounts(number, one + two)
+        is_sparse = number is None or 2 * len(number) < cells
+        return both if is_sparse else CuboidCounts(None, both.dense(cells))
 
 
 def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
@@ -105,33 +109,11 @@ def align_cells(
     """
     if one.number is None or other.number is None:
         return None, one.dense(cells), other.dense(cells)
-    number = np.empty(len(one.number) + len(other.number), dtype=np.int64)
+    number, place = np.unique(np.append(one.number, other.number), return_inverse=True)
     values = np.zeros((2, len(number)), dtype=np.int64)
-    held = _merge(one.number, one.values, other.number, other.values, number, values)
-    return number[:held], values[0, :held], values[1, :held]
-
-
-@kernel
-def _merge(
-    a: Int64, a_values: Int64, b: Int64, b_values: Int64, number: Int64, values: Int64
-) -> int:
-    """Write the union of two ascending lists, 0 where one lacks a cell; return its length."""
-    i = 0
-    j = 0
-    length = 0  # a[:i] and b[:j] are written
-    while i < len(a) or j < len(b):
-        first = i < len(a) and (j >= len(b) or a[i] <= b[j])
-        second = j < len(b) and (i >= len(a) or b[j] <= a[i])
-        if first:
-            number[length] = a[i]
-            values[0, length] = a_values[i]
-            i += 1
-        if second:
-            number[length] = b[j]
-            values[1, length] = b_values[j]
-            j += 1
-        length += 1
-    return length
+    values[0, place[: len(one.number)]] = one.values
+    values[1, place[len(one.number) :]] = other.values
+    return number, values[0], values[1]
 
 
 Released = Iterable[tuple[Levels, CuboidCounts]]
@@ -164,7 +146,17 @@ def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
     return with_depths(tree, cuboids, rows)
 
 
-class Method(Protocol):
+class Releasing(Protocol):
+    """Whatever can release a table again and again."""
+
+    def released(self, counts: Counts, bits: Bits) -> Released:
+        """Return each cuboid that is released once with its counts; pure, and thread-safe.
+
+        The leaves are among them, or, where cuboids are named, the tables of `table_of`.
+        """
+
+
+class Method(Releasing, Protocol):
     """One way to release a table; `Setting` is Hedgerow's, baselines are the others."""
 
     @property
@@ -177,14 +169,8 @@ class Method(Protocol):
     def check(self, counts: Counts) -> None:
         """Raise a HedgerowError unless the method can release such a table."""
 
-    def released(self, counts: Counts, bits: Bits) -> Released:
-        """Return each cuboid that is released once with its counts; pure, and thread-safe.
 
-        The leaves are among them, or, where cuboids are named, the tables of `table_of`.
-        """
-
-
-def table_of(method: Method, tree: Tree, levels: Levels) -> Levels | None:
+def table_of(method: Releasing, tree: Tree, levels: Levels) -> Levels | None:
     """Return a cuboid that a method releases and whose counts sum to those of another, if any.
 
     It is that of the leaves, unless the method has a plan of other tables.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
@@ -24,7 +24,7 @@ HEADINGS_BESIDE_FORECAST = (
     "ratio", "covered", "false positives", "false negatives",
 )  # fmt: skip
 TRUE = "_true"
-"""Ends the name of the column of true counts beside the released ones."""
+"""The column of true counts beside the released ones."""
 HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
 
 
@@ -40,10 +40,8 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
     """
     tree, rows = counts.tree, []
     for levels in release.plan.levels:
-        codes, values = true_cells(counts, levels)
-        truth = label_nodes(tree, levels, codes, **{COUNT: values})
-        released = release.level(tree.name_of(levels))
-        rows.append(errors_of_cells(tree, levels, *counts_of_both(aligned(truth, released))))
+        both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
+        rows.append(errors_of_cells(tree, levels, *_counts_of_both(both)))
     return with_depths(tree, release.plan.levels, rows)
 
 
@@ -62,26 +60,27 @@ def with_depths(
     return pl.DataFrame(list(rows))
 
 
-def error_figures(error: Int64, cells: float) -> dict[str, float]:
-    """Return the largest, root mean square and mean error over so many cells, in records."""
+def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
+    """Return the errors of counts over so many cells; those that neither side holds are 0.
+
+    ``max_error``, ``rmse`` and ``mae`` (records); ``false_discovery_rate``: the share of the cells
+    released as positive that are truly 0; ``false_negative_rate``: the share of the truly positive
+    cells that are not released as positive (Boninsegna & Silvestri, Section 5).
+    """
+    error, shown, there = np.abs(given - true), given > 0, true > 0
     return {
-        "max_error": int(np.abs(error).max(initial=0)),
-        "rmse": float(np.sqrt(np.square(error.astype(np.float64)).sum() / cells)),
-        "mae": float(np.abs(error).sum(dtype=np.float64) / cells),
+        "max_error": error.max(initial=0).item(),
+        "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
+        "mae": float(error.sum(dtype=np.float64) / cells),
+        "false_discovery_rate": float((shown & ~there).sum() / max(int(shown.sum()), 1)),
+        "false_negative_rate": float((there & ~shown).sum() / max(int(there.sum()), 1)),
     }
 
 
 def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> dict[str, Any]:
     """Return the metrics of a cuboid from the counts of all cells that either side holds."""
-    error, shown, there = given - true, given > 0, true > 0
-    cells = tree.cells(levels)
-    return {
-        "cuboid": tree.name_of(levels),
-        "cells": float(cells),
-        **error_figures(error, cells),
-        "false_discovery_rate": _share(shown & ~there, shown),
-        "false_negative_rate": _share(there & ~shown, there),
-    }
+    cells = float(tree.cells(levels))
+    return {"cuboid": tree.name_of(levels), "cells": cells, **errors_of(given, true, cells)}
 
 
 def error_rows(errors: pl.DataFrame) -> Rows:
@@ -134,24 +133,21 @@ def _beside(measured: float, expected: float | None) -> tuple[str, str, str]:
     return f"{measured:,.3g}", f"{expected:,.3g}", ratio
 
 
-def aligned(truth: pl.DataFrame, released: pl.DataFrame) -> pl.DataFrame:
-    """Return the released cells, and those that the truth holds, with the counts of both."""
-    columns = truth.columns[:-1]
-    if columns:
-        return released.join(truth, on=columns, how="full", suffix=TRUE)
-    # the total, which is not listed where it is 0
-    total = released.select(pl.col(COUNT).sum(), pl.exclude(COUNT).max())
-    return total.with_columns(truth.select(pl.col(COUNT).sum().name.suffix(TRUE)))
+def beside_truth(counts: Counts, levels: Levels, released: pl.DataFrame) -> pl.DataFrame:
+    """Return the released cells of a cuboid, and those that the truth holds, with both counts."""
+    codes, values = true_cells(counts, levels)
+    truth = label_nodes(counts.tree, levels, codes, **{TRUE: values})
+    if columns := truth.columns[:-1]:
+        both = released.join(truth, on=columns, how="full")
+    else:  # the total, which is not listed where it is 0
+        total = released.select(pl.col(COUNT).sum(), pl.exclude(COUNT).max())
+        both = total.with_columns(truth.select(pl.col(TRUE).sum()))
+    return both.with_columns(pl.col(COUNT, TRUE).fill_null(0))
 
 
-def counts_of_both(both: pl.DataFrame) -> tuple[Int64, Int64]:
-    """Return released and true counts, cell by cell, of `aligned` frames."""
-    given, true = (both[name].fill_null(0).to_numpy() for name in (COUNT, f"{COUNT}{TRUE}"))
-    return given, true
-
-
-def _share(part: Bool, whole: Bool) -> float:
-    return float(part.sum() / max(int(whole.sum()), 1))
+def _counts_of_both(both: pl.DataFrame) -> tuple[Int64, Int64]:
+    """Return released and true counts, cell by cell."""
+    return both[COUNT].to_numpy(), both[TRUE].to_numpy()
 
 
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
@@ -180,7 +176,7 @@ def errors_by_size(counts: Counts, release: Release) -> pl.DataFrame:
         for levels in release.plan.levels
         for row in _bands(*_cells(counts, release, levels), counts.tree.cells(levels))
     ]
-    return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+    return pl.from_dicts(rows, schema=SCHEMA)
 
 
 def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int64, Ends | None]:
@@ -188,14 +184,11 @@ def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int
 
     Intervals are NaN where a cell has none; they are None where only listed cells have them.
     """
-    tree = counts.tree
-    codes, values = true_cells(counts, levels)
-    truth = label_nodes(tree, levels, codes, **{COUNT: values})
     released, is_whole = _released(release, levels)
-    both = aligned(truth, released)
-    given, true = counts_of_both(both)
-    ends = [both[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in (LOW, HIGH)]
-    return true, given, (ends[0], ends[1]) if is_whole else None
+    both = beside_truth(counts, levels, released)
+    given, true = _counts_of_both(both)
+    low, high = (both[end].cast(pl.Float64).fill_null(np.nan).to_numpy() for end in (LOW, HIGH))
+    return true, given, (low, high) if is_whole else None
 
 
 def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
@@ -217,26 +210,18 @@ def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Itera
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1
-    unlisted = float(possible) - len(true)  # truly 0, and released so
-    for number in range(len(starts)):
+    cells = np.bincount(band, minlength=len(starts)).astype(np.float64)
+    cells[0] += float(possible) - len(true)  # truly 0, and released so
+    for number in np.flatnonzero(cells).tolist():
         within = band == number
-        cells = float(within.sum()) + (unlisted if number == 0 else 0.0)
-        if not cells:
-            continue
-        error = (given - true)[within]
-        last = number == HIGHEST_POWER + 1
-        yield {
-            "least": int(starts[number]),
-            "most": None if last else int(starts[number + 1]) - 1,
-            "cells": cells,
-            **error_figures(error, cells),
-            **({} if ends is None else _held(true[within], ends[0][within], ends[1][within])),
-        }
-
-
-def _held(true: Int64, low: Float64, high: Float64) -> dict[str, int]:
-    inside: Bool = (low <= true) & (true <= high)  # never where there is no interval
-    return {"intervals": int((~np.isnan(low)).sum()), "held": int(inside.sum())}
+        held, most = {}, None if number > HIGHEST_POWER else int(starts[number + 1]) - 1
+        if ends is not None:
+            low, high = (end[within] for end in ends)
+            inside = (low <= true[within]) & (true[within] <= high)  # never without an interval
+            held = {"intervals": int((~np.isnan(low)).sum()), "held": int(inside.sum())}
+        many = float(cells[number])
+        figures = errors_of(given[within], true[within], many)
+        yield {"least": int(starts[number]), "most": most, "cells": many, **figures, **held}
 
 
 def coverage(by_size: pl.DataFrame) -> dict[str, float | None]:

@@ -7,11 +7,10 @@ taken off; areas above a threshold that share equally get bounds on how many the
 what is proved and what is measured: docs/proofs.md, "Intervals of shares".
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError, ReleaseError
@@ -69,18 +68,16 @@ def share_intervals(
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
     content = release.content
-    areas = _areas(content, levels)
-    tree = content.plan.tree
-    nodes = areas.nodes
+    nodes, joint, raw = _areas(content, levels)
     paid = rule.allocate(nodes.counts, amount) if len(nodes) else np.empty(0)
     low = high = paid
-    if areas.errors is not None:
+    if joint is not None:
         if 2 * pairs * len(paid) > MOST_BOOTSTRAPPED:
             raise ReleaseError(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"
             )
-        errors = areas.errors.draw(pairs, seed)
+        errors = joint(pairs, seed)
         errors = np.concatenate([errors, -errors])
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)
@@ -90,12 +87,16 @@ def share_intervals(
         else:
             ends = _ends(rule, nodes.estimate - errors, nodes.estimate, rank)
         low, high = (amount * end for end in ends)
+    known = content.errors(levels)
+    known = replace(known, noise=replace(known.noise, raw=raw))
     columns = {
         COUNT: nodes.counts, ESTIMATE: nodes.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: _contradicted(content, levels, areas, confidence.coverage),
+        CONTRADICTED: known.contradicted(
+            nodes.counts, nodes.estimate, nodes.variance, confidence.coverage
+        ),
     }  # fmt: skip
-    return label_nodes(tree, levels, nodes.codes, **columns)
+    return label_nodes(content.plan.tree, levels, nodes.codes, **columns)
 
 
 def _levels_of(release: Release, level: str) -> Levels:
@@ -132,19 +133,9 @@ def _rank(confidence: Confidence, draws: int) -> int:
     return rank
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Areas:
-    """The areas of a level.
-
-    Attributes:
-        nodes: with their released counts and unbiased estimates.
-        errors: what their errors are made of; None where counts are public.
-        raw: whether the estimates are noisy counts as they are.
-    """
-
-    nodes: Nodes
-    errors: JointErrors | None
-    raw: bool = False
+_Areas = tuple[Nodes, JointErrors | None, bool]
+"""The areas of a level with their released counts and unbiased estimates; what their errors are
+made of, None where counts are public; and whether the estimates are noisy counts as they are."""
 
 
 def _areas(content: Content, levels: Levels) -> _Areas:
@@ -163,7 +154,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
         errors = raw_errors(levels, noise.mechanism, len(here))
     elif here.variance.any():
         errors = errors_of(plan, levels)
-    return _Areas(here, errors, noise.raw)
+    return here, errors, noise.raw
 
 
 def _along_chain(content: Content, depth: int) -> _Areas:
@@ -172,7 +163,7 @@ def _along_chain(content: Content, depth: int) -> _Areas:
     nodes, layers = measured_nodes(content.stored, outline, content.nodes)
     here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:
-        return _Areas(Nodes.exact(here.codes, here.counts), None)
+        return Nodes.exact(here.codes, here.counts), None, False
     noise = tuple(
         depth_plan.mechanism if isinstance(depth_plan, Measured) else None
         for depth_plan in content.plan.depths[: depth + 1]
@@ -185,17 +176,7 @@ def _along_chain(content: Content, depth: int) -> _Areas:
             f"the measurements do not determine {name}; name a level that was measured"
         )
     joint = chain_errors(top, chain[: depth + 1], noise)
-    return _Areas(replace(here, estimate=final.estimate, variance=final.variance), joint)
-
-
-def _contradicted(
-    content: Content, levels: Levels, areas: _Areas, level: float
-) -> NDArray[np.bool_]:
-    """Return which released counts their own measurements contradict: bool (cells)."""
-    errors = content.errors(levels)
-    return replace(errors, noise=replace(errors.noise, raw=areas.raw)).contradicted(
-        areas.nodes.counts, areas.nodes.estimate, areas.nodes.variance, level
-    )
+    return replace(here, estimate=final.estimate, variance=final.variance), joint, False
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,21 +19,20 @@ from hedgerow.evaluate.method import (
     FACTS,
     CuboidCounts,
     Method,
+    Releasing,
     Setting,
-    align_cells,
     check_numbered,
     table_of,
 )
-from hedgerow.evaluate.moments import SCORES, ErrorSums, cumulative_square, score
+from hedgerow.evaluate.moments import MOMENTS, SCORES, ErrorSums, score
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
 
 FEWEST_RUNS = 3
 
-METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], "bias2", "variance", *SCORES[3:], "seconds")
+METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], *MOMENTS[:2], *SCORES[3:-1], "seconds")
 """The columns of a simulation, each with its Monte Carlo standard error ``*_error``."""
 
 
@@ -92,13 +92,11 @@ def simulate(
     check_simulation(counts, settings, public=public, runs=runs, workers=workers)
     truth = {levels: CuboidCounts.true(counts, levels) for levels in _compared(counts, settings)}
     along = tuple(truth) == counts.tree.chain
-    engine = LocalEngine(workers or core_count())
     rows = []
     for i, setting in enumerate(settings):
-        answered = _answered(counts.tree, setting, truth)
-        tally = Tally.of(counts.tree, answered, runs, summed=answered, along=along)
-        run = partial(tally.release, counts, setting, partial(run_bits, seed))
-        for done, _ in enumerate(engine.run(range(runs), run), start=1):
+        answered = {k: true for k, true in truth.items() if table_of(setting, counts.tree, k)}
+        tally = Tally.of(counts, answered, runs, answered)
+        for done in tally.fold(setting, partial(run_bits, seed), workers or core_count()):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
         rows += [{"setting": setting.name, **facts, **row} for row in tally.rows()]
@@ -111,13 +109,6 @@ def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
     plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
     every = {levels for plan in plans for levels in plan.levels} or counts.tree.chain
     return tuple(sorted(every, key=fineness))
-
-
-def _answered(
-    tree: Tree, setting: Method, truth: Mapping[Levels, CuboidCounts]
-) -> dict[Levels, CuboidCounts]:
-    """Return those cuboids that a setting releases, or that are sums of what it releases."""
-    return {k: true for k, true in truth.items() if table_of(setting, tree, k) is not None}
 
 
 def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]:
@@ -167,89 +158,100 @@ def check_simulation(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """The errors of the runs of one setting; each writes its own part, so threads may share it."""
+    """The errors of releases of a table by one method, folded release by release.
 
-    tree: Tree
-    truth: Mapping[Levels, CuboidCounts]  # coarse to fine
-    scores: Float64  # (runs, cuboids, SCORES)
-    cumulative: Float64  # (runs, cuboids), NaN for several axes
-    sums: Mapping[Levels, ErrorSums]  # of those whose bias, variance or ends are asked
-    seconds: Float64  # (runs)
-    along: bool  # whether the cuboids are depths of the tree's chain
+    Attributes:
+        counts: the table.
+        truth: of the cuboids that are compared, coarse to fine.
+        scores: float64 (runs, cuboids, `SCORES`).
+        sums: of those whose bias, variance or ends are asked.
+        seconds: float64 (runs): of a release.
+    """
+
+    counts: Counts
+    truth: Mapping[Levels, CuboidCounts]
+    scores: Float64
+    sums: Mapping[Levels, ErrorSums]
+    seconds: Float64
 
     @classmethod
     def of(
         cls,
-        tree: Tree,
+        counts: Counts,
         truth: Mapping[Levels, CuboidCounts],
         runs: int,
-        *,
-        summed: Iterable[Levels],
-        along: bool,
+        summed: Iterable[Levels] = (),
     ) -> "Tally":
         """Return that of no errors yet."""
-        sums = {levels: ErrorSums(tree.cells(levels), runs) for levels in summed}
-        scores = np.zeros((runs, len(truth), len(SCORES)))
-        cumulative = np.full((runs, len(truth)), np.nan)
-        return cls(tree, truth, scores, cumulative, sums, np.zeros(runs), along)
+        sums = {levels: ErrorSums(counts.tree.cells(levels), runs) for levels in summed}
+        return cls(counts, truth, np.zeros((runs, len(truth), len(SCORES))), sums, np.zeros(runs))
 
-    def release(
-        self, counts: Counts, setting: Method, bits: Callable[[int], Bits], run: int
-    ) -> None:
-        """Release the table once and tally its errors."""
-        left, released = set(self.truth), dict[Levels, CuboidCounts]()
-        tables = {levels: table_of(setting, self.tree, levels) for levels in left}
-        kept = {*tables.values()}
-        start = time.perf_counter()
-        for levels, cells in setting.released(counts, bits(run)):
-            self.seconds[run] += time.perf_counter() - start
-            if levels in left:
-                self._add(run, levels, cells)
-                left.remove(levels)
-            if levels in kept:
-                released[levels] = cells
-            start = time.perf_counter()
-        for levels in left:
-            if (table := tables[levels]) is not None:
-                self._add(run, levels, released[table].summed(self.tree, levels, table))
+    @classmethod
+    def of_seeds(
+        cls,
+        counts: Counts,
+        method: Releasing,
+        cuboids: Iterable[Levels],
+        seeds: range,
+        summed: Iterable[Levels] = (),
+    ) -> "Tally":
+        """Return the errors of the releases of a public table under seeds; see `seeded_bits`."""
+        truth = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
+        tally = cls.of(counts, truth, len(seeds), summed)
+        deque(tally.fold(method, lambda run: seeded_bits(seeds[run]), 1), maxlen=0)
+        return tally
 
-    def _add(self, run: int, levels: Levels, cells: CuboidCounts) -> None:
-        possible, place = self.tree.cells(levels), list(self.truth).index(levels)
-        number, given, true = align_cells(cells, self.truth[levels], possible)
-        self.scores[run, place] = score(given, true, possible)
-        errors = given - true
-        if len(self.tree.axes) == 1:
-            self.cumulative[run, place] = cumulative_square(number, errors, possible)
-        if levels in self.sums:
-            self.sums[levels].add(run, number, errors)
+    def score(self, name: str) -> Float64:
+        """Return one of `SCORES` of each release and cuboid: float64 (runs, cuboids)."""
+        return self.scores[:, :, SCORES.index(name)]
+
+    def fold(self, method: Releasing, bits: Callable[[int], Bits], workers: int) -> Iterator[int]:
+        """Release the table run by run, and yield after each how many are folded."""
+        runs = LocalEngine(workers).run(
+            range(len(self.seconds)), lambda run: self._errors(method, bits(run), run)
+        )
+        for run, errors in enumerate(runs):
+            for levels, sums in self.sums.items():
+                sums.add(run, errors[levels])
+            yield run + 1
+
+    def _errors(self, method: Releasing, bits: Bits, run: int) -> dict[Levels, CuboidCounts]:
+        """Release the table once, keep the scores, and return the errors of each cuboid."""
+        tree, errors, start = self.counts.tree, dict[Levels, CuboidCounts](), time.perf_counter()
+        released = dict(method.released(self.counts, bits))
+        self.seconds[run] = time.perf_counter() - start
+        for place, (levels, true) in enumerate(self.truth.items()):
+            given = released.get(levels)
+            if given is None and (table := table_of(method, tree, levels)) is not None:
+                given = released[table].summed(tree, levels, table)
+            if given is not None:
+                found = score(given, true, tree.cells(levels))
+                self.scores[run, place], errors[levels] = found
+        return errors
+
+    def frame(self) -> pl.DataFrame:
+        """Return the `rows`."""
+        return pl.DataFrame([*self.rows()])
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yield for each cuboid the estimates and Monte Carlo errors of `METRICS`."""
-        runs = len(self.seconds)
+        runs, tree = len(self.seconds), self.counts.tree
         for t, levels in enumerate(self.truth):
-            cells = self.tree.cells(levels)
-            mse, others = self.scores[:, t, 0], self.scores[:, t, 1:]
-            columns = dict(zip(SCORES[1:], others.T, strict=True), seconds=self.seconds)
+            cells, columns = tree.cells(levels), dict(zip(SCORES, self.scores[:, t].T, strict=True))
             row: dict[str, object] = {
-                "runs": runs, "depth": t if self.along else None,
-                "cuboid": self.tree.name_of(levels), "cells": float(cells),
+                "runs": runs, "depth": tree.depth_at(levels),
+                "cuboid": tree.name_of(levels), "cells": float(cells),
             }  # fmt: skip
-            row["rmse"], row["rmse_error"] = _root(mse)
-            row["cumulative_rmse"], row["cumulative_rmse_error"] = _root(self.cumulative[:, t])
-            for name, values in columns.items():
-                if np.isnan(values).any():  # no cells in the size class: null
-                    continue
-                row[name] = float(values.mean())
-                row[f"{name}_error"] = float(values.std(ddof=1) / math.sqrt(runs))
-            moments = self.sums[levels].moments(mse * cells) if levels in self.sums else None
-            for name in ("bias2", "variance", "bias2_error", "variance_error"):
-                row[name] = None if moments is None else getattr(moments, name)
+            if len(tree.axes) > 1:
+                del columns["cumulative_mse"]
+            for name, values in (columns | {"seconds": self.seconds}).items():
+                mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(runs))
+                if name.endswith("mse"):
+                    mean = math.sqrt(mean)
+                    error = error / (2 * mean) if mean else 0.0
+                if not math.isnan(mean):  # no cells in the size class: null
+                    metric = name.replace("mse", "rmse")
+                    row[metric], row[f"{metric}_error"] = mean, error
+            if levels in self.sums:
+                row |= self.sums[levels].moments(columns["mse"] * cells) or {}
             yield row
-
-
-def _root(squares: Float64) -> tuple[float | None, float | None]:
-    """Return the root of the mean square over runs and its standard error, None where NaN."""
-    if np.isnan(squares).any():
-        return None, None
-    root, error = math.sqrt(squares.mean()), squares.std(ddof=1) / math.sqrt(len(squares))
-    return root, float(error / (2 * root)) if root else 0.0

@@ -1,7 +1,7 @@
 """Counts along a spine the Bureau's way: from each level's own measurements, from the top down."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
@@ -42,7 +42,6 @@ def bureau_counts(
     chain: Sequence[Sequence[int]],
     *,
     allowed: Bool | None = None,
-    tolerance: float = TOLERANCE,
 ) -> dict[int, Int64]:
     """Return whole counts of every level of a spine as the 2020 redistricting file was estimated.
 
@@ -64,7 +63,6 @@ def bureau_counts(
         chain: the attribute cuboids of the rounding, from the groups to the detail, each a
             refinement of the one before.
         allowed: bool (detail cells of all groups): False for cells that are 0 by a public rule.
-        tolerance: records.
 
     Returns:
         For each level int64, detail layout, records.
@@ -81,11 +79,12 @@ def bureau_counts(
     stages = [model.cells((0, *levels)).numbers for levels in chain]
     _check_chain(support, stages)
     allowed = np.ones(int(support.widths.sum()), dtype=np.bool_) if allowed is None else allowed
-    counts = {0: _root_counts(Level(model, noisy, 0), total, stages, allowed)}
+    here = Level(model, noisy, 0, tuple(chain[-1]))
+    counts = {0: _root_counts(here, total, stages, allowed)}
     for level in range(1, support.spine.depth + 1):
         passes = 1 if level == support.spine.depth else 2
-        here = Level(model, noisy, level)
-        counts[level] = _children_counts(here, counts[level - 1], stages, tolerance, passes)
+        above, here = here, replace(here, level=level)
+        counts[level] = _children_counts(above, here, counts[level - 1], stages, passes)
     return counts
 
 
@@ -97,21 +96,46 @@ class Level:
         model: what is measured.
         noisy: flat tables of all nodes.
         level: of the spine.
+        finest: the attribute cuboid of the detail.
     """
 
     model: Measured
     noisy: Mapping[Levels, Float64]
     level: int
+    finest: Levels
+
+    @cached_property
+    def detail(self) -> Cells:
+        """The layout of the level's counts."""
+        return self.model.cells((self.level, *self.finest))
+
+    def cells(self, nodes: range) -> Int64:
+        """Return the detail cells of each of some nodes, over all groups."""
+        return self.detail.located(np.arange(self.detail.count(nodes)), nodes)[1]
+
+    def put(self, nodes: range, cells: Int64, whole: Int64, counts: Int64) -> None:
+        """Write the counts of a family (children, cells) to their places in the level's table."""
+        first, last = self.detail.starts[nodes.start], self.detail.starts[nodes.stop]
+        node = np.repeat(np.arange(nodes.start, nodes.stop, dtype=np.int32), len(cells))
+        cell = np.tile(cells.astype(np.int32), len(nodes))
+        self.detail.add(counts[first:last], nodes, node, cell, whole.ravel())
 
     @cached_property
     def cuboids(self) -> list["Query"]:
-        """The cuboids that are measured here; the total is first."""
-        keys = sorted(key for key in self.model.measured if key[0] == self.level)
-        model, noisy = self.model, self.noisy
-        return [
-            Query.of(model.cells(key), noisy[key], model.measured[key], is_total=not any(key[1:]))
-            for key in keys
-        ]
+        """The cuboids that are measured here; the total is first.
+
+        Raises:
+            EstimateError: a table of another length.
+        """
+        keys, found = sorted(key for key in self.model.measured if key[0] == self.level), []
+        for key in keys:
+            cells, flat = self.model.cells(key), self.noisy[key]
+            if len(flat) != (needed := cells.starts[-1]):
+                raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
+            labels, size = cells.numbers.astype(np.int64), int(cells.width.sum())
+            entry, variance = np.where(labels < 0, size, labels), self.model.measured[key]
+            found.append(Query(cells, flat, variance, entry, size, not any(key[1:])))
+        return found
 
     def family(
         self, nodes: range, cells: Int64, parent: Float64, *, totals_apart: bool
@@ -139,7 +163,8 @@ class Level:
             entries += len(used)
         groups = np.searchsorted(support.offset, cells, side="right") - 1
         free = np.full(len(nodes), np.inf)
-        low, high = bounds(support, self.level, nodes)
+        rows, known = rows_of(support, self.level, nodes), (support.low, support.high)
+        low, high = (np.where(rows < 0, 0, each[self.level][rows]) for each in known)
         family = Family(
             parent=parent,
             group=groups.astype(np.int32),
@@ -164,6 +189,7 @@ class Query:
         variance: of its noise, records².
         entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
             cells; ``size`` where it adds to none.
+        size: the number of cells of a node that has all groups.
         is_total: whether it is the nodes' totals.
     """
 
@@ -171,25 +197,8 @@ class Query:
     flat: Float64
     variance: float
     entry: Int64
+    size: int
     is_total: bool
-
-    @classmethod
-    def of(cls, cells: Cells, flat: Float64, variance: float, *, is_total: bool) -> "Query":
-        """Return the query of a cuboid.
-
-        Raises:
-            EstimateError: a table of another length.
-        """
-        if len(flat) != (needed := cells.starts[-1]):
-            raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
-        labels = cells.numbers.astype(np.int64)
-        size = int(cells.width.sum())
-        return cls(cells, flat, variance, np.where(labels < 0, size, labels), is_total)
-
-    @property
-    def size(self) -> int:
-        """The number of cells of a node that has all groups."""
-        return int(self.cells.width.sum())
 
     def dense(self, nodes: range) -> Float64:
         """Return the noisy counts of some nodes, 0 where nothing is measured, and a column of 0s.
@@ -197,42 +206,19 @@ class Query:
         Returns:
             float64 (nodes, size + 1), records.
         """
-        support, cells = self.cells.support, self.cells
-        coarse = support.tree.ancestors(support.tree.depth, cells.coarse)
-        there = _is_there(support, cells.level, nodes, coarse)
-        table = np.zeros((len(nodes), self.size + 1))
-        measured = np.repeat(there, cells.width, axis=1)
-        table[:, :-1][measured] = self.flat[cells.starts[nodes.start] : cells.starts[nodes.stop]]
+        start, table = self.cells.starts, np.zeros((len(nodes), self.size + 1))
+        node, cell = self.cells.located(np.arange(self.cells.count(nodes)), nodes)
+        table[node - nodes.start, cell] = self.flat[start[nodes.start] : start[nodes.stop]]
         return table
 
 
-def rows_of(support: Support, level: int, nodes: range) -> tuple[Int64, Int32]:
-    """Return the node (from 0) and the group of each row of a range of nodes."""
-    count = np.diff(support.start[level][nodes.start : nodes.stop + 1])
-    return np.repeat(np.arange(len(nodes)), count), support.group[level][support.rows(level, nodes)]
-
-
-def _is_there(support: Support, level: int, nodes: range, coarse: Int64) -> Bool:
-    """Return whether nodes have a group in a coarse cell: bool (nodes, coarse cells)."""
-    node, group = rows_of(support, level, nodes)
-    there = np.zeros((len(nodes), int(coarse.max()) + 1), dtype=np.bool_)
-    there[node, coarse[group]] = True
-    return there
-
-
-def bounds(support: Support, level: int, nodes: range) -> tuple[Int64, Int64]:
-    """Return the bounds of all groups of some nodes, both 0 where a group is not there.
-
-    Returns:
-        int64 (nodes, groups) both, records.
-    """
-    node, group = rows_of(support, level, nodes)
-    rows = support.rows(level, nodes)
-    low = np.zeros((len(nodes), support.groups), dtype=np.int64)
-    high = low.copy()
-    low[node, group] = support.low[level][rows]
-    high[node, group] = support.high[level][rows]
-    return low, high
+def rows_of(support: Support, level: int, nodes: range) -> Int64:
+    """Return the row of each group at some nodes, -1 where it is not there: (nodes, groups)."""
+    here, start = support.rows(level, nodes), support.start[level][nodes.start : nodes.stop + 1]
+    rows = np.full((len(nodes), support.groups), -1)
+    node = np.repeat(np.arange(len(nodes)), np.diff(start))
+    rows[node, support.group[level][here]] = np.arange(here.start, here.stop)
+    return rows
 
 
 def _check_chain(support: Support, stages: Sequence[Int32]) -> None:
@@ -260,9 +246,7 @@ def _compact(stages: Sequence[Int32], cells: Int64) -> list[Int32]:
 
 def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool) -> Int64:
     """Return the counts of the spine's root, whose total is known: detail layout."""
-    support, node = here.model.support, range(1)
-    _, group = rows_of(support, 0, node)
-    inside = _cells_of(support, group)
+    node, inside = range(1), here.cells(range(1))
     cells = inside[allowed[inside]]
     family, _ = here.family(node, cells, np.full(len(cells), UNKNOWN), totals_apart=True)
     known = np.array([float(total)])
@@ -270,58 +254,33 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     counts = np.zeros(len(inside), dtype=np.int64)
     bounded = family.low[0], family.high[0]
     whole = rounded_root(fitted, total, _compact(stages, cells), *bounded)
-    _put(support, 0, node, cells, whole[None], counts)
+    here.put(node, cells, whole, counts)
     return counts
 
 
 def _children_counts(
-    here: Level, above: Int64, stages: Sequence[Int32], tolerance: float, passes: int
+    above: Level, here: Level, known: Int64, stages: Sequence[Int32], passes: int
 ) -> Int64:
     """Return the counts of a level from those of the level above: detail layout both."""
-    support, level = here.model.support, here.level
+    support, level, start = here.model.support, here.level, above.detail.starts
     child_start = support.spine.child_start[level - 1]
-    counts = np.zeros(int(support.cell[level][-1]), dtype=np.int64)
+    counts = np.zeros(here.detail.starts[-1], dtype=np.int64)
     here.cuboids  # noqa: B018 - made once, before threads ask for it
 
     def work(first: int, last: int) -> None:
         for parent in range(first, last):
             nodes = range(int(child_start[parent]), int(child_start[parent + 1]))
-            cells, given = positive_cells(support, level - 1, parent, above)
+            given = known[start[parent] : start[parent + 1]]
+            cells, given = above.cells(range(parent, parent + 1))[given > 0], given[given > 0]
             if len(cells):
                 family, total = here.family(
                     nodes, cells, given.astype(np.float64), totals_apart=passes > 1
                 )
                 if total is not None:
-                    family = family.with_totals(total, tolerance)
+                    family = family.with_totals(total, TOLERANCE)
                 bounded = family.low, family.high
                 whole = rounded(family.nearest(), given, _compact(stages, cells), *bounded)
-                _put(support, level, nodes, cells, whole, counts)
+                here.put(nodes, cells, whole, counts)
 
-    over_families(work, support.cell[level][support.start[level][child_start]])
+    over_families(work, here.detail.starts[child_start])
     return counts
-
-
-def positive_cells(support: Support, level: int, node: int, counts: Int64) -> tuple[Int64, Int64]:
-    """Return the detail cells (over all groups) where a node has records, and how many."""
-    rows = support.rows(level, range(node, node + 1))
-    start, group = support.cell[level], support.group[level][rows]
-    inside = _cells_of(support, group)
-    given = counts[start[rows.start] : start[rows.stop]]
-    return inside[given > 0], given[given > 0]
-
-
-def _cells_of(support: Support, groups: Int32) -> Int64:
-    """Return the detail cells of some groups, over all groups."""
-    ranges = (np.arange(*support.offset[g : g + 2]) for g in groups)
-    return np.concatenate([np.zeros(0, dtype=np.int64), *ranges])
-
-
-def _put(
-    support: Support, level: int, nodes: range, cells: Int64, whole: Int64, counts: Int64
-) -> None:
-    """Write the counts of a family (children, cells) to their places of the detail layout."""
-    group = np.searchsorted(support.offset, cells, side="right") - 1
-    there = _is_there(support, level, nodes, np.arange(support.groups))
-    rows = np.cumsum(there).reshape(there.shape) + support.rows(level, nodes).start - 1
-    place = support.cell[level][rows[:, group]] + (cells - support.offset[group])
-    counts[place[there[:, group]]] = whole[there[:, group]]

@@ -29,8 +29,13 @@ from hedgerow.kernels import kernel
 UNKNOWN = -1.0
 """In place of a parent's count: there is no parent, so the cell is only not negative."""
 
-Bounds = tuple[Float64, Float64]
-"""The least and the largest sums of each child's groups, its total last: (children, groups + 1)."""
+Queries = tuple[Int32, Float64]
+"""Which entry each cell adds to (queries, cells), and the entries' weights, 1 / records²: counts
+that are measured, then the sums of groups, then the total."""
+
+Edges = tuple[Float64, Float64]
+"""The least and the largest values of the entries: what is measured has both alike, and of sums
+they are infinite where nothing is known. Float64 (children, entries) or of one child (entries)."""
 
 UNBOUNDED = 1 << 53
 STEPS = 4000
@@ -73,12 +78,15 @@ class Family:
         """Return the fitted counts: float64 (children, cells), records."""
         fitted = np.zeros((len(self.low), len(self.parent)))
         if fitted.size:
-            queries = self.column, self.weight
-            closed, bounds = self.high == 0, self._bounds()
-            _fit(self.parent, self.group, closed, bounds, queries, self.measured, fitted)
+            first, groups = len(self.weight), self.low.shape[1]
+            sums = first + self.group, np.full_like(self.group, first + groups)
+            queries = np.vstack((self.column, *sums)), np.append(self.weight, np.zeros(groups + 1))
+            low, high = (np.hstack((self.measured, bounds)) for bounds in self._bounds())
+            closed = np.ascontiguousarray((self.high == 0)[:, self.group])
+            _fit(self.parent, closed, (low, high), queries, first, fitted)
         return fitted
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> Edges:
         """Return the bounds of the sums of each child's groups and of its total, last.
 
         Infinite where they say nothing: float64 (children, groups + 1).
@@ -120,36 +128,39 @@ class Family:
 
 @kernel
 def _fit(
-    parent: Float64,
-    group: Int32,
-    closed: Bool,
-    bounds: Bounds,
-    queries: tuple[Int32, Float64],
-    measured: Float64,
-    x: Float64,
+    parent: Float64, closed: Bool, edges: Edges, queries: Queries, first: int, x: Float64
 ) -> None:
-    """Fit a family: see the module; ``x`` begins at 0 and becomes the fitted counts."""
+    """Fit a family: see the module; ``x`` begins at 0 and becomes the fitted counts.
+
+    Entries from ``first`` on are bounded sums, whose weights are written here: their penalties.
+    """
+    column, weight = queries
+    low, high = edges
     children, cells = x.shape
-    scale, flat = _curvature(queries)
-    penalty = _penalties(group, scale, bounds)
-    for p in range(cells):
-        scale[p] += penalty[group[p]] * (group == group[p]).sum() + penalty[-1] * cells
+    scale, flat = _curvature((column[:-2], weight))
+    _write_penalties(column[-2:], scale, edges, first, weight)
+    scale, _ = _curvature(queries)
     small = ACCURACY * max(flat / scale.max(), FLATTEST)
-    multiplier, pull = np.zeros(bounds[0].shape), np.zeros(len(penalty))
+    multiplier, entries, room = np.zeros(low.shape), np.zeros(len(weight)), np.zeros(children)
     at, old, slope = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape)
-    entries = np.zeros(len(queries[1]))
     momentum, since = 1.0, 0
     for _ in range(STEPS):
         for c in range(children):
-            _write_slope(at[c], queries, measured[c], entries, slope[c])
-            edges = (bounds[0][c], bounds[1][c], multiplier[c])
-            _add_pull(at[c], group, penalty, edges, pull, slope[c])
+            _write_slope(at[c], queries, (low[c], high[c]), multiplier[c], entries, slope[c])
         old[:] = x
-        x[:] = at
-        largest, uphill = _step(x, old, slope, scale, parent, closed, group)
+        largest, turned = 0.0, 0.0
+        for p in range(cells):  # a step down the slope, and each cell to its simplex
+            for c in range(children):
+                x[c, p] = at[c, p] - slope[c, p] / scale[p]
+            _project(x[:, p], parent[p], closed[:, p], room)
+            for c in range(children):
+                change = x[c, p] - at[c, p]
+                largest = max(largest, abs(change))
+                turned -= change * (x[c, p] - old[c, p]) * scale[p]
+        uphill = turned > 0
         since += 1
         if largest <= small or since == TURN:
-            missed = _turn(x, group, penalty, bounds, pull, multiplier)
+            missed = _turn(x, queries, edges, first, multiplier, entries, slope)
             if largest <= small and missed <= WITHIN:
                 return
             since = 0
@@ -161,37 +172,32 @@ def _fit(
 
 
 @kernel
-def _step(
+def _turn(
     x: Float64,
-    old: Float64,
+    queries: Queries,
+    edges: Edges,
+    first: int,
+    multiplier: Float64,
+    entries: Float64,
     slope: Float64,
-    scale: Float64,
-    parent: Float64,
-    closed: Bool,
-    group: Int32,
-) -> tuple[float, bool]:
-    """Step down the slope from ``x``, in place, and project each cell on its simplex.
+) -> float:
+    """Update the multipliers, and return by how much a bound is missed at most, records.
 
-    Returns:
-        The largest move of a cell (records), and whether the way from ``old`` went uphill.
+    The next multiplier is the gradient of the penalty, and differs by the penalty times the miss.
     """
-    children, cells = x.shape
-    began, room = np.zeros(children), np.zeros(children)
-    largest, uphill = 0.0, 0.0
-    for p in range(cells):
-        for c in range(children):
-            began[c] = x[c, p]
-            x[c, p] -= slope[c, p] / scale[p]
-        _project(x[:, p], parent[p], closed[:, group[p]], room)
-        for c in range(children):
-            change = x[c, p] - began[c]
-            largest = max(largest, abs(change))
-            uphill -= change * (x[c, p] - old[c, p]) * scale[p]
-    return largest, uphill > 0
+    weight, missed = queries[1], 0.0
+    for c in range(len(x)):
+        edge = edges[0][c], edges[1][c]
+        _write_slope(x[c], queries, edge, multiplier[c], entries, slope[c])
+        for j in range(first, len(weight)):
+            if weight[j] > 0:
+                missed = max(missed, abs(entries[j] - multiplier[c, j]) / weight[j])
+                multiplier[c, j] = entries[j]
+    return missed
 
 
 @kernel
-def _curvature(queries: tuple[Int32, Float64]) -> tuple[Float64, float]:
+def _curvature(queries: Queries) -> tuple[Float64, float]:
     """Return the diagonal D above the Hessian (cells), and a bound below it; 1 / records²."""
     column, weight = queries
     cells = column.shape[1]
@@ -209,85 +215,51 @@ def _curvature(queries: tuple[Int32, Float64]) -> tuple[Float64, float]:
 
 
 @kernel
-def _penalties(group: Int32, steep: Float64, bounds: Bounds) -> Float64:
-    """Return the penalty of each bounded sum, as steep as the objective is along it; else 0."""
-    low, high = bounds
-    penalty = np.zeros(low.shape[1])
-    for g in range(len(penalty)):
-        if (np.isfinite(low[:, g]) | np.isfinite(high[:, g])).any():
+def _write_penalties(
+    column: Int32, steep: Float64, edges: Edges, first: int, weight: Float64
+) -> None:
+    """Weigh each bounded sum as steep as the objective is along it; what has no bounds, 0."""
+    low, high = edges
+    for j in range(first, len(weight)):
+        if (np.isfinite(low[:, j]) | np.isfinite(high[:, j])).any():
             members, total = 0, 0.0
-            for p in range(len(group)):
-                if group[p] == g or g == len(penalty) - 1:
-                    members, total = members + 1, total + steep[p]
-            penalty[g] = total / members**2 if members else 0.0
-    return penalty
+            for query in column:
+                for p in range(len(query)):
+                    if query[p] == j:
+                        members, total = members + 1, total + steep[p]
+            weight[j] = total / members**2 if members else 0.0
 
 
 @kernel
 def _write_slope(
-    x: Float64, queries: tuple[Int32, Float64], measured: Float64, entries: Float64, out: Float64
+    x: Float64,
+    queries: Queries,
+    edges: Edges,
+    multiplier: Float64,
+    entries: Float64,
+    out: Float64,
 ) -> None:
-    """Write the gradient of half a child's objective: Σ_q Q_qᵀ (Q_q x − m_q) / v_q."""
+    """Write the gradient of half a child's objective and penalties: Σ_q Q_qᵀ e_q.
+
+    An entry of ``entries`` is e = w (a − a′) with a = Q_q x + multiplier / w, and a′ the nearest to
+    it within the edges: of a measured count (Q_q x − m) / v.
+    """
     column, weight = queries
+    low, high = edges
     entries[:] = 0
     out[:] = 0
     for q in range(len(column)):
         for p in range(len(x)):
             entries[column[q, p]] += x[p]
     for j in range(len(entries)):
-        entries[j] = weight[j] * (entries[j] - measured[j])
+        if weight[j] > 0:
+            aim = entries[j] + multiplier[j] / weight[j]
+            entries[j] = weight[j] * (aim - min(max(aim, low[j]), high[j]))
+        else:
+            entries[j] = 0
     for q in range(len(column)):
         for p in range(len(x)):
             out[p] += entries[column[q, p]]
-
-
-Edges = tuple[Float64, Float64, Float64]
-"""A child's bounds and multipliers: float64 (groups + 1) each."""
-
-
-@kernel
-def _write_pull(x: Float64, group: Int32, penalty: Float64, edges: Edges, pull: Float64) -> None:
-    """Write the gradient of a child's penalties: multiplier + penalty × sum, beyond its bounds."""
-    low, high, multiplier = edges
-    pull[:] = 0
-    for p in range(len(x)):
-        pull[group[p]] += x[p]
-        pull[-1] += x[p]
-    for g in range(len(pull)):
-        if penalty[g] > 0:
-            aim = pull[g] + multiplier[g] / penalty[g]
-            pull[g] = penalty[g] * (aim - min(max(aim, low[g]), high[g]))
-        else:
-            pull[g] = 0
-
-
-@kernel
-def _add_pull(
-    x: Float64, group: Int32, penalty: Float64, edges: Edges, pull: Float64, slope: Float64
-) -> None:
-    """Add the gradient of a child's penalties."""
-    if penalty.any():
-        _write_pull(x, group, penalty, edges, pull)
-        for p in range(len(x)):
-            slope[p] += pull[group[p]] + pull[-1]
-
-
-@kernel
-def _turn(
-    x: Float64, group: Int32, penalty: Float64, bounds: Bounds, pull: Float64, multiplier: Float64
-) -> float:
-    """Update the multipliers, and return by how much a bound is missed at most, records.
-
-    The next multiplier is the gradient of the penalty, and differs by the penalty times the miss.
-    """
-    missed = 0.0
-    for c in range(len(x) if penalty.any() else 0):
-        _write_pull(x[c], group, penalty, (bounds[0][c], bounds[1][c], multiplier[c]), pull)
-        for g in range(len(pull)):
-            if penalty[g] > 0:
-                missed = max(missed, abs(pull[g] - multiplier[c, g]) / penalty[g])
-        multiplier[c] = pull
-    return missed
 
 
 @kernel
