@@ -42,7 +42,11 @@ MECHANISMS = {"gaussian": hr.DiscreteGaussian, "laplace": hr.DiscreteLaplace}
 def with_wide_noise(kind, mechanism) -> Drawn:
     """The first plan of a kind that is no trifle, with a variance of 25 where it is least."""
     every = (drawn(kind, seed) for seed in count())
-    made = next(d for d in every if d.plan.mechanism is mechanism and is_worth_it(d.plan))
+    return widened(next(d for d in every if d.plan.mechanism is mechanism and is_worth_it(d.plan)))
+
+
+def widened(made: Drawn) -> Drawn:
+    """The same plan at a budget that leaves a variance of 25 where it is least."""
     plan, least = made.plan, np.inf
     for what in plan.by_levels.values():
         if isinstance(what, Measured | Summed):
