@@ -26,7 +26,7 @@ from hedgerow.plan.cuboids import Measured, Summed, Survivors
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import tell_nobody
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.tables.lists.lookup import Lookup
 from tests.acceptance.dense import Dense, random_areas
@@ -39,13 +39,13 @@ LOWEST, HIGHEST = 0.94, 0.97
 MECHANISMS = {"gaussian": hr.DiscreteGaussian, "laplace": hr.DiscreteLaplace}
 
 
-def with_wide_noise(kind, mechanism) -> Drawn:
+def with_wide_noise(kind, mechanism):
     """The first plan of a kind that is no trifle, with a variance of 25 where it is least."""
     every = (drawn(kind, seed) for seed in count())
     return widened(next(d for d in every if d.plan.mechanism is mechanism and is_worth_it(d.plan)))
 
 
-def widened(made: Drawn) -> Drawn:
+def widened(made):
     """The same plan at a budget that leaves a variance of 25 where it is least."""
     plan, least = made.plan, np.inf
     for what in plan.by_levels.values():
@@ -54,9 +54,8 @@ def widened(made: Drawn) -> Drawn:
             least = min(least, variance / (what.scale**2 if isinstance(what, Summed) else 1))
     ratio = float(least) / (LEAST * 1.02)
     if isinstance(plan.budget, hr.Rho):
-        budget: hr.Rho | hr.Epsilon = hr.Rho(plan.budget.rho * Fraction(ratio).limit_denominator())
+        budget = hr.Rho(plan.budget.rho * Fraction(ratio).limit_denominator())
     else:
-        assert isinstance(plan.budget, hr.Epsilon)
         budget = hr.Epsilon(plan.budget.epsilon * Fraction(ratio**0.5).limit_denominator(10**6))
     return replace(made, plan=replace(plan, budget=budget), in_jobs=False)
 
@@ -88,7 +87,7 @@ class Reach:
     def __init__(self) -> None:
         self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def held(self, name, errors: CuboidErrors, estimate, variance, true) -> Held:
+    def held(self, name, errors, estimate, variance, true):
         """Of sums whose estimates a release has."""
         variances, reach = self.known.get(name, (None, None))
         if variances is None or not np.array_equal(variances, variance):
@@ -116,7 +115,7 @@ class Asked:
         self.areas = dict(self._areas(np.random.default_rng(made.seed)))
         self.is_column = made.kind.startswith("column")
 
-    def _areas(self, rng) -> Iterator[tuple[str, tuple[Sums, np.ndarray]]]:
+    def _areas(self, rng):
         """Sums over areas of each axis by a level of the others, and their true counts."""
         if not isinstance(self.plan.measure, hr.All):
             return
@@ -252,7 +251,7 @@ def told(shares, which):
     return "{:.2f} ± {:.2f}".format(*(100 * x for x in which(known))) if known else ""
 
 
-def main(releases=400, mechanism="gaussian", part="") -> int:
+def main(releases=400, mechanism="gaussian", part=""):
     """Simulate releases of a plan of each kind; print coverage and what is not as it should be."""
     write, every = sys.stdout.write, list[Coverage]()
     write(f"{mechanism}, {releases} releases each; in percent, with Monte Carlo errors\n")
