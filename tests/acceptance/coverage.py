@@ -11,6 +11,7 @@ counts below the edges of a column.
 """
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +26,7 @@ from hedgerow.plan.cuboids import Measured, Summed, Survivors
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import tell_nobody
-from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
+from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.tables.lists.lookup import Lookup
 from tests.acceptance.dense import Dense, random_areas
@@ -38,10 +39,14 @@ LOWEST, HIGHEST = 0.94, 0.97
 MECHANISMS = {"gaussian": hr.DiscreteGaussian, "laplace": hr.DiscreteLaplace}
 
 
-def with_wide_noise(kind, mechanism) -> Drawn:
+def with_wide_noise(kind, mechanism):
     """The first plan of a kind that is no trifle, with a variance of 25 where it is least."""
     every = (drawn(kind, seed) for seed in count())
-    made = next(d for d in every if d.plan.mechanism is mechanism and is_worth_it(d.plan))
+    return widened(next(d for d in every if d.plan.mechanism is mechanism and is_worth_it(d.plan)))
+
+
+def widened(made):
+    """The same plan at a budget that leaves a variance of 25 where it is least."""
     plan, least = made.plan, np.inf
     for what in plan.by_levels.values():
         if isinstance(what, Measured | Summed):
@@ -49,11 +54,10 @@ def with_wide_noise(kind, mechanism) -> Drawn:
             least = min(least, variance / (what.scale**2 if isinstance(what, Summed) else 1))
     ratio = float(least) / (LEAST * 1.02)
     if isinstance(plan.budget, hr.Rho):
-        budget: hr.Rho | hr.Epsilon = hr.Rho(plan.budget.rho * Fraction(ratio).limit_denominator())
+        budget = hr.Rho(plan.budget.rho * Fraction(ratio).limit_denominator())
     else:
-        assert isinstance(plan.budget, hr.Epsilon)
         budget = hr.Epsilon(plan.budget.epsilon * Fraction(ratio**0.5).limit_denominator(10**6))
-    return replace(made, plan=replace(plan, budget=budget))
+    return replace(made, plan=replace(plan, budget=budget), in_jobs=False)
 
 
 def is_worth_it(plan) -> bool:
@@ -77,14 +81,28 @@ class Held(NamedTuple):
     true: np.ndarray
 
 
-def held(errors: CuboidErrors, estimate, variance, true) -> Held:
-    """Of sums whose estimates a release has."""
-    reach = np.broadcast_to(errors.half_width(variance, USUAL), np.shape(estimate))
-    reach = reach + getattr(errors, "allowance", 0.0)
-    low, high = interval(estimate + HIGHER, reach, None)
-    before = (low <= true + HIGHER) & (true + HIGHER <= high)
-    low, high = errors.interval(estimate, variance, USUAL)
-    return Held(before, (low <= true) & (true <= high), np.asarray(true))
+class Reach:
+    """Half widths of an answer, which follow from its variances: found once while these stay."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def held(self, name, errors, estimate, variance, true):
+        """Of sums whose estimates a release has."""
+        variances, reach = self.known.get(name, (None, None))
+        if variances is None or not np.array_equal(variances, variance):
+            reach = np.broadcast_to(errors.half_width(variance, USUAL), np.shape(estimate))
+            self.known[name] = np.array(variance), reach
+        allowance = getattr(errors, "allowance", None)
+        total = None if errors.noise.mechanism is None else errors.total
+        low, high = interval(estimate, reach, total)
+        if allowance is not None:  # below survivors a part is not measured
+            reach = reach + allowance
+            low, high = errors.interval(estimate, variance, USUAL)
+        after = (low <= true) & (true <= high)
+        low, high = interval(estimate + HIGHER, reach, None)
+        before = (low <= true + HIGHER) & (true + HIGHER <= high)
+        return Held(before, after, np.asarray(true))
 
 
 class Asked:
@@ -92,12 +110,12 @@ class Asked:
 
     def __init__(self, made: Drawn) -> None:
         self.made, self.plan, self.tree = made, made.plan, made.plan.tree
-        self.answers = answers_of(made.plan)
+        self.answers, self.reach = answers_of(made.plan), Reach()
         self.dense = Dense(made, made.release())
         self.areas = dict(self._areas(np.random.default_rng(made.seed)))
         self.is_column = made.kind.startswith("column")
 
-    def _areas(self, rng) -> Iterator[tuple[str, tuple[Sums, np.ndarray]]]:
+    def _areas(self, rng):
         """Sums over areas of each axis by a level of the others, and their true counts."""
         if not isinstance(self.plan.measure, hr.All):
             return
@@ -128,11 +146,13 @@ class Asked:
             numbers = np.ravel_multi_index(nodes.codes, sizes)
             true = self.dense.truth(levels)[numbers].astype(np.int64)
             errors = content.errors(levels)
-            yield tree.name_of(levels), held(errors, nodes.estimate, nodes.variance, true)
+            name = tree.name_of(levels)
+            yield name, self.reach.held(name, errors, nodes.estimate, nodes.variance, true)
         for name, (sums, true) in self.areas.items():
             numbers, _, estimate, variance, errors = self.answers.answer(content, sums, tell_nobody)
             if variance.any():
-                yield name, held(errors, estimate, variance, true[numbers].astype(np.int64))
+                known = true[numbers].astype(np.int64)
+                yield name, self.reach.held(name, errors, estimate, variance, known)
         if self.dense.chain and isinstance(plan.measure, Survivors):
             yield from self._off_the_chain(content)
         if self.is_column:
@@ -141,7 +161,8 @@ class Asked:
             variance = cumulative.error.between(np.zeros_like(edges), edges)
             true = np.cumsum(self.dense.truth(tree.chain[-1]))[edges - 1].astype(np.int64)
             estimate = cumulative.estimate[edges]
-            yield "counts below edges", held(cumulative.told, estimate, variance, true)
+            name = "counts below edges"
+            yield name, self.reach.held(name, cumulative.told, estimate, variance, true)
 
     def _off_the_chain(self, content) -> Iterator[tuple[str, Held]]:
         """Sums by cuboids off the chain that are listed and have an interval."""
@@ -157,8 +178,8 @@ class Asked:
             )
             there = (counts > 0) & errors.is_told(variance, USUAL)
             true = self.dense.truth(levels)[numbers].astype(np.int64)
-            found = held(errors, estimate, variance, true)
             name = f"{self.tree.name_of(levels)} (off the chain, listed)"
+            found = self.reach.held(name, errors, estimate, variance, true)
             yield name, Held(*(each[there] for each in found))
 
 
@@ -202,15 +223,11 @@ def share(hits, cells) -> tuple[float, float]:
 
 def coverage(made: Drawn, releases: int) -> dict[str, Coverage]:
     """Of each answer, over so many releases."""
-    with made.limits():
-        asked = Asked(made)
-        kept: dict[str, list[tuple[int, ...]]] = {}
-        for seed in range(releases):
-            for name, (before, after, true) in asked.of(made.release(seed)):
-                zero = true == 0
-                kept.setdefault(name, []).append(
-                    (before.sum(), after.sum(), len(true), after[zero].sum(), zero.sum())
-                )
+    asked, kept = Asked(made), defaultdict(list)
+    for seed in range(releases):
+        for name, (before, after, true) in asked.of(made.release(seed)):
+            zero = true == 0
+            kept[name].append((before.sum(), after.sum(), len(true), after[zero].sum(), zero.sum()))
     found = {}
     for name, rows in kept.items():
         before, after, cells, of_zeros, zeros = map(np.array, zip(*rows, strict=True))
@@ -234,7 +251,7 @@ def told(shares, which):
     return "{:.2f} ± {:.2f}".format(*(100 * x for x in which(known))) if known else ""
 
 
-def main(releases=400, mechanism="gaussian", part="") -> int:
+def main(releases=400, mechanism="gaussian", part=""):
     """Simulate releases of a plan of each kind; print coverage and what is not as it should be."""
     write, every = sys.stdout.write, list[Coverage]()
     write(f"{mechanism}, {releases} releases each; in percent, with Monte Carlo errors\n")

@@ -260,7 +260,7 @@ class Beside:
         yield from self.compared("ranges", self.tree.chain[-1], sums, estimate, variance)
 
 
-def compare(kind, seed) -> tuple[Beside, list[Compared]]:
+def compare(kind, seed):
     """All that is compared of one plan."""
     made = drawn(kind, seed)
     with made.limits():
@@ -274,7 +274,7 @@ def plans(number, first=0):
     return list(islice(every, number))
 
 
-def main(number=500, first=0) -> int:
+def main(number=500, first=0):
     """Compare, print what was compared by kind, and what is off."""
     by_kind, by_what, wrong = defaultdict(list), defaultdict(list), 0
     ways, worse = defaultdict(Counter), defaultdict(float)

@@ -18,7 +18,6 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.release.execution import in_memory
@@ -52,7 +51,7 @@ class Drawn:
     grouped: int = 1
     in_jobs: bool = False
 
-    def release(self, bits: int | None = None, estimator: Estimator | None = None) -> hr.Release:
+    def release(self, bits=None, estimator=None):
         """A release under its seed, or another one."""
         bits = self.seed if bits is None else bits
         usual = estimator or self.plan.design.usual
@@ -404,13 +403,15 @@ def column(rng, kind, seed, *, sums):
 Maker = Callable[[np.random.Generator, str, int], Drawn]
 KINDS: Mapping[str, Maker] = {
     "chain, one axis": chain,
-    "chain, several axes": lambda *a: chain(*a, lambda r: axes_tree(r, int(r.integers(2, 4)))),
-    "chain, unmeasured levels": lambda *a: chain(*a, axes_tree, left_out=0.5),
-    "chain, only children": lambda *a: chain(*a, narrow_tree, left_out=0.2),
+    "chain, several axes": lambda r, k, s: chain(
+        r, k, s, lambda r: axes_tree(r, int(r.integers(2, 4)))
+    ),
+    "chain, unmeasured levels": lambda r, k, s: chain(r, k, s, axes_tree, left_out=0.5),
+    "chain, only children": lambda r, k, s: chain(r, k, s, narrow_tree, left_out=0.2),
     "chain, an invariant": chain_with_invariant,
     "chain, survivors": chain_of_survivors,
     "cube, two axes": cube,
-    "cube, three axes": lambda *a: cube(*a, axes=3),
+    "cube, three axes": lambda r, k, s: cube(r, k, s, axes=3),
     "cube, any shares": cube_of_any_shares,
     "cube, an invariant": cube_with_invariant,
     "cube, survivors": cube_of_survivors,
@@ -421,16 +422,16 @@ KINDS: Mapping[str, Maker] = {
     "named, chain and margins": named_beside_chain,
     "named, an invariant": named_with_invariant,
     "named, survivors": named_survivors,
-    "nested attributes": lambda *a: nested(*a, facts=False),
-    "nested attributes, groups": lambda *a: nested(*a, facts=True),
-    "marginals": lambda *a: marginals(*a, facts=False),
-    "marginals, groups": lambda *a: marginals(*a, facts=True),
-    "column, running sums": lambda *a: column(*a, sums=True),
-    "column, a tree": lambda *a: column(*a, sums=False),
+    "nested attributes": lambda r, k, s: nested(r, k, s, facts=False),
+    "nested attributes, groups": lambda r, k, s: nested(r, k, s, facts=True),
+    "marginals": lambda r, k, s: marginals(r, k, s, facts=False),
+    "marginals, groups": lambda r, k, s: marginals(r, k, s, facts=True),
+    "column, running sums": lambda r, k, s: column(r, k, s, sums=True),
+    "column, a tree": lambda r, k, s: column(r, k, s, sums=False),
 }
 
 
-def is_for_floats(plan: hr.Plan) -> bool:
+def is_for_floats(plan):
     """Whether dense matrices of floats can tell: variances are less than 10¹⁰ times one another.
 
     Beyond they are off themselves: by 3e-8 at 10¹², where 60 digits agreed with the release.
@@ -440,7 +441,7 @@ def is_for_floats(plan: hr.Plan) -> bool:
     return not every or max(every) < 1e10 * min(every)
 
 
-def drawn(kind: str, seed: int) -> Drawn:
+def drawn(kind, seed):
     """The plan of a kind and a seed."""
     for attempt in range(200):
         rng = np.random.default_rng([seed, attempt, list(KINDS).index(kind)])

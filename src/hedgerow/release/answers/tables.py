@@ -84,9 +84,9 @@ class JointAnswers(Answers[Both]):
             elif levels in noisy:
                 cuboid = self.design.shape.given(levels)
                 given = stored.measured[self.design.levels(cuboid)]
-                own = self._in_order(levels, given, order).astype(np.float64)
-                variance = np.full(len(own), self.design.noise[cuboid])
-                found[levels] = Nodes(codes, counts, own, variance)
+                alone = self._in_order(levels, given, order).astype(np.float64)
+                variance = np.full(len(alone), self.design.noise[cuboid])
+                found[levels] = Nodes(codes, counts, alone, variance)
         return found
 
     def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
