@@ -164,7 +164,14 @@ class Plan:
         return self._with("description", description)
 
     def choosing(self, *chosen: str) -> "Plan":
-        """Return the same plan, with the same hash, of which that was chosen by default, too."""
+        """Return the same plan, with the same hash, of which more was chosen: keys of sentences.
+
+        Example:
+            >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1), measure=hr.All())
+            >>> plan.choosing("measure_few").chosen
+            ('shares_least', 'measure_few')
+        """
         return self._with("chosen", (*self.chosen, *chosen))
 
     def _with(self, name: str, value: object) -> "Plan":
