@@ -22,7 +22,7 @@ from hedgerow.evaluate.metrics import band_name
 from hedgerow.examples.production_shares import noise_parameters
 from hedgerow.examples.redistricting import PRODUCTION
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
-from studies.page import ROOT, data_folder, keep, markdown, timed
+from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.redistricting import LEVELS, Table, write_files
 from studies.showing import OPTIMUM, OWN, UNIFORM, panels, save
 
@@ -200,14 +200,10 @@ def draw(found: Mapping[str, Errors]) -> None:
     save(figure, "census_errors", 120, ROOT / "docs")
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run all ways under all seeds and write the page."""
-    state = data_folder() / "pl94_ri_2010"
-    if not state.is_dir():
-        print(f"skipped: the redistricting file of Rhode Island is not at {state}")
-        return
     with TemporaryDirectory() as folder:
-        write_files(Path(folder), state)
+        write_files(Path(folder), data / "pl94_ri_2010")
         cube, production = (Table.read(Path(folder) / f) for f in ("release.toml", PRODUCTION))
     ways: dict[str, tuple[Table, Estimate]] = {
         BUREAU: (production, bureau_way), OURS: (production, our_way), CUBE: (cube, our_way)
@@ -222,4 +218,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -49,7 +49,7 @@ class Errors:
         self.seconds = min(self.seconds, seconds)
         for level, table in counts.items():
             off = table - true.truth[level]
-            distance = true.distance(level, off).mean()
+            distance = true.sums(level, np.abs(off))["total"].mean()
             self.means[(level, "L1")].append(distance)
             errors, sums = true.sums(level, off), true.true_sums[level]
             for query, error in errors.items():

@@ -27,7 +27,7 @@ from hedgerow.release.descent.jobs import tell_nobody
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.tables.tree import Tree
-from studies.page import data_folder, keep, markdown
+from studies.page import keep, markdown, with_data
 from studies.redistricting import LEVELS, Table, write_files
 
 SEEDS = range(10)
@@ -146,15 +146,15 @@ another: a state or five counties say little over {len(SEEDS)} releases. Made by
 """
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Write the page."""
     found = {}
     with TemporaryDirectory() as folder:
-        write_files(Path(folder), data_folder() / "pl94_ri_2010")
+        write_files(Path(folder), data / "pl94_ri_2010")
         for name, (file, queries) in FILES.items():
             found[name] = measure(Table.read(Path(folder) / file), queries)
     keep("census_intervals", page(found))
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.arrays import Levels
@@ -100,7 +102,8 @@ class Optimum:
             true = every_count(counts, cuboid)
             drawn = noise(self.plan, cube.levels(cuboid), bits, true.size)
             noisy[cuboid] = true + drawn.reshape(true.shape)
-        leaves = Constrained.of(cube.product.squares).nearest(noisy, shape)
+        problem = Constrained.of(cube.product.squares)
+        leaves: NDArray[Any] = problem.nearest(noisy, shape)
         whole = errors_of(np.rint(leaves), every_count(counts, shape.finest), leaves.size)
         self.rates.append([whole[name] for name in RATES])
         yield shape.finest, CuboidCounts(None, leaves.ravel())

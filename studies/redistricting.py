@@ -149,10 +149,6 @@ class Table:
             found[query] = sums.reshape(nodes, size)[self.inhabited(level)]
         return found
 
-    def distance(self, level: int, table: Int64) -> Int64:
-        """The sum of a table's absolute values by node where somebody may live."""
-        return self.sums(level, np.abs(table))["total"][:, 0]
-
     def check(self, counts: Mapping[int, Int64]) -> None:
         """Raise unless counts add up to the public total and keep all that is public.
 

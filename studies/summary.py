@@ -134,14 +134,14 @@ def counted(found: Sequence[Found]) -> str:
 
 def taken(found: Sequence[Found]) -> str:
     """How long they took."""
-    if not TIMES.exists():
+    each = recorded_times()
+    if not each:
         seconds = sum(study.seconds for study in found)
         return f"The papers' studies took {minutes(seconds)} of computing, one after the other."
-    times = json.loads(TIMES.read_text())
-    wall, each = times["wall"], times["each"]
     slowest = max(each, key=each.__getitem__)
     return (
-        f"The last run of all {len(each)} studies took {minutes(wall)} on two cores "
+        f"The last run of all {len(each)} studies took "
+        f"{minutes(json.loads(TIMES.read_text())['wall'])} on two cores "
         f"({minutes(sum(each.values()))} of computing); the longest was `{slowest}` with "
         f"{minutes(each[slowest])}."
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
@@ -121,7 +122,7 @@ def simulated(counts: hr.Counts, case: Case, runs: int) -> Iterator[Row]:
         yield from rows_of(case.name, tree.name_of(sums.levels), truth, figures)
 
 
-def rows_of(case: str, name: str, truth: Int64, said: Float64) -> Iterator[Row]:
+def rows_of(case: str, name: str, truth: Int64, said: NDArray[np.float32]) -> Iterator[Row]:
     """The intervals of a cuboid's sums, size by size.
 
     Args:

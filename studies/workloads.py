@@ -54,14 +54,13 @@ class Agreeing:
         Raises:
             ValueError: they differ.
         """
-        tree, found = (
-            self.plan.tree,
-            dict(by_pass(self.plan, hr.Euclidean()).released(counts, bits)),
-        )
+        tree = self.plan.tree
+        found = dict(by_pass(self.plan, hr.Euclidean()).released(counts, bits))
         for one, other in combinations(self.plan.tables, 2):
             common = tuple(map(min, one, other))
             sums = (found[each].summed(tree, common, each) for each in (one, other))
-            if not np.array_equal(*(each.dense(tree.cells(common)) for each in sums)):
+            first, second = (each.dense(tree.cells(common)) for each in sums)
+            if not np.array_equal(first, second):
                 raise ValueError(f"the tables differ on {tree.name_of(common)}")
         return found.items()
 

@@ -32,7 +32,7 @@ class CuboidCounts:
     Attributes:
         number: int64 (cells), ascending: the row-major numbers of the cells over its axes;
             None for all possible ones.
-        values: int64 (cells), records.
+        values: int64 (cells), records; float64 where estimates of all cells are compared.
     """
 
     number: Int64 | None

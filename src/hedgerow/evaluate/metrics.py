@@ -41,7 +41,7 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
     tree, rows = counts.tree, []
     for levels in release.plan.levels:
         both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
-        rows.append(errors_of_cells(tree, levels, *_counts_of_both(both)))
+        rows.append(errors_of_cells(tree, levels, both[COUNT].to_numpy(), both[TRUE].to_numpy()))
     return with_depths(tree, release.plan.levels, rows)
 
 
@@ -145,11 +145,6 @@ def beside_truth(counts: Counts, levels: Levels, released: pl.DataFrame) -> pl.D
     return both.with_columns(pl.col(COUNT, TRUE).fill_null(0))
 
 
-def _counts_of_both(both: pl.DataFrame) -> tuple[Int64, Int64]:
-    """Return released and true counts, cell by cell."""
-    return both[COUNT].to_numpy(), both[TRUE].to_numpy()
-
-
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
           "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
@@ -186,9 +181,8 @@ def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int
     """
     released, is_whole = _released(release, levels)
     both = beside_truth(counts, levels, released)
-    given, true = _counts_of_both(both)
     low, high = (both[end].cast(pl.Float64).fill_null(np.nan).to_numpy() for end in (LOW, HIGH))
-    return true, given, (low, high) if is_whole else None
+    return both[TRUE].to_numpy(), both[COUNT].to_numpy(), (low, high) if is_whole else None
 
 
 def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:

@@ -126,9 +126,9 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
     if all(totals):
         variation = 0.5 * np.abs(shown / totals[0] - exact / totals[1]).sum()
     size = np.searchsorted(SIZE_CLASSES, exact[known], side="right") - 1
-    relative = np.bincount(size, np.abs(errors[known]) / exact[known], len(SIZE_CLASSES))
+    sizes = np.bincount(size, minlength=len(SIZE_CLASSES))
     with np.errstate(invalid="ignore"):
-        relative = relative / np.bincount(size, minlength=len(SIZE_CLASSES))
+        relative = np.bincount(size, np.abs(errors[known]) / exact[known], len(sizes)) / sizes
     until = 1 if number is None else np.diff(number, append=cells)  # no error before the next cell
     cumulative = float((np.cumsum(errors, dtype=np.float64) ** 2 * until).sum() / cells)
     figures = errors_of(counts, exact, cells)

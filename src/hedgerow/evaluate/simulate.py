@@ -5,7 +5,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -95,7 +95,7 @@ def simulate(
     rows = []
     for i, setting in enumerate(settings):
         answered = {k: true for k, true in truth.items() if table_of(setting, counts.tree, k)}
-        tally = Tally.of(counts, answered, runs, answered)
+        tally = Tally(counts, answered, runs, answered)
         for done in tally.fold(setting, partial(run_bits, seed), workers or core_count()):
             progress((i * runs + done) / (len(settings) * runs))
         facts: dict[str, object] = {name: setting.facts().get(name) for name in FACTS}
@@ -156,35 +156,31 @@ def check_simulation(
         setting.check(counts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Tally:
     """The errors of releases of a table by one method, folded release by release.
 
     Attributes:
         counts: the table.
         truth: of the cuboids that are compared, coarse to fine.
+        runs: how many releases.
+        summed: the cuboids whose bias, variance or ends are asked.
         scores: float64 (runs, cuboids, `SCORES`).
-        sums: of those whose bias, variance or ends are asked.
+        sums: of the errors of those.
         seconds: float64 (runs): of a release.
     """
 
     counts: Counts
     truth: Mapping[Levels, CuboidCounts]
-    scores: Float64
-    sums: Mapping[Levels, ErrorSums]
-    seconds: Float64
+    runs: InitVar[int]
+    summed: InitVar[Iterable[Levels]] = ()
+    scores: Float64 = field(init=False)
+    sums: Mapping[Levels, ErrorSums] = field(init=False)
+    seconds: Float64 = field(init=False)
 
-    @classmethod
-    def of(
-        cls,
-        counts: Counts,
-        truth: Mapping[Levels, CuboidCounts],
-        runs: int,
-        summed: Iterable[Levels] = (),
-    ) -> "Tally":
-        """Return that of no errors yet."""
-        sums = {levels: ErrorSums(counts.tree.cells(levels), runs) for levels in summed}
-        return cls(counts, truth, np.zeros((runs, len(truth), len(SCORES))), sums, np.zeros(runs))
+    def __post_init__(self, runs: int, summed: Iterable[Levels]) -> None:
+        self.scores, self.seconds = np.zeros((runs, len(self.truth), len(SCORES))), np.zeros(runs)
+        self.sums = {k: ErrorSums(self.counts.tree.cells(k), runs) for k in summed}
 
     @classmethod
     def of_seeds(
@@ -197,7 +193,7 @@ class Tally:
     ) -> "Tally":
         """Return the errors of the releases of a public table under seeds; see `seeded_bits`."""
         truth = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
-        tally = cls.of(counts, truth, len(seeds), summed)
+        tally = cls(counts, truth, len(seeds), summed)
         deque(tally.fold(method, lambda run: seeded_bits(seeds[run]), 1), maxlen=0)
         return tally
 

@@ -77,8 +77,8 @@ def test_two_real_tables_from_one_budget_agree_on_tract_by_race(two_tables):
         method = Agreeing(two_tables.both)
         listed = dict(method.released(two_tables.counts, seeded_bits(seed)))
         tables = {
-            levels: cells.dense(tree.cells(levels)).reshape(tree.sizes(levels))
-            for levels, cells in listed.items()
+            levels: listed[levels].dense(tree.cells(levels)).reshape(tree.sizes(levels))
+            for levels in two_tables.both.tables
         }
         assert set(tables) == {one, other}
         start = tree.axes[0].descendant_start(one[0] - 2, one[0])[:-1]
