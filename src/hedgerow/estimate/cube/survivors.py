@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.families.units import widest_family
+from hedgerow.estimate.cube.blocks import settle_blocks
 from hedgerow.kernels import kernel, over_families
 
 LEAVES_AT_ONCE = 1 << 14
@@ -31,7 +30,7 @@ Cells = tuple[Ints32, Ints32, Int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseBlocks:
-    """The blocks with a positive cell above them; `SparseBlocks.below` makes them.
+    """The blocks with a positive cell above them; `SparseBlocks.of_cells` makes them.
 
     Attributes:
         row_parent, column_parent: int32 (blocks): the pair of parents.
@@ -51,29 +50,6 @@ class SparseBlocks:
     columns: Ints32
     column_sums: Int64
     cell_start: Int64
-
-    @classmethod
-    def below(cls, margins: tuple[Int64, Int64], starts: tuple[Int64, Int64]) -> "SparseBlocks":
-        """Return the blocks below settled margins that are whole tables.
-
-        Args:
-            margins: int64 (rows, column parents) and int64 (row parents, columns).
-            starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
-
-        Raises:
-            EstimateError: margins of another shape, or that contradict each other.
-        """
-        by_row, by_column = margins
-        shapes = (int(starts[0][-1]), len(starts[1]) - 1), (len(starts[0]) - 1, int(starts[1][-1]))
-        if (by_row.shape, by_column.shape) != shapes:
-            raise EstimateError(
-                f"the margins must have the shapes {shapes[0]} and {shapes[1]}, got "
-                f"{by_row.shape} and {by_column.shape}"
-            )
-        parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        return cls.of_cells(
-            positive_cells(by_row), positive_cells(by_column), (parents[0], parents[1])
-        )
 
     @classmethod
     def of_cells(
@@ -159,18 +135,19 @@ class SparseBlocks:
         """
         if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
             raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
-        counts = np.empty(self.cells, dtype=np.int64)
-        layout = (self.row_start, self.column_start, self.cell_start)
-        nodes, sums = (self.rows, self.columns), (self.row_sums, self.column_sums)
-        task = partial(_settle, noisy, weights, nodes, sums, layout, counts)
-        over_families(lambda a, b: task((a, b)), self.cell_start)
+        rows, columns = np.diff(self.row_start), np.diff(self.column_start)
+        counts, every = np.zeros(self.cells, dtype=np.int64), np.arange(len(self) + 1)
+        task = partial(
+            settle_blocks,
+            (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
+            (every, self.column_start, self.column_start, weights[1][self.columns]),
+            (noisy, weights[0][self.rows]),
+            (np.arange(len(self.rows)), self.row_sums),
+            (self.column_start, self.column_sums),
+            (np.append(0, np.cumsum(np.repeat(columns, rows))), counts),
+        )
+        over_families(task, self.cell_start)
         return counts
-
-
-def positive_cells(table: Int64) -> Cells:
-    """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
-    first, second = np.nonzero(table > 0)
-    return first.astype(np.int32), second.astype(np.int32), table[first, second]
 
 
 def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, Ints32, Int64]:
@@ -217,34 +194,3 @@ def _find(
         i, j = np.searchsorted(own, row[leaf]), np.searchsorted(other, column[leaf])
         if i < len(own) and j < len(other) and own[i] == row[leaf] and other[j] == column[leaf]:
             found[leaf] = cell_start[low] + i * len(other) + j
-
-
-@kernel
-def _settle(
-    noisy: Float64,
-    weights: tuple[Float64, Float64],
-    nodes: tuple[Ints32, Ints32],
-    sums: tuple[Int64, Int64],
-    layout: tuple[Int64, Int64, Int64],
-    counts: Int64,
-    part: tuple[int, int],
-) -> None:
-    """Settle the blocks of a range."""
-    row_start, column_start, cell_start = layout
-    tall, wide = widest_family(row_start, part), widest_family(column_start, part)
-    scratch, t = scratch_of(tall, wide), np.empty(widest_family(cell_start, part))
-    u, v = np.empty(tall), np.empty(wide)
-    for k in range(part[0], part[1]):
-        r0, r1, c0, c1 = row_start[k], row_start[k + 1], column_start[k], column_start[k + 1]
-        begin, end = cell_start[k], cell_start[k + 1]
-        m, n = r1 - r0, c1 - c0
-        for i in range(m):
-            u[i] = weights[0][nodes[0][r0 + i]]
-        for j in range(n):
-            v[j] = weights[1][nodes[1][c0 + j]]
-        for cell in range(begin, end):
-            t[cell - begin] = noisy[cell]
-        settle_block(
-            t[: m * n].reshape(m, n), (u[:m], v[:n]), (sums[0][r0:r1], sums[1][c0:c1]),
-            scratch, counts[begin:end].reshape(m, n),
-        )  # fmt: skip
