@@ -99,12 +99,12 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     if _without_clipping(t, weights, margins, a, b) < 0.0:
         for _ in range(SWEEPS):
             for i in range(m):
-                a[i] = _fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
             if _fill_columns(t, weights, margins[1], a, b, filled[:n], slope[:n]) <= NEAR:
                 break
         else:
             for i in range(m):
-                a[i] = _fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
     for i in range(m):
         for j in range(n):
             t[i, j] += v[j] * a[i] + u[i] * b[j]
@@ -145,7 +145,7 @@ def _without_clipping(
 
 
 @inner_kernel
-def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
+def fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
     """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
     for _ in range(NEWTON):
@@ -155,13 +155,13 @@ def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: fl
             filled += max(x, 0.0)
             slope += v[j] if x > 0.0 else 0.0
         gap = filled - wanted
+        if abs(gap) <= 1e-9 * wanted:
+            break
         if slope == 0.0:  # to where the first cell alone holds all that is wanted
             a = np.inf
             for j in range(n):
                 a = min(a, (wanted - z[j] - u * b[j]) / v[j])
             continue
-        if abs(gap) <= 1e-9 * wanted:
-            break
         a -= gap / slope
     return a
 
