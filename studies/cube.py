@@ -160,8 +160,8 @@ def optimal(truth: Truth, plan: hr.Plan, runs: int) -> Errors:
     The noise is that of the cube's release under the same seed.
     """
     cube, found = as_tables(plan.design), Errors()
-    assert cube.product is not None
-    problem = Constrained.of(cube.product.squares)
+    assert cube.squares is not None
+    problem = Constrained.of(cube.squares)
     for seed in range(runs):
         noisy = {
             cuboid: true + noise(plan, cube.levels(cuboid), seed, true.size).reshape(true.shape)

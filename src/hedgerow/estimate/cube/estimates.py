@@ -13,12 +13,12 @@ gap (`AxisSquares.gain`), and cells coarser than e by the sums of what lies belo
 A level that is not measured has an infinite variance, and its tables hold zeros.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any, strips, sum_along
 
@@ -48,8 +48,9 @@ def least_squares(
     check_tables(squares, tables)
     exact = None if public is None else tables[public].copy()
     for axis in range(len(squares)):
-        _upward_along(squares, tables, axis)
-        _downward_along(squares, tables, axis)
+        for own, levels in _along(squares, tables, axis):
+            combine_levels(own, levels, axis)
+            spread_levels(own, levels, axis)
     if exact is not None and public is not None:
         _condition(squares, tables, public, exact - tables[public])
 
@@ -75,7 +76,8 @@ def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> 
     """
     check_tables(squares, tables, but_finest=True)
     for axis in range(len(squares)):
-        _upward_along(squares, tables, axis)
+        for own, levels in _along(squares, tables, axis):
+            combine_levels(own, levels, axis)
 
 
 def check_tables(
@@ -96,15 +98,16 @@ def check_tables(
         shape.checked(cuboid, tables.get(cuboid))
 
 
-def _upward_along(
+def _along(
     squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
-) -> None:
-    for rest in _others(squares, axis):
+) -> Iterator[tuple[AxisSquares, list[Float64]]]:
+    """Yield an axis, as deep as tables go, and those of its levels, beside all levels of others."""
+    each = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
+    for rest in product(*each):
         own = reaching(squares[axis], axis, rest, tables)
-        if own.depth:
-            combine_levels(
-                own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis
-            )
+        levels = [at_level(rest, axis, k) for k in range(own.depth + 1)]
+        if levels[0] in tables:
+            yield own, [tables[cuboid] for cuboid in levels]
 
 
 def reaching(
@@ -117,14 +120,6 @@ def reaching(
     levels = range(own.depth, cuboid[axis], -1)
     deepest = (k for k in levels if at_level(cuboid, axis, k) in tables)
     return own.down_to(next(deepest, cuboid[axis]))
-
-
-def _downward_along(
-    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
-) -> None:
-    own = squares[axis]
-    for rest in _others(squares, axis):
-        spread_levels(own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis)
 
 
 def _condition(
@@ -143,14 +138,9 @@ def _condition(
             np.add(table, _regressed(own, moved, 0, level, exact), out=table)
             continue
         above, gain = own.shape.ancestors(level, exact), own.gain(level, exact)
-        _add_strips(table, gain, above, moved)
-
-
-def _add_strips(table: Float64, gain: Float64, above: Int64, moved: Float64) -> None:
-    """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
-    shape = (-1, *(1,) * (table.ndim - 1))
-    for rows in strips(table.shape):
-        table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
+        shape = (-1, *(1,) * (table.ndim - 1))
+        for rows in strips(table.shape):
+            table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
 
 
 def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: int) -> Float64:
@@ -162,9 +152,3 @@ def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: i
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
     found: Float64 = spread * own.gain(level, exact).reshape(shape)
     return found
-
-
-def _others(squares: Sequence[AxisSquares], axis: int) -> list[Levels]:
-    """Return every combination of the levels of all axes but one, which stands at 0."""
-    levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
-    return list(product(*levels))

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import settle_blocks
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import over_families
 
-LEAVES_AT_ONCE = 1 << 14
-"""Leaves that one thread looks for at a time."""
+LEAVES_AT_ONCE = 1 << 16
+"""Leaves that are looked for at a time."""
 
 Ints32 = NDArray[np.int32]
 Cells = tuple[Ints32, Ints32, Int64]
@@ -101,17 +101,19 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        found = np.full(len(row), -1, dtype=np.int64)
-        blocks = (self.row_parent, self.column_parent)
-        nodes = self.rows, self.columns
-        layout = self.row_start, self.column_start, self.cell_start
-        ends = np.append(np.arange(0, len(row), LEAVES_AT_ONCE), len(row))
-
-        def find(first: int, last: int) -> None:
-            leaves = int(ends[first]), int(ends[last])
-            _find((row, column), parents, blocks, nodes, layout, found, leaves)
-
-        over_families(find, ends)
+        (tall, wide), found = map(len, parents), np.empty(len(row), dtype=np.int64)
+        blocks = self.row_parent * np.int64(wide) + self.column_parent
+        rows = np.repeat(np.arange(len(self)) * tall, np.diff(self.row_start)) + self.rows
+        columns = np.repeat(np.arange(len(self)) * wide, np.diff(self.column_start)) + self.columns
+        for begin in range(0, len(row), LEAVES_AT_ONCE):
+            here = slice(begin, begin + LEAVES_AT_ONCE)
+            block = _found(blocks, parents[0][row[here]] * wide + parents[1][column[here]])
+            i = _found(rows, block * tall + row[here])
+            j = _found(columns, block * wide + column[here])
+            first = self.column_start[block]
+            inside = (i - self.row_start[block]) * (self.column_start[block + 1] - first)
+            place = self.cell_start[block] + inside + j - first
+            found[here] = np.where((i < 0) | (j < 0), -1, place)
         return found
 
     def nodes(self, cells: Int64) -> tuple[Ints32, Ints32]:
@@ -166,31 +168,7 @@ def _totals_agree(one: Int64, one_start: Int64, other: Int64, other_start: Int64
     return bool(np.array_equal(*sums))
 
 
-@kernel
-def _find(
-    cells: tuple[Ints32, Ints32],
-    parents: tuple[Int64, Int64],
-    blocks: tuple[Ints32, Ints32],
-    nodes: tuple[Ints32, Ints32],
-    layout: tuple[Int64, Int64, Int64],
-    found: Int64,
-    leaves: tuple[int, int],
-) -> None:
-    (row, column), (row_start, column_start, cell_start) = cells, layout
-    for leaf in range(leaves[0], leaves[1]):
-        p, q = parents[0][row[leaf]], parents[1][column[leaf]]
-        low, high = 0, len(blocks[0])
-        while low < high:  # the first block that is not before the pair
-            middle = (low + high) // 2
-            r, c = blocks[0][middle], blocks[1][middle]
-            if r < p or (r == p and c < q):
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(blocks[0]) or blocks[0][low] != p or blocks[1][low] != q:
-            continue
-        own = nodes[0][row_start[low] : row_start[low + 1]]
-        other = nodes[1][column_start[low] : column_start[low + 1]]
-        i, j = np.searchsorted(own, row[leaf]), np.searchsorted(other, column[leaf])
-        if i < len(own) and j < len(other) and own[i] == row[leaf] and other[j] == column[leaf]:
-            found[leaf] = cell_start[low] + i * len(other) + j
+def _found(keys: Int64, wanted: Int64) -> Int64:
+    """Return where numbers stand among ascending ones: int64, -1 for none."""
+    place = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -2)[place] == wanted, place, -1)

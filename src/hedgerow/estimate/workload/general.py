@@ -41,7 +41,7 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralSolver:
+class GeneralSolver(Solver):
     """Least squares over any measured cuboids.
 
     Attributes:
