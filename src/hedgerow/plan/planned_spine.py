@@ -7,9 +7,8 @@ from math import floor, prod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -117,7 +116,7 @@ class PlannedSpine(Spine, Joint):
         found[np.repeat(np.arange(len(found)), np.diff(start)), support.group[level]] = True
         return found
 
-    def reaches(self, numbers: NDArray[np.integer], many: int) -> Flags:
+    def reaches(self, numbers: Integers, many: int) -> Flags:
         """Return in which groups sums have a cell that may hold records: bool (many, groups).
 
         Args:

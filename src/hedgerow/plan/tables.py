@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -286,9 +286,7 @@ class PlannedTables(Joint):
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return self.is_public(cuboid) or self.observed.is_answerable(cuboid)
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
-    ) -> Tables:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels] | None = None) -> Tables:
         """Return the unbiased estimates of cuboids whose cells are all measured, and public counts.
 
         Args:
@@ -312,7 +310,7 @@ class PlannedTables(Joint):
         return found | self.solver.estimates(given, [c for c in every if c not in found])
 
     def settled(
-        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
+        self, tables: Tables, estimates: ByCuboid, exact: Mapping[Levels, Int64]
     ) -> dict[Levels, Int64]:
         """Return whole counts of all that is settled, each the sum of every finer one.
 

@@ -27,7 +27,6 @@ Of units that cost the same, the one of the smallest hash of the noisy counts mo
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, cheapest_units, family_hash
@@ -49,7 +48,7 @@ FEW = 8
 FARTHEST = 2.0**40
 """Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
-Matrix: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = Float64
 Weights: TypeAlias = tuple[Float64, Float64]
 Margins: TypeAlias = tuple[Int64, Int64]
 Scratch: TypeAlias = tuple[Float64, Float64, Float64, Float64, Int64]
@@ -65,9 +64,7 @@ def scratch_of(rows: int, columns: int) -> Scratch:
 
 
 @kernel
-def settle_block(
-    t: Matrix, weights: Weights, margins: Margins, scratch: Scratch, y: NDArray[np.int64]
-) -> None:
+def settle_block(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch, y: Int64) -> None:
     """Write the counts of a block.
 
     Args:
@@ -222,9 +219,7 @@ def _survey_columns(
 
 
 @kernel
-def _round_rows(
-    t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, y: NDArray[np.int64]
-) -> None:
+def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, y: Int64) -> None:
     """Do step 2: round each row to whole counts of its sum."""
     m, n = t.shape
     for i in range(m):
@@ -259,7 +254,7 @@ def _move(
     columns: Int64,
     hashed: int,
     scratch: Scratch,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> None:
     """Do step 3: move units along rows, from columns over their sums to those under them."""
     (u, v), (m, n) = weights, t.shape
@@ -284,7 +279,7 @@ def _move(
 
 
 @inner_kernel
-def _write_excess(columns: Int64, y: NDArray[np.int64], over: Float64) -> bool:
+def _write_excess(columns: Int64, y: Int64, over: Float64) -> bool:
     """Write how much each column holds beyond its sum; return whether any does."""
     worst = 0.0
     for j in range(len(columns)):
@@ -304,7 +299,7 @@ def _cheapest_row(
     j: int,
     cheapest: Float64,
     hashed: int,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> int:
     """Return the row that gives a unit of column j away at the least cost."""
     at, least, first = -1, np.inf, np.uint64(0)

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
@@ -148,7 +147,7 @@ def _positive_rows(
     place: int,
     sums: Settled,
     given: tuple[Int64, Float64],
-    found: NDArray[np.int64],
+    found: Int64,
     u: Float64,
 ) -> int:
     """Write where the rows of a positive sum begin, their sums and u; return how many they are."""
@@ -167,7 +166,7 @@ def _positive_cells(
     begin: int,
     sums: Int64,
     variance: Float64,
-    found: NDArray[np.int64],
+    found: Int64,
     v: Float64,
 ) -> int:
     """Write the cells of a positive sum, their sums and v; return how many they are."""

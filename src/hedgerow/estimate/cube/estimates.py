@@ -13,12 +13,12 @@ gap (`AxisSquares.gain`), and cells coarser than e by the sums of what lies belo
 A level that is not measured has an infinite variance, and its tables hold zeros.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any, strips, sum_along
 
@@ -30,7 +30,7 @@ def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
 
 def least_squares(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     public: Levels | None = None,
 ) -> None:
     """Turn the noisy counts of every cuboid into its best linear unbiased estimates, in place.
@@ -55,7 +55,7 @@ def least_squares(
         _condition(squares, tables, public, exact - tables[public])
 
 
-def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> None:
+def upward(squares: Sequence[AxisSquares], tables: ByCuboid) -> None:
     """Turn noisy counts into what each cell's own subtree says of it, in place.
 
     This suffices for whole counts that are settled from coarse to fine: the passes down only add
@@ -82,7 +82,7 @@ def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> 
 
 def check_tables(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     *,
     but_finest: bool = False,
 ) -> None:
@@ -99,7 +99,7 @@ def check_tables(
 
 
 def _along(
-    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
+    squares: Sequence[AxisSquares], tables: ByCuboid, axis: int
 ) -> Iterator[tuple[AxisSquares, list[Float64]]]:
     """Yield an axis, as deep as tables go, and those of its levels, beside all levels of others."""
     each = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
@@ -110,9 +110,7 @@ def _along(
             yield own, [tables[cuboid] for cuboid in levels]
 
 
-def reaching(
-    own: AxisSquares, axis: int, cuboid: Levels, tables: Mapping[Levels, Float64]
-) -> AxisSquares:
+def reaching(own: AxisSquares, axis: int, cuboid: Levels, tables: ByCuboid) -> AxisSquares:
     """Return an axis down to the deepest level with a table beside a cuboid's other levels.
 
     Where there is none below the cuboid's own level, that is the deepest.
@@ -124,7 +122,7 @@ def reaching(
 
 def _condition(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     public: Levels,
     gap: Float64,
 ) -> None:

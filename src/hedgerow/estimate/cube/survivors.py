@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import settle_blocks
 from hedgerow.kernels import over_families
@@ -23,7 +22,7 @@ from hedgerow.kernels import over_families
 LEAVES_AT_ONCE = 1 << 16
 """Leaves that are looked for at a time."""
 
-Ints32 = NDArray[np.int32]
+Ints32 = Int32
 Cells = tuple[Ints32, Ints32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 

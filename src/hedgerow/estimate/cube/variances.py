@@ -29,9 +29,8 @@ from math import prod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Integers, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.limits import MOST_PAIRS
@@ -67,7 +66,7 @@ class Factored:
             found = np.tensordot(found, each, axes=(1, 1))
         return found
 
-    def at(self, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, codes: Sequence[Integers]) -> Float64:
         """Return the numbers of listed cells, from each axis's nodes: float64 (cells)."""
         found = self.first.take(codes[0], axis=0)
         for each, code in zip(self.others, codes[1:], strict=True):
@@ -119,7 +118,7 @@ class ByFactors(ABC):
                 found[slab] += term.cells(slab)
         return np.ascontiguousarray(np.moveaxis(np.maximum(found, 0.0, out=found), 0, self.leading))
 
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:

@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
@@ -102,9 +102,7 @@ class Model(ABC):
         """Return the cells of a cuboid."""
 
     @abstractmethod
-    def _weighted(
-        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> Sequence[Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return h of some nodes of a measured level, of each component."""
 
     @abstractmethod
@@ -129,9 +127,7 @@ class Model(ABC):
 
     # --- estimates ------------------------------------------------------------------------------
 
-    def up(
-        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
-    ) -> Upward:
+    def up(self, part: Part, noisy: ByCuboid, below: Float64 | None = None) -> Upward:
         """Return what the noisy tables of a part say.
 
         Args:
@@ -289,7 +285,7 @@ class Model(ABC):
         parts = list(zip(self.components, weights, strict=True))
         return Forms.of(self.support, keys, parts, self.excess)
 
-    def table(self, key: Levels, nodes: range, noisy: Mapping[Levels, Float64]) -> Float64:
+    def table(self, key: Levels, nodes: range, noisy: ByCuboid) -> Float64:
         """Return the noisy table of a cuboid at some nodes.
 
         Raises:

@@ -33,7 +33,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.shape import (
@@ -226,7 +226,7 @@ def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
 def settle(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Levels, Float64],
+    estimates: ByCuboid,
     exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
 ) -> dict[Levels, Int64]:
@@ -259,7 +259,7 @@ def settle(
 def settle_in_order(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Levels, Float64],
+    estimates: ByCuboid,
     exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
 ) -> dict[Levels, Int64]:

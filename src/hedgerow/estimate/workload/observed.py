@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Integers, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.cube.variances import Product
@@ -69,7 +68,7 @@ class Variances(Protocol):
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
 
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -122,9 +121,7 @@ class Solver(ABC):
         """
 
     @abstractmethod
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -134,8 +131,8 @@ class Solver(ABC):
         """
 
     def settling(
-        self, tables: dict[Levels, Float64], estimates: Mapping[Levels, Float64]
-    ) -> tuple[Mapping[Levels, Float64], AxisWeights | None]:
+        self, tables: dict[Levels, Float64], estimates: ByCuboid
+    ) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what whole counts are settled near, and the weights: the estimates, alike.
 
         Args:

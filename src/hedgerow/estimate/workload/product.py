@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
 from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
@@ -124,9 +124,7 @@ class ProductSolver(Solver):
             laws[each] = (0 * h, 0 * rest) if is_within(each, exact) else (h, rest)
         return Reduced(cuboid, tuple(squares), exact, laws)
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids, each from the box that tells most of it."""
         found: dict[Levels, Float64] = {}
         asked = list(wanted)
@@ -139,8 +137,8 @@ class ProductSolver(Solver):
         return found
 
     def settling(
-        self, tables: dict[Levels, Float64], estimates: Mapping[Levels, Float64]
-    ) -> tuple[Mapping[Levels, Float64], AxisWeights | None]:
+        self, tables: dict[Levels, Float64], estimates: ByCuboid
+    ) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what each cell's own subtree says of it, and weights: all that settling needs.
 
         Inside a block the covariance given the margins is (diag u - uuᵀ/U) ⊗ (diag v - vvᵀ/V), so
@@ -153,7 +151,7 @@ class ProductSolver(Solver):
 
     def _inside(
         self,
-        tables: Mapping[Levels, Float64],
+        tables: ByCuboid,
         tops: Sequence[Levels],
         public: Levels | None,
         *,
@@ -174,7 +172,7 @@ class ProductSolver(Solver):
 
 
 def weight_of(
-    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: Mapping[Levels, Float64]
+    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: ByCuboid
 ) -> Float64:
     """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 

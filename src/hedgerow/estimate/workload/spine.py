@@ -36,7 +36,7 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import join, summed
@@ -108,9 +108,7 @@ class SpineSolver(Solver, ByFactors):
             "their errors are exact."
         )
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         What is public is returned as it was given, summed.
@@ -218,7 +216,7 @@ class SpineSolver(Solver, ByFactors):
                 own[level], public = 0.0, level
         return AxisSquares.of(self.observed.shape.axes[spine].down_to(depth), own, public=public)
 
-    def _levels(self, residual: Axes, turned: Mapping[Levels, Float64]) -> list[Float64]:
+    def _levels(self, residual: Axes, turned: ByCuboid) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
         beside, squares = self.beside, self.squares[residual]
         levels = [np.zeros((n, *beside.coordinates(residual))) for n in squares.shape.sizes]
@@ -231,7 +229,7 @@ class SpineSolver(Solver, ByFactors):
         spread_levels(squares, levels, 0)
         return levels
 
-    def _copied(self, tables: Mapping[Levels, Float64], cuboid: Levels) -> Float64:
+    def _copied(self, tables: ByCuboid, cuboid: Levels) -> Float64:
         """Return a contiguous copy of the table of a cuboid, once it is checked."""
         return self.observed.shape.checked(cuboid, tables.get(cuboid)).copy()
 

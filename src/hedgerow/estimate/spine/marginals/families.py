@@ -11,9 +11,8 @@ from math import nan, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.component import Component, Metric
 from hedgerow.estimate.spine.marginals.fit import fit_family
@@ -79,7 +78,7 @@ def settle_families(
 def settle_root(
     residuals: Residuals,
     components: Sequence[Component],
-    allowed: NDArray[np.bool_],
+    allowed: Bool,
     said: Float64,
     total: int | None,
 ) -> Int64:

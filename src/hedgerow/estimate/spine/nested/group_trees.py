@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
@@ -55,7 +55,7 @@ class GroupTrees:
         cls,
         attribute: AxisShape,
         group_level: int,
-        zero_leaves: NDArray[np.bool_],
+        zero_leaves: Bool,
         own: Sequence[float] | Float64,
     ) -> "GroupTrees":
         """Return the trees below the nodes of a level of an attribute axis.
@@ -195,7 +195,7 @@ class GroupTrees:
         return self.start[level], self.squares.shape.child_start[self.group_level + level]
 
 
-def _kept(attribute: AxisShape, zero: NDArray[np.bool_]) -> list[Int64]:
+def _kept(attribute: AxisShape, zero: Bool) -> list[Int64]:
     """Return the nodes that have a leaf, for each level."""
     if zero.shape != (attribute.sizes[-1],):
         raise EstimateError(f"the attribute has {attribute.sizes[-1]} leaves, got {zero.shape}")

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
@@ -63,7 +62,7 @@ class Nested(Model):
         group_level: int,
         has: tuple[Int64, Int64] | None,
         bounds: Sequence[Bounds],
-        zero_leaves: NDArray[np.bool_],
+        zero_leaves: Bool,
         spine_variances: Sequence[float] | Float64,
         attribute_variances: Sequence[float] | Float64,
         *,
@@ -135,9 +134,7 @@ class Nested(Model):
         place = self.trees.places(deeper)
         return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
 
-    def _weighted(
-        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> tuple[Float64, Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> tuple[Float64, Float64]:
         """Return h of the rests and of the rows of some nodes."""
         group = self.support.group[level][self.support.rows(level, nodes)]
         deepest = self.group_level + self.trees.depth
@@ -154,9 +151,7 @@ class Nested(Model):
         rest /= self.spine_variances[level]
         return rest, h
 
-    def _table(
-        self, level: int, b: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> Float64 | None:
+    def _table(self, level: int, b: int, nodes: range, noisy: ByCuboid) -> Float64 | None:
         """Return the noisy table of a cuboid, None where it is not measured."""
         is_measured = (level, b) in self.measured
         return self.table((level, b), nodes, noisy) if is_measured else None
