@@ -11,7 +11,6 @@ import numpy as np
 from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.forms import Forms
@@ -225,7 +224,6 @@ class SpineVariances(Variances):
         sizes: of the attributes at these levels.
     """
 
-    has_covariances: ClassVar[bool] = False
     forms: Forms
     number: Int64
     sizes: tuple[int, ...]
@@ -238,11 +236,6 @@ class SpineVariances(Variances):
         """Return the largest one."""
         return self.forms.largest(cuboid[0])
 
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Raise: most cells of so large a table are ruled out."""
-        del cuboid
-        raise EstimateError("variances along a spine are those of listed cells")
-
     def at(self, cuboid: Levels, codes: Codes) -> Float64:  # type: ignore[override]
         """Return those of listed cells: float64 (cells); 0 where nobody can be."""
         flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
@@ -251,11 +244,6 @@ class SpineVariances(Variances):
         found = np.zeros(len(number))
         found[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
         return found
-
-    def covariance(self, first: Product, second: Product) -> float:
-        """Raise: covariances between nodes of a spine are not kept."""
-        del first, second
-        raise EstimateError("covariances of estimates along a spine are not kept")
 
 
 def planned_spine(plan: Planned) -> PlannedSpine:

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -32,7 +32,7 @@ from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice, settle
-from hedgerow.estimate.workload.observed import Observed, Solver, Variances
+from hedgerow.estimate.workload.observed import Covariances, Observed, Solver
 from hedgerow.estimate.workload.product import ProductSolver, Reduced
 from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
@@ -322,9 +322,13 @@ class PlannedTables(Joint):
         told, weights = self.solver.settling(tables, estimates)
         return settle(self.shape, self.lattice, told, exact, weights)
 
-    def variances_of(self, cuboid: Levels) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Covariances:
         """Return the variances of what tells most of a cuboid that is measured whole."""
         return self.solver.variances_of(cuboid)
+
+    def each(self, cuboid: Levels) -> Float64:
+        """Return the variances of all cells of a cuboid that is measured whole."""
+        return self.variances_of(cuboid).of_cells(cuboid)
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""

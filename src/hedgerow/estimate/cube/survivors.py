@@ -72,9 +72,11 @@ class SparseBlocks:
         others, column_start, columns, column_sums = _grouped(
             by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
         )
-        if not (np.array_equal(keys, others) and _totals_agree(
-            row_sums, row_start, column_sums, column_start
-        )):  # fmt: skip
+        totals = [
+            np.add.reduceat(sums, start[:-1])
+            for sums, start in ((row_sums, row_start), (column_sums, column_start))
+        ]
+        if not (np.array_equal(keys, others) and np.array_equal(*totals)):
             raise EstimateError("the margins of a block must have one total: settle them first")
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(
@@ -157,14 +159,6 @@ def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, I
     distinct, start = np.unique(keys[order], return_index=True)
     begin = np.append(start, len(keys)).astype(np.int64)
     return distinct, begin, nodes[order].astype(np.int32), counts[order]
-
-
-def _totals_agree(one: Int64, one_start: Int64, other: Int64, other_start: Int64) -> bool:
-    """Return whether the sums of both margins are the same in every block."""
-    if not len(one) or not len(other):
-        return len(one) == len(other)
-    sums = np.add.reduceat(one, one_start[:-1]), np.add.reduceat(other, other_start[:-1])
-    return bool(np.array_equal(*sums))
 
 
 def _found(keys: Int64, wanted: Int64) -> Int64:

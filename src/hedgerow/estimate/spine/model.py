@@ -26,7 +26,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.support import Part, Support, run_starts, runs
+from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
 
 EQUAL = 1e-6
 """How far ratios of variances may be apart, relative, that count as one."""
@@ -235,8 +235,8 @@ class Model(ABC):
         found, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
         if counts is not None:
             here, root = self.support, part.root
-            rows, cell = here.part_rows(part, root), here.part_cells(part, root)
-            sums = np.add.reduceat(counts, cell[:-1])
+            rows = here.part_rows(part, root)
+            sums = np.add.reduceat(counts, starts_within(here.cell[root], rows)[:-1])
             low, high = here.low[root][rows], here.high[root][rows]
             if (counts < 0).any() or (sums < low).any() or (sums > high).any():
                 raise EstimateError("the counts of a part's roots must not break public bounds")

@@ -179,10 +179,6 @@ class Support:
         """Return which rows of a level belong to a part, or to its roots."""
         return self.rows(level, self.nodes(part, level))
 
-    def part_cells(self, part: Part, level: int) -> Int64:
-        """Return where the cells of each of these rows begin, from 0: int64 (rows + 1)."""
-        return starts_within(self.cell[level], self.part_rows(part, level))
-
     def together(self, level: int) -> Bool:
         """Return which groups lie in one cell of a level of their tree: bool (groups, groups)."""
         cell = self.tree.ancestors(self.tree.depth, level)

@@ -295,7 +295,7 @@ def _settled(
     targets = tuple(c for c in every if c not in kept) if len(kept) == 2 else ()
     fold = Fold(shape, cuboid, (*kept, *targets))
     upward, weights, starts = fold.fold(table), fold.weights(of_axis), fold.starts
-    sums = [fold.fold_cover(i, coarse[cover]) for i, cover in enumerate(fold.covers)]
+    sums = [fold.fold(coarse[cover], i) for i, cover in enumerate(fold.covers)]
     if targets:
         margins = dict(enumerate(sums))
         counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))

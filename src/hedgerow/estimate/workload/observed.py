@@ -65,9 +65,6 @@ class Variances(Protocol):
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
 
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-
     def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
@@ -75,6 +72,13 @@ class Variances(Protocol):
             cuboid: whose cells.
             codes: for each axis int (cells): the cell's node.
         """
+
+
+class Covariances(Variances, Protocol):
+    """Those of tables that are held, of which every cell's can be listed, and covariances."""
+
+    def of_cells(self, cuboid: Levels) -> Float64:
+        """Return the variance of each cell: float64 (cells along each axis)."""
 
     @property
     def has_covariances(self) -> bool:
@@ -143,7 +147,7 @@ class Solver(ABC):
         return estimates, None
 
     @abstractmethod
-    def variances_of(self, cuboid: Levels) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Covariances:
         """Return the variances of the estimates of a cuboid, and of others from the same counts."""
 
     def steps(self, cuboid: Levels) -> Steps | None:
