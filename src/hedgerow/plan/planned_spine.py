@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.forms import Forms
@@ -244,6 +245,11 @@ class SpineVariances(Variances):
         found = np.zeros(len(number))
         found[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
         return found
+
+    def covariance(self, first: Product, second: Product) -> float:
+        """Raise: covariances between nodes of a spine are not kept."""
+        del first, second
+        raise EstimateError("covariances of estimates along a spine are not kept")
 
 
 def planned_spine(plan: Planned) -> PlannedSpine:

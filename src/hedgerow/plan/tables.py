@@ -337,8 +337,9 @@ class PlannedTables(Joint):
     def reduced(self, cuboid: Levels) -> Reduced | None:
         """Return how a cuboid is estimated without what is finer; None if cuboids are named."""
         solver = self.solver
-        is_cube = self.is_cube and isinstance(solver, ProductSolver)
-        return solver.reduced(cuboid) if is_cube else None
+        if self.is_cube and isinstance(solver, ProductSolver):
+            return solver.reduced(cuboid)
+        return None
 
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""

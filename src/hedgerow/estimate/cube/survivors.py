@@ -76,7 +76,7 @@ class SparseBlocks:
             np.add.reduceat(sums, start[:-1])
             for sums, start in ((row_sums, row_start), (column_sums, column_start))
         ]
-        if not (np.array_equal(keys, others) and np.array_equal(*totals)):
+        if not (np.array_equal(keys, others) and np.array_equal(totals[0], totals[1])):
             raise EstimateError("the margins of a block must have one total: settle them first")
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(

@@ -172,7 +172,7 @@ class Component:
         if not self.start:
             return self.final[level]
         first, _, at, _ = self.metric(level, range(len(self.support.start[level]) - 1))
-        return self.final[level][at + np.arange(len(at)) - first]
+        return np.asarray(self.final[level][at + np.arange(len(at)) - first])
 
     @property
     def at_root(self) -> Float64:

@@ -73,9 +73,16 @@ class Variances(Protocol):
             codes: for each axis int (cells): the cell's node.
         """
 
+    def covariance(self, first: Product, second: Product) -> float:
+        """Return the covariance of two sums whose weights are products over axes.
+
+        Raises:
+            EstimateError: it is unknown.
+        """
+
 
 class Covariances(Variances, Protocol):
-    """Those of tables that are held, of which every cell's can be listed, and covariances."""
+    """Those of tables that are held, of which every cell's can be listed."""
 
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
@@ -83,13 +90,6 @@ class Covariances(Variances, Protocol):
     @property
     def has_covariances(self) -> bool:
         """Whether covariances of sums are known without iteration."""
-
-    def covariance(self, first: Product, second: Product) -> float:
-        """Return the covariance of two sums whose weights are products over axes.
-
-        Raises:
-            EstimateError: it is unknown.
-        """
 
 
 class Solver(ABC):

@@ -20,7 +20,6 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
 from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
 from hedgerow.estimate.cube.variances import AGREED, CubeVariances, nominal_of
-from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.fold import AxisWeights
 from hedgerow.estimate.workload.observed import Observed, Solver
 
@@ -82,7 +81,7 @@ class ProductSolver(Solver):
         ratios = [nominal_of(self.squares, cuboid) / variance for cuboid, variance in noise]
         return len(self.boxes) == 1 and max(ratios) <= min(ratios) * (1 + AGREED)
 
-    def steps(self, cuboid: Levels) -> Steps | None:
+    def steps(self, cuboid: Levels) -> None:
         """Return None: no coefficient of a product is above 1 - h (docs/proofs.md, "Intervals")."""
         del cuboid
 

@@ -137,11 +137,11 @@ def _hand_out(family: BoundedFamily, missing: int, level: float, hashed: int, y:
     """Give units that cost just the level, evenly; then any that are left where there is room."""
     t, s, _, high = family
     is_next = (y < high) & (t + level * s + 0.5 >= y + 1)
-    ties = is_next.sum()
+    ties = int(is_next.sum())
     units = min(missing, ties)
-    for place, i in enumerate(np.flatnonzero(is_next)):
+    for place, cell in enumerate(np.flatnonzero(is_next)):
         if receives_leftover_unit(place, hashed, units, ties):
-            y[i] += 1
+            y[cell] += 1
             missing -= 1
     for i in range(len(t)):
         units = max(min(missing, high[i] - y[i]), 0)

@@ -183,7 +183,7 @@ class GroupTrees:
         for k in range(self.depth - 1, -1, -1):
             pairs = climb(pairs, self.combined(k + 1), self._family(k)[1], rest)
         _, entry, weight = pairs
-        whole = np.bincount(entry, weight, minlength=len(keys))
+        whole = np.bincount(entry, weight, minlength=len(keys)).astype(np.float64)
         return keys, np.sqrt(rest)[:, None], whole[:, None]
 
     def _rows(self, level: int, group: Int32) -> Rows:
