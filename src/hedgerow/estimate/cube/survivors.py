@@ -114,7 +114,7 @@ class SparseBlocks:
             first = self.column_start[block]
             inside = (i - self.row_start[block]) * (self.column_start[block + 1] - first)
             place = self.cell_start[block] + inside + j - first
-            found[here] = np.where((i < 0) | (j < 0), -1, place)
+            found[here] = np.where((block < 0) | (i < 0) | (j < 0), -1, place)
         return found
 
     def nodes(self, cells: Int64) -> tuple[Ints32, Ints32]:
