@@ -97,12 +97,12 @@ class Optimum:
     def released(self, counts: hr.Counts, bits: Bits) -> Released:
         """The leaves alone."""
         cube, shape, noisy = as_tables(self.plan.design), shape_of_tree(counts.tree), {}
-        assert cube.product is not None
+        assert cube.squares is not None
         for cuboid in shape.cuboids():
             true = every_count(counts, cuboid)
             drawn = noise(self.plan, cube.levels(cuboid), bits, true.size)
             noisy[cuboid] = true + drawn.reshape(true.shape)
-        problem = Constrained.of(cube.product.squares)
+        problem = Constrained.of(cube.squares)
         leaves: NDArray[Any] = problem.nearest(noisy, shape)
         whole = errors_of(np.rint(leaves), every_count(counts, shape.finest), leaves.size)
         self.rates.append([whole[name] for name in RATES])

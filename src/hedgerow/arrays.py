@@ -1,9 +1,13 @@
 """The arrays that modules pass to each other, by the type of their elements."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Bool = NDArray[np.bool_]
+Integers = NDArray[np.integer[Any]]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
@@ -14,3 +18,6 @@ Codes = tuple[Int32, ...]
 
 Levels = tuple[int, ...]
 """A cuboid: one level of each axis, 0 where it has no part in it."""
+
+ByCuboid = Mapping[Levels, Float64]
+"""Of each of some cuboids the numbers of its cells."""

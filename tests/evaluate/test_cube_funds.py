@@ -25,7 +25,7 @@ DRAWS = 5_000
 
 def dense_covariance(plan, cuboid):
     """The covariance of a cuboid's estimates under the true noise, by dense matrices."""
-    box, shape = plan.design.product.box_of(cuboid), plan.design.shape
+    box, shape = plan.design.solver.variances_of(cuboid), plan.design.shape
     inside = [c for c in shape.cuboids() if all(a <= b for a, b in zip(c, box.finest, strict=True))]
     assert box.finest == shape.finest, "of a cube that is measured whole"
     nominal = {

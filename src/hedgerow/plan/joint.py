@@ -191,9 +191,9 @@ class Joint(Design):
             return np.array([self.noise[cuboid]])
         return self.each(cuboid) if self.size(cuboid) <= MOST_VARIANCES else None
 
+    @abstractmethod
     def each(self, cuboid: Levels) -> Float64:
         """Return the variances of all cells of a cuboid that is measured whole."""
-        return self.variances_of(cuboid).of_cells(cuboid)
 
     def error_of(self, levels: Levels) -> float | None:
         """Return the root of the mean variance of a cuboid's estimates, in the workload or not."""

@@ -7,9 +7,8 @@ from math import floor, prod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -117,7 +116,7 @@ class PlannedSpine(Spine, Joint):
         found[np.repeat(np.arange(len(found)), np.diff(start)), support.group[level]] = True
         return found
 
-    def reaches(self, numbers: NDArray[np.integer], many: int) -> Flags:
+    def reaches(self, numbers: Integers, many: int) -> Flags:
         """Return in which groups sums have a cell that may hold records: bool (many, groups).
 
         Args:
@@ -226,7 +225,6 @@ class SpineVariances(Variances):
         sizes: of the attributes at these levels.
     """
 
-    has_covariances: ClassVar[bool] = False
     forms: Forms
     number: Int64
     sizes: tuple[int, ...]
@@ -238,11 +236,6 @@ class SpineVariances(Variances):
     def largest(self, cuboid: Levels) -> float:
         """Return the largest one."""
         return self.forms.largest(cuboid[0])
-
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Raise: most cells of so large a table are ruled out."""
-        del cuboid
-        raise EstimateError("variances along a spine are those of listed cells")
 
     def at(self, cuboid: Levels, codes: Codes) -> Float64:  # type: ignore[override]
         """Return those of listed cells: float64 (cells); 0 where nobody can be."""

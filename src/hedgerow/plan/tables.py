@@ -2,7 +2,7 @@
 
 Where shares are a product over the axes, as a cube's are by axis, estimates and variances are those
 of one axis after the other, and whole counts are settled with their weights
-(`PlannedTables.product`). Any other cuboids have a solver of their own
+(`PlannedTables.squares`). Any other cuboids have a solver of their own
 (`hedgerow.estimate.workload.general.solver_of`), and are settled without weights.
 """
 
@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -29,10 +29,10 @@ from hedgerow.estimate.cube.variances import AGREED, nominal_of
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
-from hedgerow.estimate.workload.general import GeneralSolver, solver_of
+from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.kept_sums import KeptSumsError
 from hedgerow.estimate.workload.lattice import Lattice, settle
-from hedgerow.estimate.workload.observed import Observed, Solver, Variances, are_two_chains
+from hedgerow.estimate.workload.observed import Covariances, Observed, Solver
 from hedgerow.estimate.workload.product import ProductSolver, Reduced
 from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
@@ -226,8 +226,8 @@ class PlannedTables(Joint):
         return Observed(self.shape, noise, self.known)
 
     @cached_property
-    def product(self) -> ProductSolver | None:
-        """What estimates all cuboids that are measured whole where shares are a product.
+    def squares(self) -> tuple[AxisSquares, ...] | None:
+        """Least squares along each axis where shares are a product, which estimate everything.
 
         Of named cuboids where the variances of their noise are one, too, so that its weights are
         the best, and the finest is measured whole; and where no other closed form does without
@@ -239,27 +239,26 @@ class PlannedTables(Joint):
         assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
         own = product_variances(self.shape, self.factors, leaves.mechanism, self.public)
         squares = tuple(map(AxisSquares.of, self.shape.axes, own))
-        if self.is_cube:
-            return ProductSolver(self.observed, squares)
-        one = self.tables == (self.shape.finest,)
-        closed = SpineSolver.fits(self.observed)
         agree = all(abs(v - nominal_of(squares, k)) <= AGREED * v for k, v in self.noise.items())
-        fits = agree and one and not closed
-        return ProductSolver(self.observed, squares) if fits else None
+        is_one = agree and self.tables == (self.shape.finest,)
+        fits = self.is_cube or (is_one and not SpineSolver.fits(self.observed))
+        return squares if fits else None
 
     @property
     def is_best(self) -> bool:
         """Whether estimates are those of all noisy counts with the variances of the noise."""
-        if self.product is None:
-            return True
-        ratios = [self.product.nominal(cuboid) / v for cuboid, v in self.observed.variances.items()]
-        alike = max(ratios, default=1.0) <= min(ratios, default=1.0) * (1 + AGREED)
-        return alike and len(self.product.boxes) == 1
+        return self.solver.is_best
 
     @cached_property
     def solver(self) -> Solver:
         """What estimates all cuboids that are measured whole."""
-        return self.product or solver_of(self.observed)
+        return self._solver(self.observed)
+
+    def _solver(self, observed: Observed) -> Solver:
+        """Return what estimates these cuboids under some noise."""
+        if self.squares is None:
+            return solver_of(observed)
+        return ProductSolver(observed, self.squares)
 
     def rehearse(self) -> None:
         """Raise a PlanError unless the solver makes estimates, whatever the counts; once."""
@@ -287,9 +286,7 @@ class PlannedTables(Joint):
         """Return whether a cuboid is public or a sum of cells that are all measured."""
         return self.is_public(cuboid) or self.observed.is_answerable(cuboid)
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels] | None = None
-    ) -> Tables:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels] | None = None) -> Tables:
         """Return the unbiased estimates of cuboids whose cells are all measured, and public counts.
 
         Args:
@@ -313,7 +310,7 @@ class PlannedTables(Joint):
         return found | self.solver.estimates(given, [c for c in every if c not in found])
 
     def settled(
-        self, tables: Tables, estimates: Mapping[Levels, Float64], exact: Mapping[Levels, Int64]
+        self, tables: Tables, estimates: ByCuboid, exact: Mapping[Levels, Int64]
     ) -> dict[Levels, Int64]:
         """Return whole counts of all that is settled, each the sum of every finer one.
 
@@ -322,33 +319,27 @@ class PlannedTables(Joint):
             estimates: the estimates.
             exact: the true counts of public cuboids.
         """
-        if self.product is not None:
-            told, weights = self.product.settling(tables)
-            return settle(self.shape, self.lattice, told, exact, weights)
-        tables.clear()
-        return settle(self.shape, self.lattice, estimates, exact)
+        told, weights = self.solver.settling(tables, estimates)
+        return settle(self.shape, self.lattice, told, exact, weights)
 
-    def variances_of(self, cuboid: Levels) -> Variances:
+    def variances_of(self, cuboid: Levels) -> Covariances:
         """Return the variances of what tells most of a cuboid that is measured whole."""
         return self.solver.variances_of(cuboid)
 
-    def steps(self, cuboid: Levels) -> Steps | None:
-        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+    def each(self, cuboid: Levels) -> Float64:
+        """Return the variances of all cells of a cuboid that is measured whole."""
+        return self.variances_of(cuboid).of_cells(cuboid)
 
-        That is proved of a product, and where the cuboids are those of two chains
-        (docs/proofs.md, "Intervals").
-        """
-        if self.product is not None:
-            return None
-        told = self.observed
-        known = () if told.public is None else (told.public,)
-        if are_two_chains({*told.variances, *known, cuboid}):
-            return None if self.solver.is_exact else Steps(0.0, is_exact=False)
-        return Steps(min(told.variances.values()), is_exact=self.solver.is_exact)
+    def steps(self, cuboid: Levels) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
+        return self.solver.steps(cuboid)
 
     def reduced(self, cuboid: Levels) -> Reduced | None:
         """Return how a cuboid is estimated without what is finer; None if cuboids are named."""
-        return self.product.reduced(cuboid) if self.is_cube and self.product is not None else None
+        solver = self.solver
+        if self.is_cube and isinstance(solver, ProductSolver):
+            return solver.reduced(cuboid)
+        return None
 
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide: it scales with 1/ρ, or 1/ε² (records²)."""
@@ -356,26 +347,23 @@ class PlannedTables(Joint):
             return 0.0
         if cuboid not in self.whole:
             return self.nominal[cuboid]
-        if self.product is not None:
-            return self.product.box_of(cuboid).wide_mean(cuboid)
         return self._wide.variances_of(cuboid).mean(cuboid)
 
     @cached_property
     def _wide(self) -> Solver:
         """The same solver under the variances of wide noise."""
         wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
-        return solver_of(Observed(self.shape, wide, self.known))
+        return self._solver(Observed(self.shape, wide, self.known))
 
     def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone.
 
-        Of a product by the nominal variances, which the weights are best for: under those of the
+        By the nominal variances, which the weights of a product are best for: under those of the
         noise a combined estimate may be worse than the noisy count.
         """
         cuboid = self.shape.given(levels)
-        if self.product is None or cuboid not in self.noise:
-            return super().is_raw(levels)
-        return self.wide_mean(cuboid) >= self.product.nominal(cuboid) * (1 - 1e-9)
+        own = self.nominal.get(cuboid)
+        return own is not None and self.wide_mean(cuboid) >= own * (1 - 1e-9)
 
     @property
     def ways(self) -> str:
@@ -386,13 +374,13 @@ class PlannedTables(Joint):
     def spine(self) -> Spine | None:
         """How a cube goes along its first axis; None of survivors, other shares or other axes.
 
-        Estimates are those of `product`, whatever way they are made, and so are their variances.
+        Estimates are those of `solver`, whatever way they are made, and so are their variances.
         Named cuboids are settled at what they have in common alone, which a spine does not know.
         """
-        product, axes, public = self.product, self.shape.axes, self.public
+        squares, axes, public = self.squares, self.shape.axes, self.public
         if not self.is_cube or len(axes) != AXES_IN_JOBS or self.sparse or any(public or ()):
             return None
-        if product is None or len(product.boxes) > 1:
+        if squares is None or len(self.tables) > 1:
             return None
         try:
             model = Nested.of(
@@ -402,8 +390,8 @@ class PlannedTables(Joint):
                 has=None,
                 bounds=(),
                 zero_leaves=np.zeros(axes[1].sizes[-1], dtype=np.bool_),
-                spine_variances=product.squares[0].own,
-                attribute_variances=product.squares[1].own,
+                spine_variances=squares[0].own,
+                attribute_variances=squares[1].own,
                 total_known=public is not None,
                 noise=self.noise,
             )
@@ -433,8 +421,7 @@ class PlannedTables(Joint):
         vague = " and ".join(self.tree.name_of(self.levels(cuboid)) for cuboid in self.vague)
         warning = f" {vague}: {VAGUE}" if vague else ""
         covers = map(len, self.lattice.covers.values())
-        most = max(covers) if self.product is None else len(self.shape.axes)
-        return f"{warning}{TARGETS if most > 2 else ''}"
+        return f"{warning}{TARGETS if max(covers) > 2 else ''}"
 
     @property
     def bytes_read(self) -> int:
@@ -446,14 +433,13 @@ class PlannedTables(Joint):
         """The memory of the tables, of what is settled on the way, and of what a solver keeps."""
         if self.along is not None:
             return self.along.bytes_held
-        if self.product is not None:
+        if self.squares is not None:
             every = (c for c in self.shape.cuboids() if is_within_any(c, self.tables))
             return BYTES_A_CUBE_CELL * sum(map(self.shape.cells, every))
         held = {*self.lattice.elements, *self.observed.variances}
         cells = sum(map(self.shape.cells, held))
         folded = max((sum(self.folded(cuboid)) for cuboid in self.sparse), default=0)
-        factor = self.solver.bytes_held if isinstance(self.solver, GeneralSolver) else 0
-        return cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE + factor
+        return cells * BYTES_A_CELL + folded * BYTES_A_FOLDED_NODE + self.solver.bytes_held
 
     def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:
         """Return how many cells lie below so many positive ones of the cuboids above them.

@@ -49,7 +49,7 @@ def test_children_of_a_parent_stand_together_and_sum_to_what_folds_of_the_cover_
         for i, cover in enumerate(covers):
             sums = np.add.reduceat(folded, fold.starts[i][:-1], axis=i)
             wanted = brute_sums(shape, table, cuboid, cover)
-            assert (sums == fold.fold_cover(i, wanted)).all()
+            assert (sums == fold.fold(wanted, i)).all()
 
 
 def test_weights_of_dimensions_are_those_of_cells_but_for_the_batch():

@@ -144,8 +144,8 @@ def test_what_cannot_be_on_a_cube_is_refused_in_one_sentence():
     name = PAIRS.name_of((2, 2))
     with pytest.raises(hr.EstimateError, match="were not all measured whole"):
         again.covariance([(name, 0), (name, 1)])
-    box_of = release.plan.design.product.box_of
-    assert box_of((2, 1)) is not box_of((1, 2)), "the two margins rest on different measurements"
+    told = release.plan.design.solver.variances_of
+    assert told((2, 1)) is not told((1, 2)), "the two margins rest on different measurements"
     with pytest.raises(hr.EstimateError, match="estimated from the same noisy counts"):
         again.covariance([(PAIRS.name_of((2, 1)), 0), (PAIRS.name_of((1, 2)), 0)])
     with pytest.raises(hr.EstimateError, match="has 3 cells, none is 3"):

@@ -74,7 +74,7 @@ def test_estimates_and_standard_errors_are_those_of_dense_least_squares(who, see
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, axes=axes, depth=2, widest=3)
     plan = any_shares(rng, cube(tree, neighbours=WHO[who]), some=some)
-    assert plan.design.product is None
+    assert plan.design.squares is None
     counts = table_of(seed, tree)
     release = released(counts, plan, seed)
     assert_dense(release, plan.design.noise)
@@ -89,7 +89,7 @@ def test_estimates_and_standard_errors_are_those_of_dense_least_squares(who, see
 @pytest.mark.parametrize("who", WHO)
 def test_survivors_are_measured_below_margins_that_are_estimated_together(who):
     plan = any_shares(np.random.default_rng(4), cube(neighbours=WHO[who], measure=hr.Survivors()))
-    assert plan.design.product is None
+    assert plan.design.squares is None
     release = released(table_of(), plan)
     found = tables(release)
     for levels, table in found.items():
@@ -124,7 +124,7 @@ def test_the_plan_reads_back_and_its_lines_give_its_shares_by_name(measure):
 
 
 def test_shares_that_are_a_product_stay_with_the_closed_form():
-    assert cube().design.product is not None
+    assert cube().design.squares is not None
     assert '"o" = [' in release_file_lines(cube())
 
 

@@ -205,7 +205,7 @@ def test_margins_beside_survivors_have_the_estimates_of_the_cubes_without_leaves
     counts = table_of()
     plan = cube(measure=hr.Survivors())
     release = released(counts, plan)
-    boxes = {box.finest for box in plan.design.product.boxes}
+    boxes = {box.finest for box in plan.design.solver.boxes}
     assert boxes == {(1, 2), (2, 1)}
     for corner in boxes:
         shape = CubeShape.of([a.child_start[:k] for a, k in zip(PAIRS.axes, corner, strict=True)])
@@ -216,7 +216,7 @@ def test_margins_beside_survivors_have_the_estimates_of_the_cubes_without_leaves
             if levels in noise:
                 finest = finest + gains[levels] @ noisy
         for levels in shape.cuboids():
-            if plan.design.product.box_of(levels).finest != corner or levels == (0, 0):
+            if plan.design.solver.variances_of(levels).finest != corner or levels == (0, 0):
                 continue
             nodes, sums = release.content.nodes[levels], cuboid_sums(shape, levels)
             cells = np.ravel_multi_index(nodes.codes, shape.shape(levels))

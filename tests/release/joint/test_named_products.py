@@ -29,7 +29,7 @@ def product(**options):
 
 def test_wide_noise_is_settled_with_the_weights_of_the_product():
     plan = product(budget=hr.Rho("1/100"))
-    assert plan.design.product is not None
+    assert plan.design.squares is not None
     release = released(table(SPARSE, "named products", filled=40), plan)
     whole = release.level(NAMES[-1])
     for name in NAMES[:-1]:
@@ -40,14 +40,14 @@ def test_wide_noise_is_settled_with_the_weights_of_the_product():
 def test_narrow_noise_keeps_the_best_weights(rho):
     """Nominal weights would make errors of the finest cuboid up to 66 times larger."""
     plan = product(budget=hr.Rho(rho))
-    assert plan.design.product is None
+    assert plan.design.squares is None
     own = plan.by_levels[4, 2].mechanism.noise_variance
     assert plan.design.mean_variance((4, 2)) <= own * (1 + 1e-9)
 
 
 def test_survivors_below_cuboids_that_lack_a_level_are_planned():
     plan = product(measure=hr.Survivors(), allocation=hr.Shares(dict.fromkeys(NAMES, "1/4")))
-    assert plan.design.product is None
+    assert plan.design.squares is None
     assert len(released(table(SPARSE, "named products", filled=40), plan).level(NAMES[0])) > 0
 
 

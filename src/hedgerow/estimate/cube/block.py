@@ -27,7 +27,6 @@ Of units that cost the same, the one of the smallest hash of the noisy counts mo
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, cheapest_units, family_hash
@@ -49,7 +48,7 @@ FEW = 8
 FARTHEST = 2.0**40
 """Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
-Matrix: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = Float64
 Weights: TypeAlias = tuple[Float64, Float64]
 Margins: TypeAlias = tuple[Int64, Int64]
 Scratch: TypeAlias = tuple[Float64, Float64, Float64, Float64, Int64]
@@ -65,9 +64,7 @@ def scratch_of(rows: int, columns: int) -> Scratch:
 
 
 @kernel
-def settle_block(
-    t: Matrix, weights: Weights, margins: Margins, scratch: Scratch, y: NDArray[np.int64]
-) -> None:
+def settle_block(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch, y: Int64) -> None:
     """Write the counts of a block.
 
     Args:
@@ -99,12 +96,12 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     if _without_clipping(t, weights, margins, a, b) < 0.0:
         for _ in range(SWEEPS):
             for i in range(m):
-                a[i] = _fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
             if _fill_columns(t, weights, margins[1], a, b, filled[:n], slope[:n]) <= NEAR:
                 break
         else:
             for i in range(m):
-                a[i] = _fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
     for i in range(m):
         for j in range(n):
             t[i, j] += v[j] * a[i] + u[i] * b[j]
@@ -145,7 +142,7 @@ def _without_clipping(
 
 
 @inner_kernel
-def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
+def fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
     """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
     for _ in range(NEWTON):
@@ -155,13 +152,13 @@ def _fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: fl
             filled += max(x, 0.0)
             slope += v[j] if x > 0.0 else 0.0
         gap = filled - wanted
+        if abs(gap) <= 1e-9 * wanted:
+            break
         if slope == 0.0:  # to where the first cell alone holds all that is wanted
             a = np.inf
             for j in range(n):
                 a = min(a, (wanted - z[j] - u * b[j]) / v[j])
             continue
-        if abs(gap) <= 1e-9 * wanted:
-            break
         a -= gap / slope
     return a
 
@@ -222,9 +219,7 @@ def _survey_columns(
 
 
 @kernel
-def _round_rows(
-    t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, y: NDArray[np.int64]
-) -> None:
+def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, y: Int64) -> None:
     """Do step 2: round each row to whole counts of its sum."""
     m, n = t.shape
     for i in range(m):
@@ -259,7 +254,7 @@ def _move(
     columns: Int64,
     hashed: int,
     scratch: Scratch,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> None:
     """Do step 3: move units along rows, from columns over their sums to those under them."""
     (u, v), (m, n) = weights, t.shape
@@ -284,7 +279,7 @@ def _move(
 
 
 @inner_kernel
-def _write_excess(columns: Int64, y: NDArray[np.int64], over: Float64) -> bool:
+def _write_excess(columns: Int64, y: Int64, over: Float64) -> bool:
     """Write how much each column holds beyond its sum; return whether any does."""
     worst = 0.0
     for j in range(len(columns)):
@@ -304,7 +299,7 @@ def _cheapest_row(
     j: int,
     cheapest: Float64,
     hashed: int,
-    y: NDArray[np.int64],
+    y: Int64,
 ) -> int:
     """Return the row that gives a unit of column j away at the least cost."""
     at, least, first = -1, np.inf, np.uint64(0)

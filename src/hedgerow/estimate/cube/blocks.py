@@ -1,19 +1,36 @@
-"""The blocks of a cuboid of two axes: one below each pair of parents, independent of each other."""
+"""The blocks of whole counts between settled sums: one below each pair of parents.
+
+Below a *parent* row stand its *members*, rows that it is the sum of; below a node of the parent's
+group stand the node's cells. The members' cells below one node are a block: how much each member
+has there is settled, and so is each cell of the parent. A cuboid of two axes has one group, the
+second axis, and no cell missing; a census has groups of its own, and a member has those cells that
+its group has; survivors have a group for each block.
+"""
 
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.families.units import widest_family
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
 """Estimates beyond it count as it, as in families
 (`hedgerow.estimate.families.real_projection`)."""
+
+AT_ONCE = 64
+"""Into how many parts blocks fall at least that are settled side by side, if there are as many."""
+
+TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+"""Where the nodes of each group begin, and their children at the next level; where the children of
+each node begin; and the variances v of these."""
+
+Settled: TypeAlias = tuple[Int64, Int64]
+"""Where the nodes of each row begin in a flat table, and the counts."""
 
 
 def settle_cuboid(
@@ -42,62 +59,121 @@ def settle_cuboid(
     sums = np.add.reduceat(margins[0], starts[0][:-1]), margins[1]
     if not np.array_equal(sums[0], np.add.reduceat(sums[1], starts[1][:-1], axis=1)):
         raise EstimateError("the margins of a block must have one total: settle them first")
-    counts = np.empty(upward.shape, dtype=np.int64)
-    task = partial(_settle_blocks, upward, weights, margins, starts, counts)
-    rows, columns = starts
-    if len(rows) >= len(columns) or len(rows) > 16:
-        over_families(lambda a, b: task((a, b, 0, len(columns) - 1)), rows * upward.shape[1])
-    else:
-        over_families(lambda a, b: task((0, len(rows) - 1, a, b)), columns * upward.shape[0])
+    (rows, columns), above = upward.shape, [len(start) - 1 for start in starts]
+    # Where parents along the first axis are few, columns fall into parts, each a group by itself.
+    parts = max(1, min(above[1], AT_ONCE // above[0]))
+    start = np.arange(parts + 1) * above[1] // parts
+    part, cell = np.arange(parts), starts[1][start]
+
+    def begins(many: int, size: int, first: Int64) -> Int64:
+        return (np.arange(many)[:, None] * size + first[:-1]).ravel()
+
+    parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
+    members = np.argsort(parent.ravel(), kind="stable")
+    member_start = np.append(0, np.cumsum(np.repeat(np.diff(starts[0]), parts)))
+    counts = np.zeros(upward.shape, dtype=np.int64)
+    task = partial(
+        settle_blocks,
+        (np.tile(part.astype(np.int32), above[0]), member_start, members),
+        (start, cell, starts[1], np.ascontiguousarray(weights[1])),
+        (np.ascontiguousarray(upward).ravel(), np.repeat(weights[0], parts)),
+        (begins(rows, above[1], start), np.ascontiguousarray(margins[0]).ravel()),
+        (begins(above[0], columns, cell), np.ascontiguousarray(margins[1]).ravel()),
+        (begins(rows, columns, cell), counts.reshape(-1)),
+    )
+    over_families(task, member_start * (columns // parts))
     return counts
 
 
 @kernel
-def _settle_blocks(
-    z: Float64,
-    weights: tuple[Float64, Float64],
-    margins: tuple[Int64, Int64],
-    starts: tuple[Int64, Int64],
-    counts: Int64,
-    part: tuple[int, int, int, int],
+def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
+    parents: tuple[Int32, Int64, Int64],
+    tree: TreeLevel,
+    rests: tuple[Float64, Float64],
+    row_sums: Settled,
+    column_sums: Settled,
+    found: Settled,
+    first: int,
+    last: int,
 ) -> None:
-    """Settle the blocks of a range of row parents and of column parents."""
-    row_start, column_start = starts
-    tall = widest_family(row_start, (part[0], part[1]))
-    wide = widest_family(column_start, (part[2], part[3]))
+    """Write the counts of a level of groups' trees, for the blocks of a range of parents.
+
+    Args:
+        parents: the group of each parent, where its members begin, and these rows.
+        tree: a level of the groups' trees and the next one.
+        rests: the estimates of the next level, float64 (nodes of the members), and u of each row.
+        row_sums: the members at this level.
+        column_sums: the parents at the next level.
+        found: the members at the next level; zeros before.
+        first: of the parents.
+        last: behind the last one.
+    """
+    group, member_start, members = parents
+    start, start_below, child_start, variance = tree
+    tall, wide, most = 1, 1, 1
+    for p in range(first, last):
+        m = member_start[p + 1] - member_start[p]
+        for node in range(start[group[p]], start[group[p] + 1]):
+            n = child_start[node + 1] - child_start[node]
+            tall, wide, most = max(tall, m), max(wide, n), max(most, m * n)
     scratch = scratch_of(tall, wide)
-    t, y = np.empty(tall * wide), np.empty(tall * wide, dtype=np.int64)
+    t, y = np.empty(most), np.empty(most, dtype=np.int64)
     u, v = np.empty(tall), np.empty(wide)
-    row_sums, column_sums = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
-    rows, columns = np.empty(tall, dtype=np.int64), np.empty(wide, dtype=np.int64)
-    for p in range(part[0], part[1]):
-        begin, end = row_start[p], row_start[p + 1]
-        for q in range(part[2], part[3]):
-            first, last = column_start[q], column_start[q + 1]
-            counts[begin:end, first:last] = 0
-            m = _positive(margins[0][begin:end, q], begin, weights[0], rows, row_sums, u)
+    r, c = np.empty((2, tall), dtype=np.int64), np.empty((2, wide), dtype=np.int64)
+    for p in range(first, last):
+        g = group[p]
+        rows = members[member_start[p] : member_start[p + 1]]
+        for node in range(start[g], start[g + 1]):
+            m = _positive_rows(rows, node - start[g], row_sums, (found[0], rests[1]), r, u)
             if m == 0:
                 continue
-            n = _positive(margins[1][p, first:last], first, weights[1], columns, column_sums, v)
+            cells = child_start[node], child_start[node + 1]
+            begin = column_sums[0][p] - start_below[g]
+            n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
             target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
+            c[0, :n] -= start_below[g]
+            for i in range(m if n > 1 else 0):
+                for j in range(n):
+                    target[i, j] = min(max(rests[0][r[0, i] + c[0, j]], -LIMIT), LIMIT)
+            settle_block(target, (u[:m], v[:n]), (r[1, :m], c[1, :n]), scratch, whole)
             for i in range(m):
                 for j in range(n):
-                    target[i, j] = min(max(z[rows[i], columns[j]], -LIMIT), LIMIT)
-            sums = row_sums[:m], column_sums[:n]
-            settle_block(target, (u[:m], v[:n]), sums, scratch, whole)
-            for i in range(m):
-                for j in range(n):
-                    counts[rows[i], columns[j]] = whole[i, j]
+                    found[1][r[0, i] + c[0, j]] = whole[i, j]
 
 
 @kernel
-def _positive(
-    given: Int64, begin: int, weight: Float64, nodes: Int64, sums: Int64, weights: Float64
+def _positive_rows(
+    rows: Int64,
+    place: int,
+    sums: Settled,
+    given: tuple[Int64, Float64],
+    found: Int64,
+    u: Float64,
 ) -> int:
-    """Write the nodes of positive sums, their sums and weights; return how many they are."""
+    """Write where the rows of a positive sum begin, their sums and u; return how many they are."""
     many = 0
-    for i in range(len(given)):
-        if given[i] > 0:
-            nodes[many], sums[many], weights[many] = begin + i, given[i], weight[begin + i]
+    for k in range(len(rows)):
+        total = sums[1][sums[0][rows[k]] + place]
+        if total > 0:
+            found[0, many], found[1, many], u[many] = given[0][rows[k]], total, given[1][rows[k]]
+            many += 1
+    return many
+
+
+@kernel
+def _positive_cells(
+    cells: tuple[int, int],
+    begin: int,
+    sums: Int64,
+    variance: Float64,
+    found: Int64,
+    v: Float64,
+) -> int:
+    """Write the cells of a positive sum, their sums and v; return how many they are."""
+    many = 0
+    for cell in range(cells[0], cells[1]):
+        total = sums[begin + cell]
+        if total > 0:
+            found[0, many], found[1, many], v[many] = cell, total, variance[cell]
             many += 1
     return many

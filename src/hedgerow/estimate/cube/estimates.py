@@ -13,12 +13,12 @@ gap (`AxisSquares.gain`), and cells coarser than e by the sums of what lies belo
 A level that is not measured has an infinite variance, and its tables hold zeros.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within_any, strips, sum_along
 
@@ -30,7 +30,7 @@ def shape_of(squares: Sequence[AxisSquares]) -> CubeShape:
 
 def least_squares(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     public: Levels | None = None,
 ) -> None:
     """Turn the noisy counts of every cuboid into its best linear unbiased estimates, in place.
@@ -48,13 +48,14 @@ def least_squares(
     check_tables(squares, tables)
     exact = None if public is None else tables[public].copy()
     for axis in range(len(squares)):
-        _upward_along(squares, tables, axis)
-        _downward_along(squares, tables, axis)
+        for own, levels in _along(squares, tables, axis):
+            combine_levels(own, levels, axis)
+            spread_levels(own, levels, axis)
     if exact is not None and public is not None:
         _condition(squares, tables, public, exact - tables[public])
 
 
-def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> None:
+def upward(squares: Sequence[AxisSquares], tables: ByCuboid) -> None:
     """Turn noisy counts into what each cell's own subtree says of it, in place.
 
     This suffices for whole counts that are settled from coarse to fine: the passes down only add
@@ -75,12 +76,13 @@ def upward(squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64]) -> 
     """
     check_tables(squares, tables, but_finest=True)
     for axis in range(len(squares)):
-        _upward_along(squares, tables, axis)
+        for own, levels in _along(squares, tables, axis):
+            combine_levels(own, levels, axis)
 
 
 def check_tables(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     *,
     but_finest: bool = False,
 ) -> None:
@@ -96,20 +98,19 @@ def check_tables(
         shape.checked(cuboid, tables.get(cuboid))
 
 
-def _upward_along(
-    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
-) -> None:
-    for rest in _others(squares, axis):
+def _along(
+    squares: Sequence[AxisSquares], tables: ByCuboid, axis: int
+) -> Iterator[tuple[AxisSquares, list[Float64]]]:
+    """Yield an axis, as deep as tables go, and those of its levels, beside all levels of others."""
+    each = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
+    for rest in product(*each):
         own = reaching(squares[axis], axis, rest, tables)
-        if own.depth:
-            combine_levels(
-                own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis
-            )
+        levels = [at_level(rest, axis, k) for k in range(own.depth + 1)]
+        if levels[0] in tables:
+            yield own, [tables[cuboid] for cuboid in levels]
 
 
-def reaching(
-    own: AxisSquares, axis: int, cuboid: Levels, tables: Mapping[Levels, Float64]
-) -> AxisSquares:
+def reaching(own: AxisSquares, axis: int, cuboid: Levels, tables: ByCuboid) -> AxisSquares:
     """Return an axis down to the deepest level with a table beside a cuboid's other levels.
 
     Where there is none below the cuboid's own level, that is the deepest.
@@ -119,17 +120,9 @@ def reaching(
     return own.down_to(next(deepest, cuboid[axis]))
 
 
-def _downward_along(
-    squares: Sequence[AxisSquares], tables: Mapping[Levels, Float64], axis: int
-) -> None:
-    own = squares[axis]
-    for rest in _others(squares, axis):
-        spread_levels(own, [tables[at_level(rest, axis, k)] for k in range(own.depth + 1)], axis)
-
-
 def _condition(
     squares: Sequence[AxisSquares],
-    tables: Mapping[Levels, Float64],
+    tables: ByCuboid,
     public: Levels,
     gap: Float64,
 ) -> None:
@@ -143,14 +136,9 @@ def _condition(
             np.add(table, _regressed(own, moved, 0, level, exact), out=table)
             continue
         above, gain = own.shape.ancestors(level, exact), own.gain(level, exact)
-        _add_strips(table, gain, above, moved)
-
-
-def _add_strips(table: Float64, gain: Float64, above: Int64, moved: Float64) -> None:
-    """Add to each node's slice what moves its ancestor, times its gain; strip by strip."""
-    shape = (-1, *(1,) * (table.ndim - 1))
-    for rows in strips(table.shape):
-        table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
+        shape = (-1, *(1,) * (table.ndim - 1))
+        for rows in strips(table.shape):
+            table[rows] += gain[rows].reshape(shape) * moved[above[rows]]
 
 
 def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: int) -> Float64:
@@ -162,9 +150,3 @@ def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: i
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
     found: Float64 = spread * own.gain(level, exact).reshape(shape)
     return found
-
-
-def _others(squares: Sequence[AxisSquares], axis: int) -> list[Levels]:
-    """Return every combination of the levels of all axes but one, which stands at 0."""
-    levels = [range(1 if a == axis else own.depth + 1) for a, own in enumerate(squares)]
-    return list(product(*levels))

@@ -12,6 +12,7 @@ of the cells: many vectors at a time.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -265,18 +266,11 @@ def spread(shape: CubeShape, table: NDArray[Any], coarse: Levels, fine: Levels) 
     return table
 
 
-def nodes_below(shape: CubeShape, coarse: Levels, fine: Levels) -> list[Float64]:
-    """Return along each axis how many nodes of a finer cuboid lie below a node: float64 (nodes)."""
-    each = zip(shape.axes, coarse, fine, strict=True)
-    return [np.diff(axis.descendant_start(k, end)).astype(np.float64) for axis, k, end in each]
-
-
 def cells_below(shape: CubeShape, coarse: Levels, fine: Levels) -> Float64:
     """Return how many cells of a finer cuboid lie in each cell: float64 (cells along each axis)."""
-    found = np.ones(())
-    for counts in nodes_below(shape, coarse, fine):
-        found = np.multiply.outer(found, counts)
-    return found
+    each = zip(shape.axes, coarse, fine, strict=True)
+    counts = (np.diff(axis.descendant_start(k, end)).astype(float) for axis, k, end in each)
+    return reduce(np.multiply.outer, counts, np.ones(()))
 
 
 def strips(shape: tuple[int, ...], cells: int = STRIP_CELLS) -> Iterator[slice]:

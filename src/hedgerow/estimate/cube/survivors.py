@@ -13,25 +13,23 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.families.units import widest_family
-from hedgerow.kernels import kernel, over_families
+from hedgerow.estimate.cube.blocks import settle_blocks
+from hedgerow.kernels import over_families
 
-LEAVES_AT_ONCE = 1 << 14
-"""Leaves that one thread looks for at a time."""
+LEAVES_AT_ONCE = 1 << 16
+"""Leaves that are looked for at a time."""
 
-Ints32 = NDArray[np.int32]
+Ints32 = Int32
 Cells = tuple[Ints32, Ints32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseBlocks:
-    """The blocks with a positive cell above them; `SparseBlocks.below` makes them.
+    """The blocks with a positive cell above them; `SparseBlocks.of_cells` makes them.
 
     Attributes:
         row_parent, column_parent: int32 (blocks): the pair of parents.
@@ -51,29 +49,6 @@ class SparseBlocks:
     columns: Ints32
     column_sums: Int64
     cell_start: Int64
-
-    @classmethod
-    def below(cls, margins: tuple[Int64, Int64], starts: tuple[Int64, Int64]) -> "SparseBlocks":
-        """Return the blocks below settled margins that are whole tables.
-
-        Args:
-            margins: int64 (rows, column parents) and int64 (row parents, columns).
-            starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
-
-        Raises:
-            EstimateError: margins of another shape, or that contradict each other.
-        """
-        by_row, by_column = margins
-        shapes = (int(starts[0][-1]), len(starts[1]) - 1), (len(starts[0]) - 1, int(starts[1][-1]))
-        if (by_row.shape, by_column.shape) != shapes:
-            raise EstimateError(
-                f"the margins must have the shapes {shapes[0]} and {shapes[1]}, got "
-                f"{by_row.shape} and {by_column.shape}"
-            )
-        parents = tuple(np.repeat(np.arange(len(s) - 1), np.diff(s)) for s in starts)
-        return cls.of_cells(
-            positive_cells(by_row), positive_cells(by_column), (parents[0], parents[1])
-        )
 
     @classmethod
     def of_cells(
@@ -97,9 +72,11 @@ class SparseBlocks:
         others, column_start, columns, column_sums = _grouped(
             by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
         )
-        if not (np.array_equal(keys, others) and _totals_agree(
-            row_sums, row_start, column_sums, column_start
-        )):  # fmt: skip
+        totals = [
+            np.add.reduceat(sums, start[:-1])
+            for sums, start in ((row_sums, row_start), (column_sums, column_start))
+        ]
+        if not (np.array_equal(keys, others) and np.array_equal(totals[0], totals[1])):
             raise EstimateError("the margins of a block must have one total: settle them first")
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(
@@ -125,17 +102,19 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        found = np.full(len(row), -1, dtype=np.int64)
-        blocks = (self.row_parent, self.column_parent)
-        nodes = self.rows, self.columns
-        layout = self.row_start, self.column_start, self.cell_start
-        ends = np.append(np.arange(0, len(row), LEAVES_AT_ONCE), len(row))
-
-        def find(first: int, last: int) -> None:
-            leaves = int(ends[first]), int(ends[last])
-            _find((row, column), parents, blocks, nodes, layout, found, leaves)
-
-        over_families(find, ends)
+        (tall, wide), found = map(len, parents), np.empty(len(row), dtype=np.int64)
+        blocks = self.row_parent * np.int64(wide) + self.column_parent
+        rows = np.repeat(np.arange(len(self)) * tall, np.diff(self.row_start)) + self.rows
+        columns = np.repeat(np.arange(len(self)) * wide, np.diff(self.column_start)) + self.columns
+        for begin in range(0, len(row), LEAVES_AT_ONCE):
+            here = slice(begin, begin + LEAVES_AT_ONCE)
+            block = _found(blocks, parents[0][row[here]] * wide + parents[1][column[here]])
+            i = _found(rows, block * tall + row[here])
+            j = _found(columns, block * wide + column[here])
+            first = self.column_start[block]
+            inside = (i - self.row_start[block]) * (self.column_start[block + 1] - first)
+            place = self.cell_start[block] + inside + j - first
+            found[here] = np.where((block < 0) | (i < 0) | (j < 0), -1, place)
         return found
 
     def nodes(self, cells: Int64) -> tuple[Ints32, Ints32]:
@@ -159,18 +138,19 @@ class SparseBlocks:
         """
         if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
             raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
-        counts = np.empty(self.cells, dtype=np.int64)
-        layout = (self.row_start, self.column_start, self.cell_start)
-        nodes, sums = (self.rows, self.columns), (self.row_sums, self.column_sums)
-        task = partial(_settle, noisy, weights, nodes, sums, layout, counts)
-        over_families(lambda a, b: task((a, b)), self.cell_start)
+        rows, columns = np.diff(self.row_start), np.diff(self.column_start)
+        counts, every = np.zeros(self.cells, dtype=np.int64), np.arange(len(self) + 1)
+        task = partial(
+            settle_blocks,
+            (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
+            (every, self.column_start, self.column_start, weights[1][self.columns]),
+            (noisy, weights[0][self.rows]),
+            (np.arange(len(self.rows)), self.row_sums),
+            (self.column_start, self.column_sums),
+            (np.append(0, np.cumsum(np.repeat(columns, rows))), counts),
+        )
+        over_families(task, self.cell_start)
         return counts
-
-
-def positive_cells(table: Int64) -> Cells:
-    """Return the positive cells of a table: int32 (cells) nodes twice, int64 (cells) counts."""
-    first, second = np.nonzero(table > 0)
-    return first.astype(np.int32), second.astype(np.int32), table[first, second]
 
 
 def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, Ints32, Int64]:
@@ -181,70 +161,7 @@ def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, I
     return distinct, begin, nodes[order].astype(np.int32), counts[order]
 
 
-def _totals_agree(one: Int64, one_start: Int64, other: Int64, other_start: Int64) -> bool:
-    """Return whether the sums of both margins are the same in every block."""
-    if not len(one) or not len(other):
-        return len(one) == len(other)
-    sums = np.add.reduceat(one, one_start[:-1]), np.add.reduceat(other, other_start[:-1])
-    return bool(np.array_equal(*sums))
-
-
-@kernel
-def _find(
-    cells: tuple[Ints32, Ints32],
-    parents: tuple[Int64, Int64],
-    blocks: tuple[Ints32, Ints32],
-    nodes: tuple[Ints32, Ints32],
-    layout: tuple[Int64, Int64, Int64],
-    found: Int64,
-    leaves: tuple[int, int],
-) -> None:
-    (row, column), (row_start, column_start, cell_start) = cells, layout
-    for leaf in range(leaves[0], leaves[1]):
-        p, q = parents[0][row[leaf]], parents[1][column[leaf]]
-        low, high = 0, len(blocks[0])
-        while low < high:  # the first block that is not before the pair
-            middle = (low + high) // 2
-            r, c = blocks[0][middle], blocks[1][middle]
-            if r < p or (r == p and c < q):
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(blocks[0]) or blocks[0][low] != p or blocks[1][low] != q:
-            continue
-        own = nodes[0][row_start[low] : row_start[low + 1]]
-        other = nodes[1][column_start[low] : column_start[low + 1]]
-        i, j = np.searchsorted(own, row[leaf]), np.searchsorted(other, column[leaf])
-        if i < len(own) and j < len(other) and own[i] == row[leaf] and other[j] == column[leaf]:
-            found[leaf] = cell_start[low] + i * len(other) + j
-
-
-@kernel
-def _settle(
-    noisy: Float64,
-    weights: tuple[Float64, Float64],
-    nodes: tuple[Ints32, Ints32],
-    sums: tuple[Int64, Int64],
-    layout: tuple[Int64, Int64, Int64],
-    counts: Int64,
-    part: tuple[int, int],
-) -> None:
-    """Settle the blocks of a range."""
-    row_start, column_start, cell_start = layout
-    tall, wide = widest_family(row_start, part), widest_family(column_start, part)
-    scratch, t = scratch_of(tall, wide), np.empty(widest_family(cell_start, part))
-    u, v = np.empty(tall), np.empty(wide)
-    for k in range(part[0], part[1]):
-        r0, r1, c0, c1 = row_start[k], row_start[k + 1], column_start[k], column_start[k + 1]
-        begin, end = cell_start[k], cell_start[k + 1]
-        m, n = r1 - r0, c1 - c0
-        for i in range(m):
-            u[i] = weights[0][nodes[0][r0 + i]]
-        for j in range(n):
-            v[j] = weights[1][nodes[1][c0 + j]]
-        for cell in range(begin, end):
-            t[cell - begin] = noisy[cell]
-        settle_block(
-            t[: m * n].reshape(m, n), (u[:m], v[:n]), (sums[0][r0:r1], sums[1][c0:c1]),
-            scratch, counts[begin:end].reshape(m, n),
-        )  # fmt: skip
+def _found(keys: Int64, wanted: Int64) -> Int64:
+    """Return where numbers stand among ascending ones: int64, -1 for none."""
+    place = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -2)[place] == wanted, place, -1)

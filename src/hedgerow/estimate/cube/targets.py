@@ -23,7 +23,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.axis_squares import lines, over_lines
-from hedgerow.estimate.cube.block import NEAR, NEWTON
+from hedgerow.estimate.cube.block import NEAR, fill_row
 from hedgerow.estimate.cube.blocks import LIMIT, settle_cuboid
 from hedgerow.kernels import kernel
 
@@ -101,33 +101,13 @@ def _fill_lines(
     """Fill each family along the middle axis up to its sum, in place; write how far off it was."""
     for i in range(part[0], part[1]):
         for p in range(part[2], part[3]):
+            first, last = start[p], start[p + 1]
             for r in range(t.shape[2]):
-                gap = _fill_line(t[i, start[p] : start[p + 1], r], w[start[p] : start[p + 1]],
-                                 float(wanted[i, p, r]))  # fmt: skip
-                far[p] = max(far[p], gap)
-
-
-@kernel
-def _fill_line(t: Float64, w: Float64, wanted: float) -> float:
-    """Move t along w until its positive part has the sum wanted; return how far off it was."""
-    level, off = 0.0, -1.0
-    for _ in range(NEWTON):
-        filled, slope = 0.0, 0.0
-        for c in range(len(t)):
-            x = t[c] + w[c] * level
-            filled += max(x, 0.0)
-            slope += w[c] if x > 0.0 else 0.0
-        off = abs(filled - wanted) if off < 0.0 else off
-        if abs(filled - wanted) <= 1e-9 * wanted:
-            break
-        if wanted == 0.0 or slope == 0.0:
-            level = np.inf
-            for c in range(len(t)):
-                level = min(level, (wanted - t[c]) / w[c])
-            if wanted == 0.0:
-                break
-        else:
-            level -= (filled - wanted) / slope
-    for c in range(len(t)):
-        t[c] += w[c] * level
-    return off
+                total, filled = float(wanted[i, p, r]), 0.0
+                for c in range(first, last):
+                    filled += max(t[i, c, r], 0.0)
+                far[p] = max(far[p], abs(filled - total))
+                here, weights = t[i, first:last, r], w[first:last]
+                level = fill_row(here, weights, 0.0, weights, 0.0, total)
+                for c in range(last - first):
+                    here[c] += weights[c] * level

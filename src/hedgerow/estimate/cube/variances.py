@@ -21,16 +21,16 @@ first term stands. So a term is one of factors by node and level, summed over le
 in closed form there is one level, of factors that are variances.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import prod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Integers, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.limits import MOST_PAIRS
@@ -66,7 +66,7 @@ class Factored:
             found = np.tensordot(found, each, axes=(1, 1))
         return found
 
-    def at(self, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, codes: Sequence[Integers]) -> Float64:
         """Return the numbers of listed cells, from each axis's nodes: float64 (cells)."""
         found = self.first.take(codes[0], axis=0)
         for each, code in zip(self.others, codes[1:], strict=True):
@@ -95,55 +95,19 @@ def _ends(
     return np.stack([times(a, b) for a in ranges for b in each])
 
 
-def at_cells(terms: Sequence[Factored], codes: Sequence[NDArray[np.integer]]) -> Float64:
-    """Return the sum of terms at listed cells, from each axis's nodes: float64 (cells)."""
-    found = np.zeros(len(codes[0]))
-    for begin in range(0, len(found), CHUNK):
-        chunk = slice(begin, begin + CHUNK)
-        listed = [code[chunk] for code in codes]
-        for term in terms:
-            found[chunk] += term.at(listed)
-    return found
-
-
-@dataclass(frozen=True, slots=True, init=False, eq=False)
-class CubeVariances:
-    """The variances of `hedgerow.estimate.cube.estimates.least_squares`.
-
-    Attributes:
-        squares: one an axis, of the nominal variances.
-        public: the cuboid whose counts are known exactly, if any.
-        true: float64 (levels of each axis): the true variances, 0 for what is public or not
-            measured; None where they are the nominal ones, and everything is in closed form.
-    """
+class ByFactors(ABC):
+    """The variances of cells that are sums of terms, each a product over axes."""
 
     has_covariances: ClassVar[bool] = True
-    squares: tuple[AxisSquares, ...]
-    public: Levels | None
-    true: Float64 | None
-
-    def __init__(
-        self,
-        squares: Sequence[AxisSquares],
-        public: Levels | None = None,
-        true: Mapping[Levels, float] | None = None,
-    ) -> None:
-        """Compare true variances, where given, with the nominal ones.
-
-        Args:
-            squares: one an axis, of the nominal variances.
-            public: the cuboid whose counts are known exactly, if any.
-            true: of each cuboid that is measured, the variance of its noise; the nominal ones
-                unless given.
-        """
-        object.__setattr__(self, "squares", tuple(squares))
-        object.__setattr__(self, "public", public)
-        object.__setattr__(self, "true", None if true is None else _told(squares, public, true))
 
     @property
-    def noise(self) -> Float64:
-        """What the products of a term's factors are multiplied with: float64 (levels of each)."""
-        return np.ones((1,) * len(self.squares)) if self.true is None else self.true
+    def leading(self) -> int:
+        """The axis whose nodes come first in a term; the others follow in their order."""
+        return 0
+
+    @abstractmethod
+    def _terms(self, cuboid: Levels) -> Sequence[Factored]:
+        """Return the signed terms of a cell's variance."""
 
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
@@ -152,21 +116,70 @@ class CubeVariances:
         for slab in strips(found.shape, CHUNK):
             for term in terms:
                 found[slab] += term.cells(slab)
-        return np.maximum(found, 0.0, out=found)
+        return np.ascontiguousarray(np.moveaxis(np.maximum(found, 0.0, out=found), 0, self.leading))
 
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        found = at_cells(self._terms(cuboid), codes)
+        terms, found = self._terms(cuboid), np.zeros(len(codes[0]))
+        first, others = codes[self.leading], [*codes[: self.leading], *codes[self.leading + 1 :]]
+        for begin in range(0, len(found), CHUNK):
+            chunk = slice(begin, begin + CHUNK)
+            for term in terms:
+                found[chunk] += term.at([code[chunk] for code in (first, *others)])
         return np.maximum(found, 0.0, out=found)
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
         return max(sum(term.mean() for term in self._terms(cuboid)), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CubeVariances(ByFactors):
+    """The variances of `hedgerow.estimate.cube.estimates.least_squares`.
+
+    Attributes:
+        squares: one an axis, of the nominal variances.
+        public: the cuboid whose counts are known exactly, if any.
+        measured: of each cuboid that is measured, the variance of its noise; the nominal ones
+            unless given.
+    """
+
+    squares: Sequence[AxisSquares]
+    public: Levels | None = None
+    measured: Mapping[Levels, float] | None = None
+
+    @property
+    def finest(self) -> Levels:
+        """The cuboid of the leaves."""
+        return tuple(own.depth for own in self.squares)
+
+    @cached_property
+    def true(self) -> Float64 | None:
+        """The true variances, 0 for what is public or not measured: float64 (levels of each axis).
+
+        None where they are the nominal ones, and everything is in closed form.
+        """
+        if self.measured is None:
+            return None
+        told = reduce(np.logical_and.outer, [np.isfinite(own.own) for own in self.squares])
+        if self.public is not None:
+            told[tuple(slice(exact + 1) for exact in self.public)] = False
+        found = np.zeros(told.shape)
+        for cuboid in np.argwhere(told):
+            found[tuple(cuboid)] = self.measured[tuple(cuboid.tolist())]
+        nominal = reduce(np.multiply.outer, [own.own for own in self.squares])[told]
+        agree = bool((np.abs(found[told] - nominal) <= AGREED * nominal).all())
+        return None if agree else found
+
+    @property
+    def noise(self) -> Float64:
+        """What the products of a term's factors are multiplied with: float64 (levels of each)."""
+        return np.ones((1,) * len(self.squares)) if self.true is None else self.true
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
@@ -225,21 +238,6 @@ class CubeVariances:
 def nominal_of(squares: Sequence[AxisSquares], cuboid: Levels) -> float:
     """Return the nominal variance of a cuboid's measurements."""
     return prod(float(own.own[k]) for own, k in zip(squares, cuboid, strict=True))
-
-
-def _told(
-    squares: Sequence[AxisSquares], public: Levels | None, true: Mapping[Levels, float]
-) -> Float64 | None:
-    """Return the true variances, or None where they are the nominal ones."""
-    measured = np.asarray(reduce(np.logical_and.outer, [np.isfinite(s.own) for s in squares]))
-    if public is not None:
-        measured[tuple(slice(exact + 1) for exact in public)] = False
-    found = np.zeros(measured.shape)
-    for cuboid in zip(*np.nonzero(measured), strict=True):
-        found[cuboid] = true[tuple(int(k) for k in cuboid)]
-    nominal = reduce(np.multiply.outer, [s.own for s in squares])[measured]
-    agree = bool((np.abs(found[measured] - nominal) <= AGREED * nominal).all())
-    return None if agree else found
 
 
 def _distinct(parts: Sequence[Float64]) -> Int64:

@@ -19,9 +19,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -179,7 +178,7 @@ def _settle(
     cells: tuple[Float64, Float64],
     family_start: Int64,
     penalty: float,
-    problem: tuple[Int64, Int64, NDArray[np.bool_]],
+    problem: tuple[Int64, Int64, Bool],
     y: Int64,
 ) -> None:
     """Write what is settled to y, and the families, totals and cells that are left."""

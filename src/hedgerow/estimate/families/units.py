@@ -198,8 +198,6 @@ def cheapest_units(
         for i in range(len(x)):
             y[i] = total
         return (total - offset - x[0]) / s[0], False
-    if len(x) == 2:
-        return _share_between_two(x, s, problem, y)
     cutoff = real_cutoff(x, s, offset, float(total))
     cutoff = cutoff_below(x, s, offset, float(total), cutoff)
     missing = _units_at(x, s, problem, cutoff, keys, y)
@@ -287,48 +285,3 @@ def hand_out_evenly(
         else:
             y[i] += rest > 0 and receives_leftover_unit(empty_place, hashed, rest, empty)
             empty_place += 1
-
-
-@kernel
-def _share_between_two(x: Float64, s: Float64, problem: Problem, y: Int64) -> tuple[float, bool]:
-    """Solve `cheapest_units` for two cells: from the rounded real solution, a unit at a time."""
-    offset, total, hashed = problem
-    cutoff = (total - x[0] - x[1] + 1.0 - 2.0 * offset) / (s[0] + s[1])
-    ideal = np.floor(x[0] + offset + cutoff * s[0])
-    first = int(min(max(ideal, 0.0), float(total)))
-    wins = receives_leftover_unit(0, hashed, 1, 2)
-    first += _cheaper_units((x[0], s[0], first), (x[1], s[1], total - first), (offset, wins))
-    first -= _cheaper_units((x[1], s[1], total - first), (x[0], s[0], first), (offset, not wins))
-    y[0] = first
-    y[1] = total - first
-    highest = -np.inf
-    for i in range(2):
-        if y[i] > 0:
-            highest = max(highest, (y[i] - offset - x[i]) / s[i])
-    left = False
-    for i in range(2):
-        left |= (y[i] + 1 - offset - x[i]) / s[i] == highest
-    return highest, left
-
-
-@kernel
-def _cheaper_units(
-    cell: tuple[float, float, int], other: tuple[float, float, int], rule: tuple[float, bool]
-) -> int:
-    """Return how many units of another cell (x, s, units) are cheaper in this one: a step or two.
-
-    Of equal costs a unit goes to a cell that holds something anyway, else to the one that wins.
-    The rule is the offset, and whether that is this one.
-    """
-    (x, s, units), (other_x, other_s, held), (offset, wins) = cell, other, rule
-    moved = 0
-    while held > 0:
-        take = (units + 1 - offset - x) / s
-        last = (held - offset - other_x) / other_s
-        ahead = wins if (units > 0) == (held > 1) else units > 0
-        if take > last or (take == last and not ahead):
-            break
-        units += 1
-        held -= 1
-        moved += 1
-    return moved

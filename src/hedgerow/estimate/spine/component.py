@@ -167,6 +167,13 @@ class Component:
         at = np.repeat(start[:-1] - start[0], sizes) + (np.arange(len(size)) - first) * size
         return first, size, at, self.combined[level][start[0] : start[-1]]
 
+    def row_variances(self, level: int) -> Float64:
+        """Return the variance of each row of a level, the diagonal of its F: float64 (rows)."""
+        if not self.start:
+            return self.final[level]
+        first, _, at, _ = self.metric(level, range(len(self.support.start[level]) - 1))
+        return np.asarray(self.final[level][at + np.arange(len(at)) - first])
+
     @property
     def at_root(self) -> Float64:
         """C of the root: float64 (its groups, its groups)."""

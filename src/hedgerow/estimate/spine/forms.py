@@ -139,14 +139,9 @@ class Forms:
         """Return the total and the largest variance of sums of one group each, row by row."""
         (sums, many), group = self._unlike_sums, self.support.group[level]
         sums, many = (each[np.diff(self.start)[sums] == 1] for each in (sums, many))
-        own, diagonals = self.group[self.start[sums]], list[Float64]()
+        own = self.group[self.start[sums]]
         forms = [form[(self.start, self._begin)[s.dimensions - 1][sums]] for s, form in self.parts]
-        for squares, _ in self.parts:
-            begin, covariance = squares.final_matrices(level)
-            if len(begin):
-                matrices, covariance = covariance, np.empty(len(group))
-                _take_diagonals(self.support.start[level], begin, matrices, covariance)
-            diagonals.append(covariance)
+        diagonals = [squares.row_variances(level) for squares, _ in self.parts]
         total = most = 0.0
         for g in np.unique(own):
             rows = np.flatnonzero(group == g)
@@ -244,15 +239,6 @@ def _add_traces(
                     q += 1
                 if group[first + q] == entry_group[base + d]:
                     found[i] += 2.0 * forms[form + d] * covariance[own + q]
-
-
-@inner_kernel
-def _take_diagonals(row_start: Int64, begin: Int64, matrices: Float64, found: Float64) -> None:
-    """Write the diagonal of each node's matrix: a number a row."""
-    for n in range(len(row_start) - 1):
-        k = row_start[n + 1] - row_start[n]
-        for i in range(k):
-            found[row_start[n] + i] = matrices[begin[n] + i * (k + 1)]
 
 
 @inner_kernel

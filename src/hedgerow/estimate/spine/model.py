@@ -21,12 +21,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.support import Part, Support, run_starts, runs
+from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
 
 EQUAL = 1e-6
 """How far ratios of variances may be apart, relative, that count as one."""
@@ -102,9 +102,7 @@ class Model(ABC):
         """Return the cells of a cuboid."""
 
     @abstractmethod
-    def _weighted(
-        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> Sequence[Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return h of some nodes of a measured level, of each component."""
 
     @abstractmethod
@@ -129,9 +127,7 @@ class Model(ABC):
 
     # --- estimates ------------------------------------------------------------------------------
 
-    def up(
-        self, part: Part, noisy: Mapping[Levels, Float64], below: Float64 | None = None
-    ) -> Upward:
+    def up(self, part: Part, noisy: ByCuboid, below: Float64 | None = None) -> Upward:
         """Return what the noisy tables of a part say.
 
         Args:
@@ -239,8 +235,8 @@ class Model(ABC):
         found, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
         if counts is not None:
             here, root = self.support, part.root
-            rows, cell = here.part_rows(part, root), here.part_cells(part, root)
-            sums = np.add.reduceat(counts, cell[:-1])
+            rows = here.part_rows(part, root)
+            sums = np.add.reduceat(counts, starts_within(here.cell[root], rows)[:-1])
             low, high = here.low[root][rows], here.high[root][rows]
             if (counts < 0).any() or (sums < low).any() or (sums > high).any():
                 raise EstimateError("the counts of a part's roots must not break public bounds")
@@ -289,7 +285,7 @@ class Model(ABC):
         parts = list(zip(self.components, weights, strict=True))
         return Forms.of(self.support, keys, parts, self.excess)
 
-    def table(self, key: Levels, nodes: range, noisy: Mapping[Levels, Float64]) -> Float64:
+    def table(self, key: Levels, nodes: range, noisy: ByCuboid) -> Float64:
         """Return the noisy table of a cuboid at some nodes.
 
         Raises:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Bool, Int32, Int64, Integers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
@@ -180,16 +179,12 @@ class Support:
         """Return which rows of a level belong to a part, or to its roots."""
         return self.rows(level, self.nodes(part, level))
 
-    def part_cells(self, part: Part, level: int) -> Int64:
-        """Return where the cells of each of these rows begin, from 0: int64 (rows + 1)."""
-        return starts_within(self.cell[level], self.part_rows(part, level))
-
-    def together(self, level: int) -> NDArray[np.bool_]:
+    def together(self, level: int) -> Bool:
         """Return which groups lie in one cell of a level of their tree: bool (groups, groups)."""
         cell = self.tree.ancestors(self.tree.depth, level)
         return np.asarray(cell[:, None] == cell)
 
-    def count_pairs(self, level: int, kinds: NDArray[np.bool_], times: Int64) -> int:
+    def count_pairs(self, level: int, kinds: Bool, times: Int64) -> int:
         """Return how many pairs of a node of a level and a sum have a cell.
 
         Args:
@@ -262,7 +257,7 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
         raise EstimateError(f"there is no {what} {wrong[0]}; the numbers are 0 to {size - 1}")
 
 
-def run_starts(lengths: NDArray[np.integer]) -> Int64:
+def run_starts(lengths: Integers) -> Int64:
     """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
@@ -325,7 +320,7 @@ def _sum_up(parent: Int64, below: Int64, above: Int64) -> None:
 
 
 @kernel
-def _count_pairs(start: Int64, group: Int32, kinds: NDArray[np.bool_], times: Int64) -> int:
+def _count_pairs(start: Int64, group: Int32, kinds: Bool, times: Int64) -> int:
     """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
     found = np.int64(0)
     for n in range(len(start) - 1):

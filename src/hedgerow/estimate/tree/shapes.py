@@ -11,9 +11,8 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, Float64, Int64, UInt64
+from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
@@ -199,7 +198,7 @@ def classes_of_nodes(
     """
     families = [np.diff(start) for start in child_starts]
     members = [np.zeros(1, dtype=np.int64)]
-    alike: list[NDArray[np.integer]] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
+    alike: list[Integers] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
     if not subtrees:
         alike[:-1] = families
     levels = list[LevelShapes]()
@@ -223,20 +222,18 @@ def _leaves(nodes: Int64) -> LevelShapes:
 
 def _from_leaves_up(
     child_starts: Sequence[Int64],
-) -> Iterator[tuple[LevelShapes, NDArray[np.integer]]]:
+) -> Iterator[tuple[LevelShapes, Integers]]:
     """Yield the shapes of each level, the deepest first, and the shape of each of its nodes."""
     leaves = int(child_starts[-1][-1]) if child_starts else 1
     level = _leaves(np.array([leaves]))
-    shape: NDArray[np.integer] = np.zeros(leaves, dtype=np.int8)
+    shape: Integers = np.zeros(leaves, dtype=np.int8)
     yield level, shape
     for child_start in reversed(child_starts):
         shape, level = _level_shapes(child_start, shape, len(level.nodes))
         yield level, shape
 
 
-def _level_shapes(
-    child_start: Int64, shape: NDArray[np.integer], shapes: int
-) -> tuple[Int64, LevelShapes]:
+def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, LevelShapes]:
     """Return the shape of each node of a level, and the distinct ones, from its children's shapes.
 
     Nodes with equal fingerprints are compared with the first of them, entry by entry; one that
@@ -257,9 +254,7 @@ def _level_shapes(
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 
-def _entries(
-    child_start: Int64, shape: NDArray[np.integer], shapes: int
-) -> tuple[Int64, Int64, Int64]:
+def _entries(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, Int64, Int64]:
     """Return for each node its children's distinct shapes in order, and how many have each."""
     sizes, parents = np.diff(child_start), len(child_start) - 1
     if shapes == 1:

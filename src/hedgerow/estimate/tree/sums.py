@@ -134,7 +134,7 @@ def variance_of_sums(
     variance = np.zeros(int(groups.max(initial=-1)) + 1)
     pairs: Pairs = np.arange(len(groups)), groups, np.ones(len(groups))
     for layer, (_, own) in zip(layers[:0:-1], combined[:0:-1], strict=True):
-        pairs = _climb(pairs, own, start_of(layer), variance)
+        pairs = climb(pairs, own, start_of(layer), variance)
     _, group, weight = pairs
     at_root = combined[0][1][0]
     for_root = np.bincount(group, weight, minlength=len(variance))
@@ -143,7 +143,7 @@ def variance_of_sums(
     return variance
 
 
-def _climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
+def climb(pairs: Pairs, own: Float64, family_start: Int64, variance: Float64) -> Pairs:
     """Return the pairs of the depth above, and add the families' residuals to the variances."""
     node, group, weight = pairs
     start = np.searchsorted(node, family_start)

@@ -19,12 +19,12 @@ squares makes of the measurements x_T = v_p b and 0 elsewhere, so
 C takes vectors of this form, a few tables of coarser cuboids, to vectors of this form.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     cells_below,
@@ -80,7 +80,7 @@ class Chain:
         """The cuboid before the table, c_{p-1}, if there is one."""
         return self.cuboids[-2] if self.combined else None
 
-    def estimates(self, noisy: Layers, measured: Mapping[Levels, Float64]) -> Layers:
+    def estimates(self, noisy: Layers, measured: ByCuboid) -> Layers:
         """Return the table's estimates: its measurements, and by what each family's cells move.
 
         Args:

@@ -22,7 +22,6 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import (
-    CubeShape,
     cells_below,
     fineness,
     is_within,
@@ -94,7 +93,10 @@ class DenseDual:
         for one, other in combinations_with_replacement(means, 2):
             at = join(one, other)
             first, second = (means[d].reshape(-1, self.dual.size) for d in (one, other))
-            rows, others = (_places_of(shape, d, at) for d in (one, other))
+            rows, others = (
+                spread(shape, np.arange(shape.cells(d)).reshape(shape.shape(d)), d, at).ravel()
+                for d in (one, other)
+            )
             products = row_products(first, second, rows, others).reshape(shape.shape(at))
             found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
         return found * cells_below(shape, cuboid, half.table) ** 2
@@ -156,12 +158,6 @@ def _blocks(number: int, size: int) -> Iterator[slice]:
     """Yield ranges of a number of columns or rows of a size that hold about `CHUNK` numbers."""
     step = max(1, CHUNK // max(size, 1))
     return (slice(begin, min(begin + step, number)) for begin in range(0, number, step))
-
-
-def _places_of(shape: CubeShape, coarse: Levels, fine: Levels) -> Int64:
-    """Return the place of the coarser cell that each cell of a cuboid lies in: int64 (cells)."""
-    places = np.arange(shape.cells(coarse)).reshape(shape.shape(coarse))
-    return spread(shape, places, coarse, fine).ravel()
 
 
 @kernel

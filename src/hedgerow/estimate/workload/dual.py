@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import (
     AxisShape,
     CubeShape,
@@ -118,7 +118,7 @@ class Dual:
         """Return K λ: float64 (rows, vectors)."""
         return self.variances[:, None] * multipliers + self.seen(self.covered(multipliers))
 
-    def gaps(self, noisy: Mapping[Levels, Float64], tables: Sequence[Layers]) -> Float64:
+    def gaps(self, noisy: ByCuboid, tables: Sequence[Layers]) -> Float64:
         """Return d - B x: float64 (rows).
 
         Args:

@@ -84,14 +84,6 @@ class Fold:
         rows = (np.arange(self.batches)[:, None] * above + first).ravel()
         return rows, *others
 
-    def fold(self, table: NDArray[Any]) -> NDArray[Any]:
-        """Return a table of the cuboid as (rows, columns, …), children of a parent together."""
-        return self._folded(table, None)
-
-    def fold_cover(self, which: int, table: NDArray[Any]) -> NDArray[Any]:
-        """Return a table of a cover as (rows, columns, …), with parents in its own dimension."""
-        return self._folded(table, which)
-
     def unfold(self, folded: NDArray[Any]) -> NDArray[Any]:
         """Return the table of the cuboid that `fold` makes this of."""
         inner = (self.batches, *map(self._nodes, self.groups))
@@ -148,7 +140,13 @@ class Fold:
         levels = self.cuboid if cuboid is None else cuboid
         return prod(self.shape.axes[axis].sizes[levels[axis]] for axis in axes)
 
-    def _folded(self, table: NDArray[Any], coarse: int | None) -> NDArray[Any]:
+    def fold(self, table: NDArray[Any], coarse: int | None = None) -> NDArray[Any]:
+        """Return a table of the cuboid as (rows, columns, …), children of a parent together.
+
+        Args:
+            table: of the cuboid, or of a cover, which has parents in its own dimension.
+            coarse: the number of this cover.
+        """
         levels = [None if i != coarse else self.covers[i] for i in range(len(self.groups))]
         inner = [self._nodes(g, k) for g, k in zip(self.groups, levels, strict=True)]
         found = table.transpose(self._axes).reshape(self.batches, *inner)

@@ -7,14 +7,13 @@ coarsenings and with what is public. Along one chain a table this is two passes
 variances are exact; by conjugate gradients otherwise, and then they are upper bounds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Integers, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
@@ -41,7 +40,7 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralSolver:
+class GeneralSolver(Solver):
     """Least squares over any measured cuboids.
 
     Attributes:
@@ -135,9 +134,7 @@ class GeneralSolver:
             gaps = spread_out * np.sqrt(self.dual.diagonal())
             conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -178,7 +175,7 @@ class GeneralSolver:
         coarse, found = self._variances(cuboid)
         return np.array(spread(self.observed.shape, found, coarse, cuboid))
 
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
@@ -205,12 +202,12 @@ class GeneralSolver:
             raise EstimateError("covariances of so large a workload are unknown")
         return self.dense.covariance(first, second)
 
-    def _check(self, tables: Mapping[Levels, Float64]) -> None:
+    def _check(self, tables: ByCuboid) -> None:
         """Raise unless every table is there, of its shape."""
         for cuboid in sorted({*self.observed.variances, *filter(None, [self.observed.public])}):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
-    def _solved(self, tables: Mapping[Levels, Float64]) -> list[Layers]:
+    def _solved(self, tables: ByCuboid) -> list[Layers]:
         """Return the estimates of each chain's table."""
         shape, public = self.observed.shape, self.observed.public
         solved = list[Layers]()

@@ -33,7 +33,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import settle_cuboid
 from hedgerow.estimate.cube.shape import (
@@ -226,7 +226,7 @@ def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
 def settle(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Levels, Float64],
+    estimates: ByCuboid,
     exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
 ) -> dict[Levels, Int64]:
@@ -259,7 +259,7 @@ def settle(
 def settle_in_order(
     shape: CubeShape,
     lattice: Lattice,
-    estimates: Mapping[Levels, Float64],
+    estimates: ByCuboid,
     exact: Mapping[Levels, Int64] | None = None,
     weights: AxisWeights | None = None,
 ) -> dict[Levels, Int64]:
@@ -295,7 +295,7 @@ def _settled(
     targets = tuple(c for c in every if c not in kept) if len(kept) == 2 else ()
     fold = Fold(shape, cuboid, (*kept, *targets))
     upward, weights, starts = fold.fold(table), fold.weights(of_axis), fold.starts
-    sums = [fold.fold_cover(i, coarse[cover]) for i, cover in enumerate(fold.covers)]
+    sums = [fold.fold(coarse[cover], i) for i, cover in enumerate(fold.covers)]
     if targets:
         margins = dict(enumerate(sums))
         counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))

@@ -1,17 +1,19 @@
 """What is measured of a workload's cuboids, and what every way of estimating them offers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Integers, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.intervals import Steps
+from hedgerow.estimate.workload.fold import AxisWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +65,13 @@ class Variances(Protocol):
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it."""
 
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
+    def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
 
         Args:
             cuboid: whose cells.
             codes: for each axis int (cells): the cell's node.
         """
-
-    @property
-    def has_covariances(self) -> bool:
-        """Whether covariances of sums are known without iteration."""
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
@@ -86,30 +81,51 @@ class Variances(Protocol):
         """
 
 
-class Solver(Protocol):
-    """Best linear unbiased estimates of all cuboids together, and their variances (records²)."""
+class Covariances(Variances, Protocol):
+    """Those of tables that are held, of which every cell's can be listed."""
+
+    def of_cells(self, cuboid: Levels) -> Float64:
+        """Return the variance of each cell: float64 (cells along each axis)."""
 
     @property
-    def observed(self) -> Observed:
-        """What is measured."""
+    def has_covariances(self) -> bool:
+        """Whether covariances of sums are known without iteration."""
+
+
+class Solver(ABC):
+    """Best linear unbiased estimates of all cuboids together, and their variances (records²).
+
+    Attributes:
+        observed: what is measured.
+        is_exact: whether variances are exact; if not, they are upper bounds.
+    """
+
+    observed: Observed
+    is_exact: bool
 
     @property
-    def is_exact(self) -> bool:
-        """Whether variances are exact; if not, they are upper bounds."""
+    def is_best(self) -> bool:
+        """Whether each estimate is from all noisy counts, by the variances of their noise."""
+        return True
 
     @property
+    def bytes_held(self) -> int:
+        """The memory that it takes beside the tables."""
+        return 0
+
+    @property
+    @abstractmethod
     def words(self) -> str:
         """How it estimates, and what its variances are, in a sentence for users."""
 
-    def rehearse(self) -> None:
+    def rehearse(self) -> None:  # noqa: B027 - a closed form can always be had
         """Raise an EstimateError unless estimates can be had, whatever the counts.
 
         It may take as long as to make them, and is for the time before anything is measured.
         """
 
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    @abstractmethod
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -118,8 +134,31 @@ class Solver(Protocol):
             wanted: of which cuboids.
         """
 
-    def variances_of(self, cuboid: Levels) -> Variances:
+    def settling(
+        self, tables: dict[Levels, Float64], estimates: ByCuboid
+    ) -> tuple[ByCuboid, AxisWeights | None]:
+        """Return what whole counts are settled near, and the weights: the estimates, alike.
+
+        Args:
+            tables: as for `estimates`; they are overwritten, or let go.
+            estimates: the estimates.
+        """
+        tables.clear()
+        return estimates, None
+
+    @abstractmethod
+    def variances_of(self, cuboid: Levels) -> Covariances:
         """Return the variances of the estimates of a cuboid, and of others from the same counts."""
+
+    def steps(self, cuboid: Levels) -> Steps | None:
+        """Return what bounds the coefficients of estimates; None where none is above 1 - h.
+
+        That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
+        """
+        told = self.observed
+        if are_two_chains({*told.variances, *filter(None, [told.public]), cuboid}):
+            return None if self.is_exact else Steps(0.0, is_exact=False)
+        return Steps(min(told.variances.values()), is_exact=self.is_exact)
 
 
 def are_two_chains(cuboids: Iterable[Levels]) -> bool:

@@ -5,12 +5,11 @@ vector S_dᵀ w_d has the mean of w_d over what d and c have in common around it
 table's cells, and S_c S_dᵀ w_d is that mean times the table's cells in a cell of c.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     at_level,
@@ -34,9 +33,9 @@ class Layers:
 
     shape: CubeShape
     table: Levels
-    parts: Mapping[Levels, Float64]
+    parts: ByCuboid
 
-    def plus(self, parts: Mapping[Levels, Float64]) -> "Layers":
+    def plus(self, parts: ByCuboid) -> "Layers":
         """Return the sum of these vectors and of other parts."""
         found = dict(self.parts)
         for cuboid, weights in parts.items():

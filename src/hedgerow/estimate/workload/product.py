@@ -15,34 +15,13 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
 from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
-from hedgerow.estimate.cube.variances import CubeVariances, nominal_of
+from hedgerow.estimate.cube.variances import AGREED, CubeVariances, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
-from hedgerow.estimate.workload.observed import Observed
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """A cuboid and all its coarsenings, all measured whole: these are estimated together, exactly.
-
-    Attributes:
-        finest: the cuboid.
-        squares: for each axis its weights, down to the cuboid's level.
-        variances: of the estimates.
-        public: the finest public cuboid among them, if any.
-    """
-
-    finest: Levels
-    squares: tuple[AxisSquares, ...]
-    variances: CubeVariances
-    public: Levels | None
-
-    def wide_mean(self, cuboid: Levels) -> float:
-        """Return the mean variance of a cuboid's estimates if noise were wide (records²)."""
-        return CubeVariances(self.squares, self.public).mean(cuboid)
+from hedgerow.estimate.workload.observed import Observed, Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +50,41 @@ class Reduced:
         return tables[self.cuboid].ravel()
 
 
-class ProductSolver:
+class ProductSolver(Solver):
     """Least squares along one axis after the other; see the module.
 
     Attributes:
         observed: what is measured.
         squares: for each axis its weights; a cuboid's nominal variance is their product, records².
-        boxes: the largest boxes of cuboids; one where all are measured whole.
+        boxes: the variances of the largest boxes, a cuboid and all its coarsenings that are
+            estimated together; one where all are measured whole.
     """
 
     is_exact = True
 
     def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
         self.observed, self.squares = observed, tuple(squares)
-        self.boxes = tuple(map(self._box, observed.tables))
-        self._box_of: dict[Levels, Box] = {}
+        self.boxes = tuple(
+            CubeVariances(
+                [own.down_to(level) for own, level in zip(self.squares, corner, strict=True)],
+                None if observed.public is None else meet(observed.public, corner),
+                observed.variances,
+            )
+            for corner in observed.tables
+        )
+        self._box_of: dict[Levels, CubeVariances] = {}
 
-    def _box(self, corner: Levels) -> Box:
-        squares = [own.down_to(level) for own, level in zip(self.squares, corner, strict=True)]
-        public = self.observed.public
-        exact = None if public is None else meet(public, corner)
-        variances = CubeVariances(squares, exact, self.observed.variances)
-        return Box(corner, tuple(squares), variances, exact)
+    @property
+    def is_best(self) -> bool:
+        """Whether weights are those of the noise, and everything is estimated together."""
+        noise = self.observed.variances.items()
+        ratios = [nominal_of(self.squares, cuboid) / variance for cuboid, variance in noise]
+        alike = max(ratios, default=1.0) <= min(ratios, default=1.0) * (1 + AGREED)
+        return alike and len(self.boxes) == 1
+
+    def steps(self, cuboid: Levels) -> None:
+        """Return None: no coefficient of a product is above 1 - h (docs/proofs.md, "Intervals")."""
+        del cuboid
 
     @property
     def words(self) -> str:
@@ -104,21 +96,16 @@ class ProductSolver:
             "in several groups has the estimates of that which tells most of it. Errors are exact."
         )
 
-    def box_of(self, cuboid: Levels) -> Box:
-        """Return the box that tells most of a cuboid."""
-        if cuboid not in self._box_of:
-            inside = (box for box in self.boxes if is_within(cuboid, box.finest))
-            least = min(inside, key=lambda box: box.variances.mean(cuboid))
-            self._box_of[cuboid] = least
-        return self._box_of[cuboid]
-
     def variances_of(self, cuboid: Levels) -> CubeVariances:
         """Return the variances of the box that tells most of a cuboid."""
-        return self.box_of(cuboid).variances
+        if cuboid not in self._box_of:
+            inside = (box for box in self.boxes if is_within(cuboid, box.finest))
+            self._box_of[cuboid] = min(inside, key=lambda box: box.mean(cuboid))
+        return self._box_of[cuboid]
 
     def reduced(self, cuboid: Levels) -> Reduced:
         """Return the estimation of a cuboid without what is finer, in the box that tells most."""
-        box = self.box_of(cuboid)
+        box = self.variances_of(cuboid)
         exact = None if box.public is None else meet(box.public, cuboid)
         squares = [own.summed_up(k) for own, k in zip(box.squares, cuboid, strict=True)]
         below = [own.subtree_coefficients()[k] for own, k in zip(box.squares, cuboid, strict=True)]
@@ -137,21 +124,12 @@ class ProductSolver:
             laws[each] = (0 * h, 0 * rest) if is_within(each, exact) else (h, rest)
         return Reduced(cuboid, tuple(squares), exact, laws)
 
-    def nominal(self, cuboid: Levels) -> float:
-        """Return the nominal variance of a noisy count of a cuboid (records²)."""
-        return nominal_of(self.squares, cuboid)
-
-    def rehearse(self) -> None:
-        """Do nothing: a closed form can always be had."""
-
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids, each from the box that tells most of it."""
         found: dict[Levels, Float64] = {}
         asked = list(wanted)
         for box in self.boxes:
-            here = [cuboid for cuboid in asked if self.box_of(cuboid) is box]
+            here = [cuboid for cuboid in asked if self.variances_of(cuboid) is box]
             if here:
                 inside = self._inside(tables, [box.finest], box.public)
                 least_squares(box.squares, inside, box.public)
@@ -159,21 +137,21 @@ class ProductSolver:
         return found
 
     def settling(
-        self, tables: Mapping[Levels, Float64]
-    ) -> tuple[dict[Levels, Float64], AxisWeights]:
+        self, tables: dict[Levels, Float64], estimates: ByCuboid
+    ) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what each cell's own subtree says of it, and weights: all that settling needs.
 
         Inside a block the covariance given the margins is (diag u - uuᵀ/U) ⊗ (diag v - vvᵀ/V), so
-        that conditioning on the margins is the projection with weights 1/(u_i v_j). Overwrites
-        tables.
+        that conditioning on the margins is the projection with weights 1/(u_i v_j).
         """
+        del estimates
         told = self._inside(tables, self.observed.tables, self.observed.public, copies=False)
         upward(self.squares, told)
         return told, partial(weight_of, self.squares, tables=told)
 
     def _inside(
         self,
-        tables: Mapping[Levels, Float64],
+        tables: ByCuboid,
         tops: Sequence[Levels],
         public: Levels | None,
         *,
@@ -194,7 +172,7 @@ class ProductSolver:
 
 
 def weight_of(
-    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: Mapping[Levels, Float64]
+    squares: Sequence[AxisSquares], cuboid: Levels, axis: int, tables: ByCuboid
 ) -> Float64:
     """Return the factor of an axis in the variances of what is settled: float64 (nodes).
 

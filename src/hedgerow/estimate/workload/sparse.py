@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
@@ -34,7 +34,7 @@ class Survivors(Protocol):
     def cells(self) -> int:
         """How many they are."""
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
+    def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells of the cuboid stand, -1 for those that are not measured.
 
         Args:
@@ -144,7 +144,7 @@ class SparseFold:
         """How many cells are measured."""
         return self.blocks.cells
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
+    def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         fold = self.fold
         row_axes, (rows, columns) = (*fold.batch, *fold.groups[0]), fold.parents
@@ -154,7 +154,7 @@ class SparseFold:
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        fold, found = self.fold, dict[int, NDArray[np.int32]]()
+        fold, found = self.fold, dict[int, Int32]()
         sizes = fold.shape.shape(fold.cuboid)
         folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
         for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):
@@ -213,7 +213,7 @@ class SparseFamilies:
         """How many cells are measured."""
         return int(self.start[-1])
 
-    def places(self, codes: Sequence[NDArray[np.integer[Any]]]) -> Int64:
+    def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         up, inside = list(codes), np.zeros(len(codes[0]), dtype=np.int64)
         for axis in refined_axes(self.cuboid, self.cover):
@@ -264,7 +264,7 @@ def _only(cuboid: Levels, axes: Sequence[int]) -> Levels:
 
 def _numbered(
     shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[NDArray[Any]]
-) -> NDArray[np.int32]:
+) -> Int32:
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)
     nodes = tuple(codes[axis] for axis in axes)

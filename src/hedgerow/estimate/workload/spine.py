@@ -29,26 +29,25 @@ Source: Xiao, He, Zhang and Kifer (2023) separate marginals into residuals in th
 does not mix them is shown above.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import inf, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.shape import join, summed
-from hedgerow.estimate.cube.variances import Factored, Product, at_cells
-from hedgerow.estimate.workload.observed import Observed
+from hedgerow.estimate.cube.variances import ByFactors, Factored, Product
+from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
 from hedgerow.limits import MOST_RESIDUALS
 
 
 @dataclass(frozen=True, eq=False)
-class SpineSolver:
+class SpineSolver(Solver, ByFactors):
     """The estimates and variances of cuboids over one spine; see `Solver` for the methods.
 
     Attributes:
@@ -99,7 +98,7 @@ class SpineSolver:
         attributes = [len(table) - table.count(0) - (table[spine] > 0) for table in observed.tables]
         return sum(1 << number for number in attributes) <= MOST_RESIDUALS
 
-    is_exact = has_covariances = True
+    is_exact = True
 
     @property
     def words(self) -> str:
@@ -109,12 +108,7 @@ class SpineSolver:
             "their errors are exact."
         )
 
-    def rehearse(self) -> None:
-        """Do nothing: a closed form can always be had."""
-
-    def estimates(
-        self, tables: Mapping[Levels, Float64], wanted: Iterable[Levels]
-    ) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         What is public is returned as it was given, summed.
@@ -153,32 +147,16 @@ class SpineSolver:
         del cuboid
         return self
 
-    def mean(self, cuboid: Levels) -> float:
-        """Return the mean variance over all cells of a cuboid."""
-        return self._factored(cuboid).mean()
+    @property
+    def leading(self) -> int:
+        """The spine."""
+        return self.beside.spine
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
-        found = self._factored(cuboid)
+        (found,) = self._terms(cuboid)
         others = [np.unique(each, axis=0) for each in found.others]
         return float(Factored(found.first, others).cells().max())
-
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-        found, sizes = self._factored(cuboid).cells(), list(self.observed.shape.shape(cuboid))
-        spine = self.beside.spine
-        nodes = sizes.pop(spine)
-        return np.ascontiguousarray(np.moveaxis(found.reshape(nodes, *sizes), 0, spine))
-
-    def at(self, cuboid: Levels, codes: Sequence[NDArray[np.integer]]) -> Float64:
-        """Return the variance of listed cells: float64 (cells).
-
-        Args:
-            cuboid: whose cells.
-            codes: for each axis int (cells): the cell's node.
-        """
-        axes = (self.beside.spine, *self.beside.of(cuboid))
-        return at_cells([self._factored(cuboid)], [codes[axis] for axis in axes])
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
@@ -197,16 +175,20 @@ class SpineSolver:
         alone = prod(float(each[0, 0]) for a, each in factors.items() if a not in both)
         return found.mean() * alone
 
-    def _factored(self, cuboid: Levels) -> Factored:
-        """Return the variances of cells by their factors, nodes of the spine first.
+    def _terms(self, cuboid: Levels) -> list[Factored]:
+        """Return the variances of cells by their factors.
 
         V_R stands at 1 for residuals with an attribute, at 0 for those without.
         """
         self._check(cuboid)
         axes, level = self.beside.of(cuboid), cuboid[self.beside.spine]
         columns = np.stack([self.squares[r].final[level] for r in subsets(axes)], axis=-1)
-        factors = [self.beside.factors(cuboid, axis).T for axis in axes]
-        return Factored(columns.reshape(-1, *(2,) * len(axes)), factors)
+        factors = [
+            self.beside.factors(cuboid, axis).T if axis in axes else np.ones((1, 1))
+            for axis in self.beside.axes
+        ]
+        first = columns.reshape(-1, *(each.shape[1] for each in factors))
+        return [Factored(first, factors)]
 
     def _told(self, residual: Axes) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which variance; 0 is exactly."""
@@ -234,7 +216,7 @@ class SpineSolver:
                 own[level], public = 0.0, level
         return AxisSquares.of(self.observed.shape.axes[spine].down_to(depth), own, public=public)
 
-    def _levels(self, residual: Axes, turned: Mapping[Levels, Float64]) -> list[Float64]:
+    def _levels(self, residual: Axes, turned: ByCuboid) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
         beside, squares = self.beside, self.squares[residual]
         levels = [np.zeros((n, *beside.coordinates(residual))) for n in squares.shape.sizes]
@@ -247,7 +229,7 @@ class SpineSolver:
         spread_levels(squares, levels, 0)
         return levels
 
-    def _copied(self, tables: Mapping[Levels, Float64], cuboid: Levels) -> Float64:
+    def _copied(self, tables: ByCuboid, cuboid: Levels) -> Float64:
         """Return a contiguous copy of the table of a cuboid, once it is checked."""
         return self.observed.shape.checked(cuboid, tables.get(cuboid)).copy()
 

@@ -11,16 +11,15 @@ from math import nan, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.component import Component, Metric
+from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
-from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02
@@ -79,7 +78,7 @@ def settle_families(
 def settle_root(
     residuals: Residuals,
     components: Sequence[Component],
-    allowed: NDArray[np.bool_],
+    allowed: Bool,
     said: Float64,
     total: int | None,
 ) -> Int64:
@@ -153,23 +152,14 @@ def _covariances(
     components: Sequence[Component], level: int, nodes: range, begin: Int64
 ) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
-    found = np.zeros(int(begin[-1]))
-    start = starts_within(components[0].support.start[level], nodes)
+    start, found = starts_within(components[0].support.start[level], nodes), np.zeros(begin[-1])
+    many = np.repeat(np.diff(start), np.diff(start))
+    node, row = np.repeat(np.arange(len(nodes)), np.diff(start)), np.arange(start[-1])
+    line = begin[node] + (row - start[node]) * many - start[node]
     for residual, component in enumerate(components):
-        _gather(start, begin, component.metric(level, nodes), residual, found)
+        first, size, _, entries = component.metric(level, nodes)
+        found[runs(line + residual * many**2 + first, size)] = entries
     return found
-
-
-@kernel
-def _gather(start: Int64, begin: Int64, metric: Metric, residual: int, found: Float64) -> None:
-    """Copy each node's matrix to its place."""
-    first, size, at, entries = metric
-    for n in range(len(start) - 1):
-        k = start[n + 1] - start[n]
-        for row in range(start[n], start[n + 1]):
-            line = begin[n] + residual * k * k + (row - start[n]) * k + first[row] - start[n]
-            for j in range(size[row]):
-                found[line + j] = entries[at[row] + j]
 
 
 @kernel

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.cells import Cells
@@ -57,7 +57,7 @@ class Marginals(Model):
     shape: CubeShape
     group_axis: int | None
     residuals: Residuals
-    allowed: NDArray[np.bool_]
+    allowed: Bool
 
     @classmethod
     def of(
@@ -66,7 +66,7 @@ class Marginals(Model):
         group_axis: int | None,
         has: tuple[Int64, Int64] | None,
         bounds: Sequence[Bounds],
-        zero_cells: NDArray[np.bool_],
+        zero_cells: Bool,
         noise: Mapping[Levels, float],
         *,
         total_known: bool,
@@ -152,9 +152,7 @@ class Marginals(Model):
         widths = np.full(self.support.tree.sizes[coarse], width, dtype=np.int64)
         return Cells(self.support, key[0], coarse, widths, every)
 
-    def _weighted(
-        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> Sequence[Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of some nodes' tables."""
         residuals, rows = self.residuals, self.support.rows(level, nodes)
         found = np.zeros((rows.stop - rows.start, residuals.width))

@@ -135,30 +135,24 @@ def turn(table: Float64, extents: Int64) -> None:
         table: float64 (rows, cells).
         extents: int64: the sizes of the attributes, whose product is the number of cells.
     """
-    for row in range(len(table)):
-        turn_row(table[row], extents)
-
-
-@kernel
-def turn_row(row: Float64, extents: Int64) -> None:
-    """Reflect one row along each attribute, in place; twice undoes it."""
-    stride = len(row)
-    for n in extents:
-        block, stride = stride, stride // n
-        root = sqrt(n)
-        for first in range(0, len(row), block):
-            if n == 2:  # the sum and the difference, over √2
+    for row in table:  # twice undoes it
+        stride = len(row)
+        for n in extents:
+            block, stride = stride, stride // n
+            root = sqrt(n)
+            for first in range(0, len(row), block):
+                if n == 2:  # the sum and the difference, over √2
+                    for i in range(first, first + stride):
+                        one, other = row[i], row[i + stride]
+                        row[i] = (one + other) / root
+                        row[i + stride] = (one - other) / root
+                    continue
                 for i in range(first, first + stride):
-                    one, other = row[i], row[i + stride]
-                    row[i] = (one + other) / root
-                    row[i + stride] = (one - other) / root
-                continue
-            for i in range(first, first + stride):
-                total = 0.0
-                for j in range(i, i + block, stride):
-                    total += row[j]
-                constant = total / root
-                change = (constant - row[i]) / (root - 1)
-                for j in range(i, i + block, stride):
-                    row[j] -= change
-                row[i] = constant
+                    total = 0.0
+                    for j in range(i, i + block, stride):
+                        total += row[j]
+                    constant = total / root
+                    change = (constant - row[i]) / (root - 1)
+                    for j in range(i, i + block, stride):
+                        row[j] -= change
+                    row[i] = constant

@@ -136,16 +136,13 @@ def _units_at(family: BoundedFamily, level: float, y: Int64) -> int:
 def _hand_out(family: BoundedFamily, missing: int, level: float, hashed: int, y: Int64) -> None:
     """Give units that cost just the level, evenly; then any that are left where there is room."""
     t, s, _, high = family
-    ties = 0
-    for i in range(len(t)):
-        ties += y[i] < high[i] and t[i] + level * s[i] + 0.5 >= y[i] + 1
-    units, place = min(missing, ties), 0
-    for i in range(len(t)):
-        if y[i] < high[i] and t[i] + level * s[i] + 0.5 >= y[i] + 1:
-            if receives_leftover_unit(place, hashed, units, ties):
-                y[i] += 1
-                missing -= 1
-            place += 1
+    is_next = (y < high) & (t + level * s + 0.5 >= y + 1)
+    ties = int(is_next.sum())
+    units = min(missing, ties)
+    for place, cell in enumerate(np.flatnonzero(is_next)):
+        if receives_leftover_unit(place, hashed, units, ties):
+            y[cell] += 1
+            missing -= 1
     for i in range(len(t)):
         units = max(min(missing, high[i] - y[i]), 0)
         y[i] += units

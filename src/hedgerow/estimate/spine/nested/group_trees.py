@@ -2,27 +2,27 @@
 
 Below every group stands a tree: the attribute axis's nodes of the levels G..B below it that have a
 leaf which is not 0 by rule. Its measurements have the variances s_b a level (times a number a node
-of the spine). As in `hedgerow.estimate.cube.axis_squares`, with z and u what a node's own subtree
-says and its variance, S = Σ u over its children, q = u / S:
-
-    up:    u = 1 / (1/s + 1/S),  z = (u/s) y + (u/S) Σ z_child      (at the leaves u = s, z = y)
-    down:  x_child = z_child + q (x - Σ z)
-
-The group's own estimate from its tree is z at its root. A leaf's is ``e + g x_group`` with g the
-product of q on the way; the *rest* e, which goes down from 0, is independent of x_group.
+of the spine). So it is least squares along the axis that is left
+(`hedgerow.estimate.cube.axis_squares`, which has the letters), of which nothing is measured above
+the groups. The group's own estimate from its tree is z at its root. A leaf's is ``e + g x_group``
+with g the product of q on the way; the *rest* e, which goes down from 0, is independent of x_group.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import run_starts
+from hedgerow.estimate.tree.sums import climb
 from hedgerow.kernels import kernel
 
 Rows: TypeAlias = tuple[Int32, Int64, Int64]
@@ -39,23 +39,15 @@ class GroupTrees:
     A group all of whose leaves are 0 has no node.
 
     Attributes:
+        squares: along the attribute without those leaves, of the variances from the groups on.
+        group_level: G, the level of the groups there.
         start: for each level int64 (groups + 1): where the nodes of a group begin.
-        child_start: for each level but the last int64 (nodes + 1).
-        own: float64 (levels): s of each level, infinite where it is not measured.
-        combined: for each level float64 (nodes): u.
-        family: for each level but the last float64 (nodes): S.
-        share: for each level float64 (nodes): q; for level 0 ones.
-        gain: float64 (leaves): g.
         leaf: int32 (leaves): which leaf of the attribute axis each one is.
     """
 
+    squares: AxisSquares
+    group_level: int
     start: tuple[Int64, ...]
-    child_start: tuple[Int64, ...]
-    own: Float64
-    combined: tuple[Float64, ...]
-    family: tuple[Float64, ...]
-    share: tuple[Float64, ...]
-    gain: Float64
     leaf: Int32
 
     @classmethod
@@ -63,7 +55,7 @@ class GroupTrees:
         cls,
         attribute: AxisShape,
         group_level: int,
-        zero_leaves: NDArray[np.bool_],
+        zero_leaves: Bool,
         own: Sequence[float] | Float64,
     ) -> "GroupTrees":
         """Return the trees below the nodes of a level of an attribute axis.
@@ -77,52 +69,48 @@ class GroupTrees:
         Raises:
             EstimateError: no leaf that is left.
         """
-        own = np.array(own, dtype=np.float64)
         if zero_leaves.all():
             raise EstimateError("a rule makes every attribute cell 0")
-        kept = _kept(attribute, group_level, zero_leaves)
-        start, child_start = _nested(attribute, group_level, kept)
-        combined, family = [np.full(len(kept[-1]), own[-1])], list[Float64]()
-        for level in range(len(own) - 2, -1, -1):
-            family.insert(0, np.add.reduceat(combined[0], child_start[level][:-1]))
-            u = 1 / (1 / own[level] + 1 / family[0])
-            combined.insert(0, u if np.isfinite(own[level]) else family[0])
-        share, gain = [np.ones(len(kept[0]))], np.ones(len(kept[0]))
-        for level in range(1, len(own)):
-            up = np.repeat(np.arange(len(kept[level - 1])), np.diff(child_start[level - 1]))
-            share.append(combined[level] / family[level - 1][up])
-            gain = gain[up] * share[-1]
-        leaf = kept[-1].astype(np.int32)
-        return cls(
-            start, child_start, own, tuple(combined), tuple(family), tuple(share), gain, leaf
+        kept = _kept(attribute, zero_leaves)
+        child_start = (
+            np.append(np.searchsorted(lower, start[upper]), len(lower))
+            for start, (upper, lower) in zip(attribute.child_start, pairwise(kept), strict=True)
         )
+        shape = AxisShape(tuple(child_start), tuple(range(len(kept))))
+        squares = AxisSquares.of(shape, [*np.full(group_level, np.inf), *own])
+        start = tuple(
+            np.searchsorted(kept[level], attribute.descendant_start(group_level, level))
+            for level in range(group_level, len(kept))
+        )
+        return cls(squares, group_level, start, kept[-1].astype(np.int32))
 
     @property
     def depth(self) -> int:
         """The level of the leaves."""
-        return len(self.child_start)
+        return len(self.start) - 1
+
+    def combined(self, level: int) -> Float64:
+        """Return u of the nodes of a level: float64 (nodes)."""
+        return self.squares.combined[self.group_level + level]
+
+    @cached_property
+    def gain(self) -> Float64:
+        """The factor g of each leaf: float64 (leaves)."""
+        return self.squares.gain(self.squares.depth, self.group_level)
 
     def level(self, level: int) -> tuple[Int64, Int64, Int64, Float64]:
         """Return where groups' nodes begin at a level and the next; children; u of the next."""
         below = level + 1
-        return self.start[level], self.start[below], self.child_start[level], self.combined[below]
+        return self.start[level], self.start[below], self._family(level)[1], self.combined(below)
 
     def widths(self, level: int) -> Int64:
         """Return the number of nodes of each group at a level: int64 (groups)."""
         return np.diff(self.start[level])
 
-    def parents(self, level: int) -> Int64:
-        """Return the parent of each node of a level from 1 on: int64 (nodes)."""
-        start = self.child_start[level - 1]
-        return np.repeat(np.arange(len(start) - 1), np.diff(start))
-
     def places(self, level: int) -> Int32:
         """Return which of its group's nodes of a level each leaf lies below: int32 (leaves)."""
-        found = np.arange(len(self.leaf))
-        for k in range(self.depth, level, -1):
-            found = self.parents(k)[found]
-        group = np.repeat(np.arange(len(self.start[0]) - 1), self.widths(self.depth))
-        return (found - self.start[level][group]).astype(np.int32)
+        found = self.squares.shape.ancestors(self.squares.depth, self.group_level + level)
+        return (found - np.repeat(self.start[level][:-1], self.widths(self.depth))).astype(np.int32)
 
     def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
@@ -144,19 +132,17 @@ class GroupTrees:
         """
         said = [leaves]
         for level in range(self.depth - 1, -1, -1):
-            rows, u, own = self._rows(level, group), self.combined[level], above[level]
+            rows, own, b = self._rows(level, group), above[level], self.group_level + level
             found = np.empty(int(rows[1][-1]))
-            if own is None:
-                weights, given = (np.zeros(len(u)), np.ones(len(u))), found
-            else:
-                weights, given = (u / self.own[level], u / self.family[level]), own
+            weights = self.squares.own_weight(b), self.squares.child_weight(b)
+            given = found if own is None else own
             _pass_up(rows, self._family(level), weights, given, said[0], found)
             said.insert(0, found)
         whole, rest = said[0], np.zeros(len(said[0]))
         for level in range(self.depth):
             below, upper = said[level + 1], rest
             rest = np.empty_like(below)
-            share = self.share[level + 1]
+            share = self.squares.share[self.group_level + level + 1]
             _pass_down(self._rows(level, group), self._family(level), share, upper, below, rest)
         return whole, rest
 
@@ -166,7 +152,7 @@ class GroupTrees:
         for level in range(self.depth - 1, -1, -1):
             rows = self._rows(level, group)
             above = np.empty(int(rows[1][-1]), dtype=leaves.dtype)
-            weights = np.zeros(len(self.combined[level])), np.ones(len(self.combined[level]))
+            weights = np.zeros(self.start[level][-1]), np.ones(self.start[level][-1])
             _pass_up(rows, self._family(level), weights, above, found[0], above)
             found.insert(0, above)
         return found
@@ -180,9 +166,8 @@ class GroupTrees:
         """Return what sums of leaves weigh of each group: of its rest, and of the group itself.
 
         A sum a of leaves weighs the group by γ = Σ g over them, and of the rest it has the variance
-        Q = aᵀE a (times the rest's own). Q goes up the tree: children are ``x = q x_parent + e``
-        with Cov(e) = diag(u) - u uᵀ/S in each family by itself, so a sum over children weighs their
-        parent by Σ q a, and what is left adds Σ u a² - (Σ u a)²/S.
+        Q = aᵀE a (times the rest's own), the residuals of all families on the way
+        (`hedgerow.estimate.tree.sums`).
 
         Args:
             labels: int32 (leaves): the number of the sum that each belongs to, -1 for none.
@@ -191,22 +176,15 @@ class GroupTrees:
             int64 (entries), ascending: sum · groups + group, where a sum has leaves in a group; and
             float64 (entries, 1) both: √Q and γ.
         """
-        sums, groups = int(labels.max()) + 1, len(self.start[0]) - 1
-        node = np.flatnonzero(labels >= 0)
-        label = labels[node].astype(np.int64)
-        weight: Float64 = np.ones(len(node))
-        square: Float64 = np.zeros(len(node))
-        for level in range(self.depth, 0, -1):
-            up, u = self.parents(level)[node], self.combined[level][node]
-            keys, each = np.unique(up * sums + label, return_inverse=True)
-            lost = np.bincount(each, u * weight) ** 2 / self.family[level - 1][keys // sums]
-            square = np.asarray(np.bincount(each, square + u * weight**2) - lost)
-            weight = np.bincount(each, self.share[level][node] * weight).astype(np.float64)
-            node, label = keys // sums, keys % sums
-        keys = label * groups + np.repeat(np.arange(groups), self.widths(0))[node]
-        order = np.argsort(keys)
-        rests = np.sqrt(np.maximum(square, 0.0))
-        return keys[order], rests[order, None], weight[order, None]
+        node, groups = np.flatnonzero(labels >= 0), len(self.start[0]) - 1
+        group = np.repeat(np.arange(groups), self.widths(self.depth))[node]
+        keys, entry = np.unique(labels[node].astype(np.int64) * groups + group, return_inverse=True)
+        pairs, rest = (node, entry, np.ones(len(node))), np.zeros(len(keys))
+        for k in range(self.depth - 1, -1, -1):
+            pairs = climb(pairs, self.combined(k + 1), self._family(k)[1], rest)
+        _, entry, weight = pairs
+        whole = np.bincount(entry, weight, minlength=len(keys)).astype(np.float64)
+        return keys, np.sqrt(rest)[:, None], whole[:, None]
 
     def _rows(self, level: int, group: Int32) -> Rows:
         """Return the groups of rows, and where their nodes begin at a level and at the next."""
@@ -214,34 +192,17 @@ class GroupTrees:
 
     def _family(self, level: int) -> Family:
         """Return where nodes and children of a level begin."""
-        return self.start[level], self.child_start[level]
+        return self.start[level], self.squares.shape.child_start[self.group_level + level]
 
 
-def _kept(attribute: AxisShape, group_level: int, zero: NDArray[np.bool_]) -> list[Int64]:
-    """Return the nodes that have a leaf, for each level G..B."""
+def _kept(attribute: AxisShape, zero: Bool) -> list[Int64]:
+    """Return the nodes that have a leaf, for each level."""
     if zero.shape != (attribute.sizes[-1],):
         raise EstimateError(f"the attribute has {attribute.sizes[-1]} leaves, got {zero.shape}")
-    there, kept = ~zero, list[Int64]()
-    for level in range(attribute.depth, group_level - 1, -1):
-        kept.insert(0, np.flatnonzero(there))
-        if level > 0:
-            there = np.logical_or.reduceat(there, attribute.child_start[level - 1][:-1])
-    return kept
-
-
-def _nested(
-    attribute: AxisShape, group_level: int, kept: Sequence[Int64]
-) -> tuple[tuple[Int64, ...], tuple[Int64, ...]]:
-    """Return where the kept nodes of each group begin, and where kept children begin."""
-    start, child_start = list[Int64](), list[Int64]()
-    for k, nodes in enumerate(kept):
-        level = group_level + k
-        begin = attribute.descendant_start(group_level, level)
-        start.append(np.searchsorted(nodes, begin))
-        if k > 0:
-            first = np.searchsorted(nodes, attribute.child_start[level - 1][kept[k - 1]])
-            child_start.append(np.concatenate((first, [len(nodes)])))
-    return tuple(start), tuple(child_start)
+    there = [~zero]
+    for start in reversed(attribute.child_start):
+        there.insert(0, np.logical_or.reduceat(there[0], start[:-1]))
+    return list(map(np.flatnonzero, there))
 
 
 @kernel

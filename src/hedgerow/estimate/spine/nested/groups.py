@@ -93,24 +93,17 @@ def settle_families(  # noqa: PLR0913, PLR0917 - kernels take arrays, not object
     scratch = np.empty((3, longest)), np.empty((3, longest), dtype=np.int64)
     for n in range(first, last):
         family = start[n], start[n + 1]
-        if _clip(rows, members, totals, family, x) > NEAR:
-            for _ in range(SWEEPS):
+        is_cut = _clip(rows, members, totals, family, x) > NEAR
+        for is_whole, most, near in ((False, SWEEPS, NEAR), (True, WHOLE_SWEEPS, 0.0)):
+            for sweep in range(most if is_whole or is_cut else 0):
                 moved = 0.0
                 for p in range(family[0], family[1]):
-                    moved = max(
-                        moved,
-                        _settle_group(rows, metric, members, totals[p], p, scratch, x, y, False),
+                    one = _settle_group(
+                        rows, metric, members, totals[p], p, scratch, x, y, is_whole
                     )
-                if moved <= NEAR:
+                    moved = max(moved, one)
+                if moved <= near and (sweep > 0 or not is_whole):
                     break
-        for sweep in range(WHOLE_SWEEPS):
-            moved = 0.0
-            for p in range(family[0], family[1]):
-                moved = max(
-                    moved, _settle_group(rows, metric, members, totals[p], p, scratch, x, y, True)
-                )
-            if sweep > 0 and moved == 0.0:
-                break
 
 
 @kernel

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
@@ -48,12 +47,12 @@ class Nested(Model):
     Attributes:
         trees: the attribute's levels from the groups on.
         spine_variances: float64 (spine levels): v, infinite where a level is not measured.
-        coarse_variances: float64 (G): s of the attribute levels above the groups.
+        attribute_variances: float64 (attribute levels): s, infinite where a level is not measured.
     """
 
     trees: GroupTrees
     spine_variances: Float64
-    coarse_variances: Float64
+    attribute_variances: Float64
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - what a census is
@@ -63,7 +62,7 @@ class Nested(Model):
         group_level: int,
         has: tuple[Int64, Int64] | None,
         bounds: Sequence[Bounds],
-        zero_leaves: NDArray[np.bool_],
+        zero_leaves: Bool,
         spine_variances: Sequence[float] | Float64,
         attribute_variances: Sequence[float] | Float64,
         *,
@@ -106,7 +105,7 @@ class Nested(Model):
             Component.of(support, support.widths, [np.diag(every / each) for each in v]),
             Component.of(support, every, information, 1.0 if total_known else None),
         )
-        return cls(support, measured, total_known, components, trees, v, s[:group_level])
+        return cls(support, measured, total_known, components, trees, v, s)
 
     @property
     def group_level(self) -> int:
@@ -121,7 +120,7 @@ class Nested(Model):
     @property
     def ratios(self) -> Float64:
         """Of each measured cuboid its noise variance over the product that is its weight."""
-        v, s = self.spine_variances, [*self.coarse_variances, *self.trees.own]
+        v, s = self.spine_variances, self.attribute_variances
         return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
 
     def _made_cells(self, key: Levels) -> Cells:
@@ -135,9 +134,7 @@ class Nested(Model):
         place = self.trees.places(deeper)
         return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
 
-    def _weighted(
-        self, level: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> tuple[Float64, Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> tuple[Float64, Float64]:
         """Return h of the rests and of the rows of some nodes."""
         group = self.support.group[level][self.support.rows(level, nodes)]
         deepest = self.group_level + self.trees.depth
@@ -146,17 +143,15 @@ class Nested(Model):
         if leaves is None:  # one cell, the public total, on which the root is conditioned
             leaves = np.zeros(1)
         whole, rest = self.trees.split(group, tables[self.group_level :], leaves)
-        h = whole / self.trees.combined[0][self.trees.start[0][group]]
-        for b, s in enumerate(self.coarse_variances):
+        h = whole / self.trees.combined(0)[self.trees.start[0][group]]
+        for b, s in enumerate(self.attribute_variances[: self.group_level]):
             if (table := tables[b]) is not None:
                 h += table[self.cells((level, b)).row_starts(nodes)] / s
         h /= self.spine_variances[level]
         rest /= self.spine_variances[level]
         return rest, h
 
-    def _table(
-        self, level: int, b: int, nodes: range, noisy: Mapping[Levels, Float64]
-    ) -> Float64 | None:
+    def _table(self, level: int, b: int, nodes: range, noisy: ByCuboid) -> Float64 | None:
         """Return the noisy table of a cuboid, None where it is not measured."""
         is_measured = (level, b) in self.measured
         return self.table((level, b), nodes, noisy) if is_measured else None
@@ -208,7 +203,7 @@ def _information(
     found = list[Float64]()
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
-    own[has_leaves] = 1 / trees.combined[0]
+    own[has_leaves] = 1 / trees.combined(0)
     for level, variance in enumerate(v):
         here = np.diag(own)
         for b, s in enumerate(coarse):
