@@ -99,7 +99,7 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[in
                 families = np.diff(tree.axes[0].child_start[t - 1])
                 measured = np.repeat(listed[tree.cuboid(t - 1)], families)
             noisy, here = np.zeros(len(measured)), release.nodes[levels]
-            noisy[measured] = release.noisy(levels)
+            noisy[measured] = release.measured[levels]
             stated = dense(tree, levels, here.codes, here.estimate)
             runs.append((noisy, measured, listed[levels], stated))
     return {

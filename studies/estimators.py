@@ -191,7 +191,7 @@ def errors_of(table: Table, epsilon: str) -> dict[str, pl.DataFrame]:
             stored, found = released(counts, plan, seed, estimators)
             for name, nodes in found.items():
                 frames[f"{name}{end}"].append(errors_in(counts, nodes))
-        best, _ = least_squares_of(stored, outline, found["Chebyshev"])
+        best, _ = least_squares_of(stored, outline)
         frames["least squares"].append(error_of_estimates(counts, best))
         for name, method in others.items():
             made = method.released(counts, seeded_bits(seed))

@@ -161,7 +161,7 @@ def squared_errors(table: Table, plan: hr.Plan, runs: int) -> dict[str, Float64]
     found: dict[str, list[list[float]]] = {name: [] for name in ESTIMATORS}
     for run in range(runs):
         content = seeded(table.counts, plan, PROJECTIONS["Euclidean"], run).content
-        best, _ = least_squares_of(content.stored, outline, content.nodes)
+        best, _ = least_squares_of(content.stored, outline)
         flow = ChainFlow(outline, content.stored, PROJECTIONS["Chebyshev"])
         projected = content.nodes, by_cuboid(Pass(flow).results())[0]
         released: list[list[tuple[Codes, NDArray[Any]]]]

@@ -139,7 +139,7 @@ class Rows:
             self._put(self.seen.counts, depth - above, codes, counts, run)
             if isinstance(plan.depths[depth], Measured | Summed):
                 cells = children(plan.tree, depth, parents)
-                noisy = release.content.noisy(plan.tree.cuboid(depth))
+                noisy = release.content.measured[plan.tree.cuboid(depth)]
                 self._put(self.seen.noisy, depth - above, cells, noisy, run)
 
     def _put(self, out: Any, depth: int, codes: Codes, values: Any, run: int | None) -> None:

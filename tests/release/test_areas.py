@@ -151,7 +151,7 @@ def test_estimates_and_errors_of_any_areas_are_those_of_dense_least_squares(kind
     assert np.allclose(found["standard_error"], exact, rtol=1e-6, atol=1e-5)
     leaves = incidence(release.plan.tree, release.plan.tables[0], allowed)[1]
     counts = np.zeros(allowed.size)
-    nodes = release.content.listed(release.plan.tables[0])
+    nodes = release.content.nodes[release.plan.tables[0]]
     counts[np.ravel_multi_index(nodes.codes, allowed.shape)] = nodes.counts
     assert found["count"].to_list() == (weights @ counts[leaves]).astype(int).tolist()
     wide = found["high"] - found["low"] >= found["standard_error"]

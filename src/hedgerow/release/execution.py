@@ -8,7 +8,9 @@ import json
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, ReleaseKey
@@ -142,4 +144,4 @@ def in_memory(
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
     nodes, noisy = by_cuboid(run.results())
-    return Release(InMemory(plan, estimator, nodes, noisy))
+    return Release(InMemory(plan, estimator, nodes, cast("dict[Levels, Int64]", noisy)))

@@ -6,7 +6,7 @@ Which way leads to them follows from the plan's design (`answers_of`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -67,14 +67,11 @@ class Answers(ABC, Generic[Own]):
     # --- cells ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids of the plan, with released counts and estimates.
 
         Args:
-            stored: the noisy counts.
-            released: the listed cells.
+            stored: the noisy counts, and the listed cells.
             wanted: the cuboids.
 
         Raises:
@@ -82,15 +79,7 @@ class Answers(ABC, Generic[Own]):
                 listed that were not measured.
         """
 
-    def every_cell(self, content: Content, levels: Levels) -> Nodes:
-        """Return all measured cells of a cuboid of a release.
-
-        Raises:
-            ReleaseError: the cuboid has no estimates of its unlisted cells.
-        """
-        return self.cells(content.stored, content.nodes, [levels])[levels]
-
-    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+    def listed(self, stored: Stored) -> dict[Levels, Nodes]:
         """Return the listed cells of cuboids with their estimates, whoever made their counts.
 
         Counts are taken as they are: they decide which cells were measured, where these are
@@ -102,11 +91,11 @@ class Answers(ABC, Generic[Own]):
                 none that a release writes; or cells are listed that were not measured.
         """
         check_stored(stored)
-        every = self.cells(stored, released, self.plan.levels)
+        every = self.cells(stored, self.plan.levels)
         return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
-    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
     def again(

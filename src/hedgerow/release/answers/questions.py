@@ -62,7 +62,7 @@ from hedgerow.release.answers.tables import TablesAnswers
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT, ERROR_OF_ESTIMATE, NOISY_COUNT, VARIANCE
-from hedgerow.release.directory.stored import Content, noise_variances
+from hedgerow.release.directory.stored import Content
 from hedgerow.tables.counts import label_nodes
 
 
@@ -84,8 +84,8 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
         ReleaseError: there are too many, or the cuboid has no estimates of its unlisted cells.
     """
     plan = content.plan
-    if levels in noise_variances(plan):
-        cells = len(content.noisy(levels))
+    if levels in content.measured:
+        cells = len(content.measured[levels])
     else:
         cells = plan.design.possible_cells(levels)
     if cells > MOST_ROWS_LISTED:
@@ -99,7 +99,14 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
             f"estimates of all cells need the {noisy:,} noisy counts, and can be had up to "
             f"{MOST_NOISY_READ:,}; ask for those with a positive count alone"
         )
-    return answers_of(plan).every_cell(content, levels)
+    what, design = plan.by_levels[levels], plan.design
+    is_told = isinstance(what, Measured) or plan.is_public(levels) or design.is_answerable(levels)
+    if not is_told:
+        raise ReleaseError(
+            f"{plan.tree.name_of(levels)!r} is {what.kind}, so cells that are not listed have no "
+            "estimates of their own; ask for the listed ones alone, or for a measured cuboid"
+        )
+    return answers_of(plan).cells(content.stored, [levels])[levels]
 
 
 def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
@@ -126,14 +133,14 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
             f"{name!r} is {what.kind}; it has no noisy counts: those measured are "
             f"{', '.join(map(repr, measured)) or 'none'}"
         )
-    noisy = content.noisy(levels)
+    noisy = content.measured[levels]
     if len(noisy) > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{name!r} has {len(noisy):,} noisy counts, and tables have up to "
             f"{MOST_ROWS_LISTED:,} rows; read them in parts from "
             "measurements/, in the order of domain/"
         )
-    codes, noisy = answers_of(plan).noisy_cells(content, levels, noisy)
+    codes, noisy = answers_of(plan).noisy_cells(content, levels)
     variance = np.full(len(noisy), what.mechanism.noise_variance)
     return label_nodes(plan.tree, levels, codes, **{NOISY_COUNT: noisy, VARIANCE: variance})
 

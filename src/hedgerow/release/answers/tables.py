@@ -17,7 +17,7 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -59,16 +59,14 @@ ITERATIONS = 4
 class JointAnswers(Answers[Both]):
     """Those of cuboids that are estimated together."""
 
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids, row by row."""
         plan, tree, found = self.plan, self.plan.tree, dict[Levels, Nodes]()
         whole = [k for k in wanted if k in plan.whole and not plan.is_public(k)]
         estimates = self.whole_estimates(stored, whole) if whole else {}
         for levels in wanted:
-            codes, order = self.places(levels, released.__getitem__)
-            numbers, listed = cell_numbers(tree, levels, codes), released[levels]
+            codes, order = self.places(levels, stored.nodes)
+            numbers, listed = cell_numbers(tree, levels, codes), stored.nodes[levels]
             own = cell_numbers(tree, levels, listed.codes)
             place = np.searchsorted(numbers, own)
             if not np.array_equal(numbers[place[place < len(numbers)]], own):
@@ -99,20 +97,20 @@ class JointAnswers(Answers[Both]):
             asked.append((Sums.of(self.plan, levels), numbers))
         return dict(zip(wanted, self.estimates(source, asked), strict=True))
 
-    def places(self, levels: Levels, listed: Callable[[Levels], Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
 
         Args:
             levels: the cuboid.
-            listed: of another cuboid its released cells.
+            listed: of other cuboids their released cells.
         """
         del listed
         return self.design.codes_of(self.design.shape.given(levels))
 
-    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid, row by row, and their noisy counts."""
-        codes, order = self.places(levels, content.listed)
-        return codes, self._in_order(levels, noisy, order)
+        codes, order = self.places(levels, content.nodes)
+        return codes, self._in_order(levels, content.measured[levels], order)
 
     def _in_order(self, levels: Levels, noisy: NDArray[Any], order: Int64) -> NDArray[Any]:
         """Return noisy counts row by row, or raise a ReleaseError if they are more or fewer."""
@@ -123,7 +121,7 @@ class JointAnswers(Answers[Both]):
 
     def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances]:
         """Return all measured cells of each cuboid with their estimates."""
-        return self.cells(content.stored, content.nodes, self.plan.levels), self.covariance
+        return self.cells(content.stored, self.plan.levels), self.covariance
 
     def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
         """Return the nodes of each cuboid by the plan's own method."""
@@ -214,14 +212,14 @@ class JointAnswers(Answers[Both]):
 class TablesAnswers(JointAnswers[PlannedTables]):
     """Those of tables that are held in memory."""
 
-    def places(self, levels: Levels, listed: Callable[[Levels], Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid: all, or those below positive counts."""
         joint = self.design
         cuboid = joint.shape.given(levels)
         if cuboid in joint.whole:
             return joint.codes_of(cuboid)
         covers = joint.margins[cuboid]
-        margins = {cover: listed(joint.levels(cover)) for cover in covers}
+        margins = {cover: listed[joint.levels(cover)] for cover in covers}
         counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
         survivors = survivors_below(joint.shape, cuboid, covers, counted)
         codes = survivors.nodes(np.arange(survivors.cells))

@@ -35,7 +35,7 @@ from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, Roots, Slices, placed
 from hedgerow.release.descent.source import Source
-from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
 UpwardEstimate = tuple[Float64, Float64]
@@ -162,7 +162,7 @@ class ChainFlow(Flow):
         """All nodes of the cut that were measured, or lie above such."""
         roots = self._above_all.slices
         for step in self._blocks_above[0]:
-            roots = all_children(roots, step, self.source.counts)
+            roots = Families.of(step, roots).every(self.source.counts)
         return Roots(Nodes.unknown(roots.codes), roots)
 
     def jobs_up(self) -> Roots | None:
@@ -285,13 +285,12 @@ class ChainFlow(Flow):
         )
         results, parent = [], np.empty(0, dtype=np.int64)
         for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            results.append(Found(generation.step.levels, nodes, generation.noisy))
-        last, nodes = generations[-1], results[-1].nodes
+            levels = generation.families.step.levels
+            results.append(Found(levels, nodes, generation.noisy))
+        last, nodes = generations[-1].families, results[-1].nodes
         if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
-        return results, slices_below(
-            nodes.codes, parent, last.parents, last.step, self.source.counts
-        )
+        return results, last.slices(nodes.codes, parent, self.source.counts)
 
     def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.

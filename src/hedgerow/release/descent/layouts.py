@@ -16,8 +16,6 @@ from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
 from hedgerow.kernels import kernel
-from hedgerow.release.descent.nodes import Slices
-from hedgerow.release.descent.steps import Refinement, add_true_counts
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
@@ -105,33 +103,6 @@ class Below:
             place = self.survivors.places(codes)
             there = place >= 0
             np.add.at(noisy, place[there], counts.values[few][there])
-
-
-@dataclass(frozen=True, slots=True)
-class Families:
-    """The children of some parents, family by family.
-
-    Attributes:
-        parents: nodes of the depth above, and their slices of the table.
-        step: the refinement.
-        family_start: int64 (parents + 1).
-        first: how many cells of the depth the same job measured before these.
-    """
-
-    is_all: ClassVar[bool] = False
-    parents: Slices
-    step: Refinement
-    family_start: Int64
-    first: int
-
-    @property
-    def cells(self) -> int:
-        """How many."""
-        return int(self.family_start[-1])
-
-    def add(self, noisy: Int64, counts: Counts) -> None:
-        """Add the true counts to the noise of their cells."""
-        add_true_counts(noisy, self.family_start, self.parents, self.step, counts)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

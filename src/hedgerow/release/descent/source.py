@@ -129,7 +129,7 @@ class Stored:
         tree: the tree.
         measured: for each measured cuboid int64 or float64 (cells): the noisy counts in tree order.
         variances: for each measured cuboid a float, or float64 (cells), records².
-        nodes: for each public cuboid its non-zero nodes (codes and counts).
+        nodes: for each public cuboid, or each of a release, its non-zero nodes (codes and counts).
         solved: the estimates of tables that were made of these counts, once they are asked for.
     """
 

@@ -9,7 +9,7 @@ measured into one order of refinement.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class Measurements:
         if tree.leaves > MOST_CELLS_GIVEN:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
         nothing = Outline(tree, -1, frozenset(), True, 0)
-        everywhere, _ = measured_nodes(Stored(tree, {}, {}, {}), *unlisted(nothing))
+        everywhere, _ = measured_nodes(*unlisted(nothing, {}, {}))
         noisy, variance = {}, {}
         for depth, frame in sorted(frames.items(), key=lambda each: str(each[0]).rjust(20)):
             if depth == 0 and total is not None:
@@ -123,8 +123,8 @@ class Measurements:
         """
         stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
         known = {**stored.variances, **dict.fromkeys(exact, 0.0)}
-        every = replace(stored, measured={**stored.measured, **exact}, variances=known, nodes={})
-        nodes, layers = least_squares_of(every, *unlisted(self.outline))
+        every = unlisted(self.outline, {**stored.measured, **exact}, known)
+        nodes, layers = least_squares_of(*every)
         for t, here in enumerate(nodes):
             check_determined(self.outline.tree, t, here.variance)
         return nodes, layers
