@@ -17,7 +17,6 @@ from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
@@ -30,7 +29,6 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.naming import is_off_tree
-from hedgerow.release.preflight import check_combines
 
 Own = TypeVar("Own", bound=Design)
 """The design that answers are of."""
@@ -98,6 +96,7 @@ class Answers(ABC, Generic[Own]):
     def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
+    @abstractmethod
     def again(
         self, content: Content, method: Estimator
     ) -> tuple[dict[Levels, Nodes], Covariances | None]:
@@ -107,19 +106,6 @@ class Answers(ABC, Generic[Own]):
             EstimateError: the estimator does not suit the plan.
             ReleaseError: the noisy counts are none that a release could have written.
         """
-        check_stored(content.stored)
-        if isinstance(method, LeastSquares):
-            return self.linear(content)
-        check_combines(method, self.plan)
-        return self.settled(content, method), None
-
-    @abstractmethod
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
-        """Return the nodes of each cuboid by least squares, and covariances."""
-
-    @abstractmethod
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
-        """Return the nodes of each cuboid by a method that suits the plan."""
 
     # --- sums -----------------------------------------------------------------------------------
 

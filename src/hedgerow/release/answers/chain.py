@@ -22,6 +22,7 @@ from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
 from hedgerow.release.answers.measured_nodes import (
+    check_stored,
     estimated,
     estimated_again,
     least_squares_of,
@@ -34,7 +35,7 @@ from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.descent.sums import BINS, ROOT
+from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.passes import ESTIMATION
@@ -87,26 +88,26 @@ class ChainAnswers(Answers[PlannedChain]):
         nodes, _ = measured_nodes(content.stored, self.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]
 
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
-        """Return the nodes of each depth."""
-        check_combines(LeastSquares(), self.plan)
-        if self._is_empty(content.stored):
-            return _of_an_empty_table(content.stored), None
-        nodes, layers = least_squares_of(content.stored, self.outline)
-        return dict(zip(self.plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
-
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
+    def again(
+        self, content: Content, method: Estimator
+    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
         """Return the nodes of each depth.
 
         The release's own method, below survivors, makes the release again; others, and that of
         another version of the estimation, are given the nodes that it lists.
         """
-        if self._is_empty(content.stored):
-            return _of_an_empty_table(content.stored)
+        stored, plan = content.stored, self.plan
+        check_stored(stored)
+        check_combines(method, plan)
+        if self._is_empty(stored):
+            return _of_an_empty_table(stored), None
+        if isinstance(method, LeastSquares):
+            nodes, layers = least_squares_of(stored, self.outline)
+            return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
-        if isinstance(self.plan.measure, Survivors) and not own:
-            return estimated(content.stored, self.outline, method, again=True)
-        return estimated_again(content.stored, method, self.plan)
+        if isinstance(plan.measure, Survivors) and not own:
+            return estimated(stored, self.outline, method, again=True), None
+        return estimated_again(stored, method, plan), None
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -160,8 +161,7 @@ class SumsAnswers(ChainAnswers):
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
         counts = np.zeros(len(sums), dtype=np.int64)
         counts[listed.codes[0]] = listed.counts
-        codes = (np.arange(len(sums), dtype=np.int32),)
-        bins = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
+        bins = decoded_bins(errors, cumulative, counts)
         return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}
 
 

@@ -14,11 +14,17 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import Nodes, Noisy, Slices, by_cuboid, family_starts
+from hedgerow.release.descent.nodes import (
+    Nodes,
+    Noisy,
+    Slices,
+    by_cuboid,
+    check_families,
+    unknown_root,
+)
 from hedgerow.release.descent.source import Stored, Variance, uneven
 from hedgerow.release.descent.steps import Families, Refinement
 from hedgerow.release.passes import Pass, pass_of
-from hedgerow.release.preflight import check_combines
 
 
 def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Levels, Nodes]:
@@ -26,9 +32,7 @@ def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Le
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the plan's nodes.
-        EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
     """
-    check_combines(estimator, plan)
     return _read_through(stored, pass_of(plan, stored, estimator))
 
 
@@ -50,7 +54,7 @@ def estimated(
     cuts = outline.measured - {max(outline.measured)}
     for t in range(outline.first + 1, max(cuts, default=0) + 1) if again else ():
         listed[t] = stored.nodes[tree.cuboid(t)]
-        family_starts(tree, t, stored.nodes[tree.cuboid(t - 1)], listed[t])
+        check_families(tree, t, stored.nodes[tree.cuboid(t - 1)], listed[t])
     flow = ChainFlow(outline.uncut, stored, estimator, listed=listed)
     return _read_through(stored, Pass(flow))
 
@@ -90,7 +94,8 @@ def measured_nodes(
     """
     top = stored.nodes[outline.tree.cuboid(0)]  # no node at all where it is public and empty
     if outline.public_depth < 0:
-        top = Nodes.exact(stored.root().nodes.codes, top.counts.sum(keepdims=True))
+        total = top.counts.sum(keepdims=True)
+        top = Nodes.exact(unknown_root(outline.tree, None).nodes.codes, total)
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
     for t in range(1, (outline.tree.depth if last is None else last) + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]

@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ, MOST_ROWS_LISTED
@@ -184,21 +184,10 @@ def sums_of(
     return answers.sums(content, sums, confidence, on_fraction)
 
 
-def variances(sums: Sums, on_fraction: OnFraction = tell_nobody) -> Float64:
-    """Return the variances from public facts of sums over areas: float64 (sums).
-
-    Of a chain with public counts below the total every node is taken to have records.
-
-    Raises:
-        ReleaseError: they cannot be had.
-    """
-    answers = answers_of(sums.plan)
-    answers.check_areas(sums, is_planned=True)
-    return answers.planned_variances(sums, on_fraction)
-
-
 def area_forecast(sums: Sums, on_fraction: OnFraction = tell_nobody) -> pl.DataFrame:
     """Return the standard errors that estimates of sums over areas will have, from public facts.
+
+    Of a chain with public counts below the total every node is taken to have records.
 
     Returns:
         One row an area and combination: the area, the codes beside it, and
@@ -207,5 +196,7 @@ def area_forecast(sums: Sums, on_fraction: OnFraction = tell_nobody) -> pl.DataF
     Raises:
         ReleaseError: they cannot be had.
     """
-    error = np.sqrt(variances(sums, on_fraction))
+    answers = answers_of(sums.plan)
+    answers.check_areas(sums, is_planned=True)
+    error = np.sqrt(answers.planned_variances(sums, on_fraction))
     return sums.labelled(np.arange(sums.many), **{ERROR_OF_ESTIMATE: error})

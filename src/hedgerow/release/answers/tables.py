@@ -29,11 +29,12 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
-from hedgerow.release.answers.measured_nodes import estimated_again
+from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
@@ -42,6 +43,7 @@ from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.preflight import check_combines
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
@@ -79,7 +81,7 @@ class JointAnswers(Answers[Both]):
                 found[levels] = Nodes(codes, counts, estimates[levels], variance)
             elif not plan.is_public(levels):
                 noisy = self._in_order(levels, stored.measured[levels], order).astype(np.float64)
-                variance = np.full(len(noisy), self.design.noise[self.design.shape.given(levels)])
+                variance = self.design.variances_at(self.design.shape.given(levels), codes)
                 found[levels] = Nodes(codes, counts, noisy, variance)
         return found
 
@@ -119,19 +121,21 @@ class JointAnswers(Answers[Both]):
             raise uneven(self.plan.tree, levels)
         return noisy[order]
 
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances]:
-        """Return all measured cells of each cuboid with their estimates."""
-        return self.cells(content.stored, self.plan.levels), self.covariance
-
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
-        """Return the nodes of each cuboid by the plan's own method."""
+    def again(
+        self, content: Content, method: Estimator
+    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+        """Return all measured cells by least squares, or the nodes by the plan's own method."""
+        check_stored(content.stored)
+        if isinstance(method, LeastSquares):
+            return self.cells(content.stored, self.plan.levels), self.covariance
+        check_combines(method, self.plan)
         if content.estimation != ESTIMATION and not self.plan.whole.issuperset(self.plan.levels):
             raise ReleaseError(
                 f"version {content.estimation} of the estimation made the counts, which decided "
                 f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
                 f"or with the Hedgerow that made the release"
             )
-        return estimated_again(content.stored, method, self.plan)
+        return estimated_again(content.stored, method, self.plan), None
 
     def covariance(self, cells: Sequence[tuple[Levels, int]]) -> Float64:
         """Return covariances of the estimates of all measured cells: float64 (cells, cells).
@@ -237,10 +241,15 @@ class TablesAnswers(JointAnswers[PlannedTables]):
     def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""
         cuboids = [self.design.shape.given(sums.cuboid) for sums, _ in wanted]
-        tables = TablesFlow(self.plan, source).estimates({*cuboids})
-        return [
-            _of_table(*each, tables[cuboid]) for each, cuboid in zip(wanted, cuboids, strict=True)
-        ]
+        tables, found = TablesFlow(self.plan, source).estimates({*cuboids}), list[Float64]()
+        for (sums, numbers), cuboid in zip(wanted, cuboids, strict=True):
+            cells, total = tables[cuboid].ravel(), Totals.of(sums, numbers)
+            if sums.is_cuboid:
+                found.append(cells[numbers])
+                continue
+            total.add(reduce(np.add.outer, sums.keys).ravel(), cells)
+            found.append(total.sums)
+        return found
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
         """Return the variances of cells, or of all sums over areas.
@@ -267,15 +276,6 @@ class TablesAnswers(JointAnswers[PlannedTables]):
                 found[number] = _by_iteration(joint, cuboid, weights, tables)
             on_fraction((number + 1) / sums.many)
         return np.maximum(found, 0.0)
-
-
-def _of_table(sums: Sums, numbers: Int64, table: Float64) -> Float64:
-    """Return the sums of a table: float64 (sums) of (cells of each axis)."""
-    if sums.is_cuboid:
-        return table.ravel()[numbers]
-    found = Totals.of(sums, numbers)
-    found.add(reduce(np.add.outer, sums.keys).ravel(), table.ravel())
-    return found.sums
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:

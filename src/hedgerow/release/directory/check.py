@@ -24,7 +24,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
+from hedgerow.release.descent.nodes import Nodes, check_families, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
@@ -227,7 +227,7 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
             above = released[tree.cuboid(depth - 1)]
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(family_starts, tree, depth, above, released[levels]),
+                partial(check_families, tree, depth, above, released[levels]),
             )
     if plan.design.depth_of(plan.levels[0]) is None:
         for levels, table in _in_tables(plan):

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,9 +37,9 @@ from hedgerow.release.directory.manifest import (
 )
 from hedgerow.release.directory.measurements import (
     COUNT,
-    Shape,
     counts_file,
-    noisy_file,
+    counts_layout,
+    noisy_rows,
     read_counts,
     read_noisy,
     released_columns,
@@ -51,7 +51,6 @@ from hedgerow.release.directory.parquet_file import (
     Layout,
     read_batches,
     read_parquet,
-    rows_of,
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.passes import ESTIMATION
@@ -78,13 +77,15 @@ class ByCuboid(Mapping[Levels, Value]):
     """What is read of each cuboid, once, when it is first asked for."""
 
     def __init__(self, every: Iterable[Levels], read: Callable[[Levels], Value]) -> None:
-        self._every, self._read = dict.fromkeys(every), cache(read)
+        self._every: dict[Levels, Value | None] = dict.fromkeys(every)
+        self._read = read
 
     def __getitem__(self, levels: Levels) -> Value:
         """Return what is read of a cuboid."""
-        if levels not in self._every:
-            raise KeyError(levels)
-        return self._read(levels)
+        value = self._every[levels]
+        if value is None:
+            value = self._every[levels] = self._read(levels)
+        return value
 
     def __iter__(self) -> Iterator[Levels]:
         return iter(self._every)
@@ -179,10 +180,16 @@ class OnDisk(Content):
     @cached_property
     def measured(self) -> Mapping[Levels, Int64]:  # type: ignore[override]
         """For each measured cuboid its noisy counts, no more than there can be."""
-        return ByCuboid(
-            noise_variances(self.plan),
-            lambda levels: read_noisy(self.folder, _measurable(self.plan, levels, self.nodes)),
-        )
+        return ByCuboid(noise_variances(self.plan), self._noisy)
+
+    def _noisy(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a cuboid: below survivors, of their children at most."""
+        design, tree = self.plan.design, self.plan.tree
+        most, above = design.possible_cells(levels), design.measured_below(levels)
+        if above is not None:
+            below = descendants(tree, sum(above), sum(levels), self.nodes[above].codes)
+            most = min(most, int(below.sum()))
+        return read_noisy(self.folder, levels, most)
 
     @cached_property
     def stored(self) -> Stored:
@@ -197,20 +204,17 @@ class OnDisk(Content):
     @property
     def noisy_cells(self) -> int:
         """How many noisy counts there are; none is read for it."""
-        return sum(
-            rows_of(self.folder, noisy_file(levels), Shape.of(self.plan.tree, levels).noisy)
-            for levels in noise_variances(self.plan)
-        )
+        return sum(noisy_rows(self.folder, self.plan.tree, levels) for levels in self.measured)
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
-        return read_counts(self.folder, Shape.of(self.plan.tree, levels))
+        return read_counts(self.folder, self.plan.tree, levels)
 
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order; its file is not read at once."""
-        shape = Shape.of(self.plan.tree, levels)
-        columns = [*shape.columns, COUNT]
-        return read_batches(self.folder, counts_file(levels), shape.counts, columns, rows)
+        layout = counts_layout(self.plan.tree, levels)
+        columns = [*self.plan.tree.columns_of(levels), COUNT]
+        return read_batches(self.folder, counts_file(levels), layout, columns, rows)
 
     def write(self, directory: Path) -> None:
         """Copy the directory."""
@@ -380,7 +384,7 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
     Raises:
         ReleaseError: the file has other columns, unknown codes, or counts that are none.
     """
-    frame = read_counts(folder, Shape.of(tree, levels))
+    frame = read_counts(folder, tree, levels)
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
     codes: list[Int32] = []
@@ -409,13 +413,3 @@ def noise_variances(plan: Plan) -> dict[Levels, float]:
         for levels, what in plan.by_levels.items()
         if isinstance(what, Measured | Summed)
     }
-
-
-def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) -> Shape:
-    """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
-    tree, shape = plan.tree, Shape.of(plan.tree, levels)
-    cells, above = plan.design.possible_cells(levels), plan.design.measured_below(levels)
-    if above is not None:
-        below = descendants(tree, sum(above), sum(levels), released[above].codes)
-        cells = min(cells, int(below.sum()))
-    return replace(shape, cells=cells)
