@@ -90,7 +90,7 @@ def release(
     with open_staging(output, Bound(counts, plan, named, charging), unfinished) as staging:
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
-            kept = LocalJobs(cache=DiskCache(staging.jobs, len(plan.tree.axes)))
+            kept = LocalJobs(cache=DiskCache(staging.jobs))
             run = pass_of(plan, source, estimator, progress, kept)
             release_into(staging, plan, estimator, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one

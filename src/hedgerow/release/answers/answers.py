@@ -49,11 +49,13 @@ class Answers(ABC, Generic[Own]):
 
     Attributes:
         most_noisy: how many noisy counts sums may take.
+        of_all: what takes all noisy counts, in words; empty where nothing does.
         reads: whether the variances of sums over areas go over all noisy counts, too.
         plan: of the release.
     """
 
     most_noisy: ClassVar[int] = MOST_NOISY_READ
+    of_all: ClassVar[str] = ""
     reads: ClassVar[bool] = True
     plan: Plan
 
@@ -131,6 +133,12 @@ class Answers(ABC, Generic[Own]):
 
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""
+        del sums
+        if self.of_all and (cells := content.noisy_cells) > self.most_noisy:
+            raise ReleaseError(
+                f"errors of {self.of_all} need all {cells:,} noisy counts, and can be had up to "
+                f"{self.most_noisy:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+            )
 
     def check_columns(self, sums: Sums) -> None:
         """Raise a ReleaseError unless a release has sums by these columns."""
@@ -172,11 +180,3 @@ class Answers(ABC, Generic[Own]):
         """Return about how many numbers errors over areas run through beside so many counts."""
         del sums, noisy
         return 0
-
-    def check_read(self, content: Content, what: str) -> None:
-        """Raise a ReleaseError if errors need more noisy counts than are read at once."""
-        if (cells := content.noisy_cells) > self.most_noisy:
-            raise ReleaseError(
-                f"errors of {what} need all {cells:,} noisy counts, and can be had up to "
-                f"{self.most_noisy:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
-            )

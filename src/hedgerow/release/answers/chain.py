@@ -38,7 +38,7 @@ from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content, noise_variances
-from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.passes import ESTIMATION, pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
 from hedgerow.tables.tree import cell_codes
@@ -48,6 +48,7 @@ class ChainAnswers(Answers[PlannedChain]):
     """Those of nested cuboids."""
 
     most_noisy = MOST_NOISY_OF_SUMS
+    of_all = "a cuboid off the tree"
 
     @property
     def outline(self) -> Outline:
@@ -107,14 +108,9 @@ class ChainAnswers(Answers[PlannedChain]):
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
         if isinstance(plan.measure, Survivors) and not own:
             return estimated(stored, self.outline, method, again=True), None
-        return estimated_again(stored, method, plan), None
+        return estimated_again(stored, pass_of(plan, stored, method)), None
 
     # --- sums -----------------------------------------------------------------------------------
-
-    def check_sums(self, content: Content, sums: Sums) -> None:
-        """Raise a ReleaseError if noisy counts are too many."""
-        del sums
-        self.check_read(content, "a cuboid off the tree")
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return all sums of what was measured, or below survivors those that are listed."""

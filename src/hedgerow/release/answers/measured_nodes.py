@@ -12,7 +12,6 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
-from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.chain import ChainFlow, Outline
 from hedgerow.release.descent.nodes import (
     Nodes,
@@ -24,16 +23,7 @@ from hedgerow.release.descent.nodes import (
 )
 from hedgerow.release.descent.source import Stored, Variance, uneven
 from hedgerow.release.descent.steps import Families, Refinement
-from hedgerow.release.passes import Pass, pass_of
-
-
-def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Levels, Nodes]:
-    """Return the survivors of all cuboids, from the noisy counts of a release.
-
-    Raises:
-        ReleaseError: the noisy counts are more or fewer than the plan's nodes.
-    """
-    return _read_through(stored, pass_of(plan, stored, estimator))
+from hedgerow.release.passes import Pass
 
 
 def estimated(
@@ -56,11 +46,15 @@ def estimated(
         listed[t] = stored.nodes[tree.cuboid(t)]
         check_families(tree, t, stored.nodes[tree.cuboid(t - 1)], listed[t])
     flow = ChainFlow(outline.uncut, stored, estimator, listed=listed)
-    return _read_through(stored, Pass(flow))
+    return estimated_again(stored, Pass(flow))
 
 
-def _read_through(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
-    """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
+def estimated_again(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
+    """Return the survivors of all cuboids, by a pass over the noisy counts of a release.
+
+    Raises:
+        ReleaseError: they are more or fewer than the nodes of what was measured.
+    """
     nodes, noisy = by_cuboid(run.results())
     for levels, values in stored.measured.items():
         if len(noisy.get(levels, ())) != len(values):

@@ -42,7 +42,7 @@ from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.passes import ESTIMATION, pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
@@ -135,7 +135,8 @@ class JointAnswers(Answers[Both]):
                 f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
                 f"or with the Hedgerow that made the release"
             )
-        return estimated_again(content.stored, method, self.plan), None
+        run = pass_of(self.plan, content.stored, method)
+        return estimated_again(content.stored, run), None
 
     def covariance(self, cells: Sequence[tuple[Levels, int]]) -> Float64:
         """Return covariances of the estimates of all measured cells: float64 (cells, cells).
@@ -171,8 +172,7 @@ class JointAnswers(Answers[Both]):
     # --- sums -----------------------------------------------------------------------------------
 
     def check_sums(self, content: Content, sums: Sums) -> None:
-        """Raise a ReleaseError if survivors alone of what is summed were measured."""
-        del content
+        """Raise a ReleaseError if survivors alone of what is summed were measured, or too many."""
         table, name_of = sums.table(), self.plan.tree.name_of
         if not self.design.is_answerable(sums.cuboid):
             raise ReleaseError(
@@ -180,6 +180,7 @@ class JointAnswers(Answers[Both]):
                 f"were measured, so its errors are unknown; ask for counts alone: "
                 f"cuboid(None, ...) or --counts-only"
             )
+        super().check_sums(content, sums)
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return positive sums, or all over areas, with least-squares estimates of the same."""

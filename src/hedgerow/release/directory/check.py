@@ -59,6 +59,7 @@ from hedgerow.release.directory.stored import (
     stated_plan,
 )
 from hedgerow.release.page.report import check_report
+from hedgerow.release.passes import pass_of
 from hedgerow.tables.tree import Tree, cell_numbers
 
 ROUNDING = 1e-12
@@ -290,7 +291,8 @@ def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
             again.update(answers_of(plan).listed(content.stored))
             return
         try:
-            again.update(estimated_again(content.stored, content.estimator, plan))
+            run = pass_of(plan, content.stored, content.estimator)
+            again.update(estimated_again(content.stored, run))
         except ReleaseError as error:
             raise ReleaseError(
                 f"the counts are not what {content.estimator.name} makes of the noisy counts: "

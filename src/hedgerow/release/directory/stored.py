@@ -302,17 +302,10 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
-    return plan.described(_description(manifest))
-
-
-def _description(manifest: Mapping[str, Any]) -> Description:
-    """Return what a manifest says the table is; nothing where it does not say."""
-    if DESCRIBE not in manifest:
-        return Description()
-    described = Description.from_dict(manifest[DESCRIBE])
-    if not described:
+    description = Description.from_dict(manifest.get(DESCRIBE, {}))
+    if DESCRIBE in manifest and not description:
         raise ReleaseError("the manifest describes the table by nothing")
-    return described
+    return plan.described(description)
 
 
 def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
