@@ -75,9 +75,9 @@ def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[Le
     tree, found = plan.tree, defaultdict[Levels, list[list[NDArray[Any]]]](list)
     for run in range(RUNS):
         content = seeded(counts, plan, estimator, run).content
-        every = answers_of(plan).cells(content.stored, content.nodes, list(content.stored.measured))
+        every = answers_of(plan).cells(content.stored, list(content.stored.measured))
         for levels, nodes in every.items():
-            ones, noisy = np.ones(len(nodes), dtype=bool), content.noisy(levels)
+            ones, noisy = np.ones(len(nodes), dtype=bool), content.measured[levels]
             columns = ones, nodes.counts > 0, nodes.estimate, nodes.variance, noisy
             found[levels].append([dense(tree, levels, nodes.codes, each) for each in columns])
     return {

@@ -74,7 +74,7 @@ class Unprojected:
         """The estimates of all cells of each cuboid."""
         plan = self.plan
         content = in_memory(counts, plan, estimator=plan.design.usual, bits=bits).content
-        every = answers_of(plan).cells(content.stored, content.nodes, plan.levels)
+        every = answers_of(plan).cells(content.stored, plan.levels)
         for levels, nodes in every.items():
             table = dense(plan.tree, levels, nodes.codes, nodes.estimate)
             yield levels, CuboidCounts(None, table.ravel())

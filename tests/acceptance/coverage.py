@@ -138,7 +138,7 @@ class Asked:
     def of(self, release: hr.Release) -> Iterator[tuple[str, Held]]:
         """What a release says of every answer."""
         content, plan, tree = release.content, self.plan, self.tree
-        cells = self.answers.cells(content.stored, content.nodes, plan.levels)
+        cells = self.answers.cells(content.stored, plan.levels)
         for levels, nodes in cells.items():
             if not nodes.variance.any():  # public, or the same as what is
                 continue

@@ -130,7 +130,7 @@ class Dense:
                 weights = Strategy.of(self.tree.leaves).weights
                 places = np.subtract.outer(np.arange(len(weights)), np.arange(len(weights)))
                 sums = np.where(places >= 0, weights[np.maximum(places, 0)], 0).astype(float)
-                noisy = self.release.content.noisy(levels).astype(float)
+                noisy = self.release.content.measured[levels].astype(float)
                 found[levels] = sums, noisy, variance_of(what.mechanism), 1.0
             elif isinstance(what, Measured):
                 power = 2 if what.mechanism.price.norm == 1 else 1

@@ -139,7 +139,7 @@ class Rows:
             self._put(self.seen.counts, depth - above, codes, counts, run)
             if isinstance(plan.depths[depth], Measured | Summed):
                 cells = children(plan.tree, depth, parents)
-                noisy = release.content.noisy(plan.tree.cuboid(depth))
+                noisy = release.content.measured[plan.tree.cuboid(depth)]
                 self._put(self.seen.noisy, depth - above, cells, noisy, run)
 
     def _put(self, out: Any, depth: int, codes: Codes, values: Any, run: int | None) -> None:
@@ -227,7 +227,8 @@ def children(tree: Tree, depth: int, parents: Codes) -> Codes:
     if depth <= 0:
         return tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
     step = refinement(tree, depth)
-    start = step.family_start(parents)
+    above = parents[step.axis]
+    start = np.append(0, np.cumsum(step.child_start[above + 1] - step.child_start[above]))
     parent = np.repeat(np.arange(len(start) - 1), np.diff(start))
     refined = step.child_start[parents[step.axis][parent]] + np.arange(start[-1]) - start[parent]
     return tuple(refined if a == step.axis else code[parent] for a, code in enumerate(parents))

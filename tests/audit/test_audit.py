@@ -14,8 +14,7 @@ from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import RunningSums
-from hedgerow.release.descent import layouts
-from hedgerow.release.descent.steps import add_true_counts
+from hedgerow.release.descent.steps import Families
 from hedgerow.release.distribution.release import distribution_in_memory
 from hedgerow.release.execution import in_memory
 from tests.audit import method
@@ -332,12 +331,14 @@ def test_a_total_that_is_leaked_under_add_remove_is_found(monkeypatch):
 def test_a_domain_that_is_taken_from_the_data_is_found(monkeypatch, audit):
     """Cells that the table does not hold get no noise: they are as good as not there."""
 
-    def of_the_table(noisy, *rest):
+    add = Families.add
+
+    def of_the_table(families, noisy, counts):
         noise = noisy.copy()
         noisy[:] = 0
-        add_true_counts(noisy, *rest)
+        add(families, noisy, counts)
         noisy[noisy > 0] += noise[noisy > 0]
 
-    monkeypatch.setattr(layouts, "add_true_counts", of_the_table)
+    monkeypatch.setattr(Families, "add", of_the_table)
     plan, events = audit.run()
     assert excess(events, plan.guarantee) > 0

@@ -8,6 +8,7 @@ from hedgerow.release import execution
 from hedgerow.release.descent import layouts, source
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.source import Drawn
+from hedgerow.release.descent.steps import Families
 from tests.audit.replay import leaks, neighbours_of, run, spent, stated
 from tests.oracle.plans import CASES
 
@@ -65,15 +66,16 @@ def test_a_draw_more_for_some_tables_is_found(monkeypatch, tmp_path):
 
 
 def test_a_draw_of_another_size_for_some_tables_is_found(monkeypatch, tmp_path):
-    root = Drawn.root
+    variance = Drawn.variance
 
-    def leaking(drawn):
-        cells = np.zeros(1 + is_odd(drawn.counts), dtype=np.int64)
-        hr.DiscreteGaussian(2).draw(drawn.bits.stream(9), 0, cells)
-        source.clip(cells)
-        return root(drawn)
+    def leaking(drawn, levels, layout):
+        if not any(levels):
+            cells = np.zeros(1 + is_odd(drawn.counts), dtype=np.int64)
+            hr.DiscreteGaussian(2).draw(drawn.bits.stream(9), 0, cells)
+            source.clip(cells)
+        return variance(drawn, levels, layout)
 
-    monkeypatch.setattr(Drawn, "root", leaking)
+    monkeypatch.setattr(Drawn, "variance", leaking)
     assert found("chain, survivors", tmp_path) == ({"draws"}, False)
 
 
@@ -129,16 +131,20 @@ def test_a_table_that_is_told_in_a_file_is_found(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "adds"), [("cube, all", "_add_leaves"), ("chain, all, Laplace", "add_true_counts")]
+    ("name", "where", "adds"),
+    [("cube, all", layouts, "_add_leaves"), ("chain, all, Laplace", Families, "add")],
+    ids=["cube", "chain"],
 )
-def test_counts_that_are_added_twice_cost_more_than_stated(name, adds, monkeypatch, tmp_path):
-    add = getattr(layouts, adds)
+def test_counts_that_are_added_twice_cost_more_than_stated(
+    name, where, adds, monkeypatch, tmp_path
+):
+    add = getattr(where, adds)
 
     def twice(*arguments):
         add(*arguments)
         add(*arguments)
 
-    monkeypatch.setattr(layouts, adds, twice)
+    monkeypatch.setattr(where, adds, twice)
     assert found(name, tmp_path) == (set(), True)
 
 

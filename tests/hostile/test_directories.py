@@ -21,7 +21,6 @@ from hedgerow.release import preflight as memory
 from hedgerow.release.directory import parquet_file
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
-from hedgerow.release.directory.stored import read_nodes, read_stored
 from hedgerow.release.page import carried as blocks
 from hedgerow.release.page import report
 from hedgerow.release.release import read_release
@@ -433,12 +432,12 @@ def test_noisy_counts_below_survivors_are_no_more_than_these_have(tmp_path):
     counts = hr.Counts.from_frame(tree, table, count="n")
     folder = tmp_path / "out"
     hr.release(counts, plan, directory=folder)
-    listed = {levels: read_nodes(folder, tree, levels) for levels in tree.chain}
-    assert len(listed[1,]) == 2
-    assert len(read_stored(folder, plan, listed).measured[2,]) == 10
+    content = hr.read_release(folder).content
+    assert len(content.nodes[1,]) == 2
+    assert len(content.measured[2,]) == 10
     pq.write_table(pa.table({"noisy_count": [1] * 11}), folder / "measurements/cuboid=2.parquet")
     with pytest.raises(ReleaseError, match="it has 11 rows, and the plan has room for 10"):
-        read_stored(folder, plan, listed)
+        hr.read_release(folder).content.measured[2,]
 
 
 @pytest.mark.parametrize(

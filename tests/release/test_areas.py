@@ -10,7 +10,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.answers import answers
 from hedgerow.release.answers import sums as made_sums
-from hedgerow.release.answers.questions import variances
+from hedgerow.release.answers.questions import area_forecast
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.execution import in_memory
 from hedgerow.tables.lists.lookup import Lookup
@@ -101,6 +101,11 @@ def noisy_row_by_row(release):
     return found
 
 
+def errors_of(sums):
+    """The errors from public facts."""
+    return area_forecast(sums)["standard_error_of_estimate"].to_numpy()
+
+
 def weights_of(release, allowed, rows, by):
     """A row of 0 and 1 over the leaves that can hold records, for each sum, and their names."""
     tree = release.plan.tree
@@ -151,14 +156,14 @@ def test_estimates_and_errors_of_any_areas_are_those_of_dense_least_squares(kind
     assert np.allclose(found["standard_error"], exact, rtol=1e-6, atol=1e-5)
     leaves = incidence(release.plan.tree, release.plan.tables[0], allowed)[1]
     counts = np.zeros(allowed.size)
-    nodes = release.content.listed(release.plan.tables[0])
+    nodes = release.content.nodes[release.plan.tables[0]]
     counts[np.ravel_multi_index(nodes.codes, allowed.shape)] = nodes.counts
     assert found["count"].to_list() == (weights @ counts[leaves]).astype(int).tolist()
     wide = found["high"] - found["low"] >= found["standard_error"]
     assert (wide | (found["low"] == 0) | (found["standard_error"] == 0)).all()
     lookup = Lookup.of(release.plan.tree, rows)
-    forecast = variances(Sums(release.plan, by, lookup))
-    assert np.allclose(np.sqrt(forecast), exact, rtol=1e-6, atol=1e-5)
+    forecast = errors_of(Sums(release.plan, by, lookup))
+    assert np.allclose(forecast, exact, rtol=1e-6, atol=1e-5)
 
 
 def test_areas_below_counts_that_are_public_by_declaration_have_the_errors_that_were_planned():
@@ -168,7 +173,7 @@ def test_areas_below_counts_that_are_public_by_declaration_have_the_errors_that_
     plan = plain_plan(tree, budget=hr.Rho("1/40"), invariants=fixed, measure=hr.All(), **FIXED)
     release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(3))
     rows = {"town": ["p1", "p2", "q1", "q2", "r1"], "area": ["a", "b", "b", "c", "c"]}
-    planned = np.sqrt(variances(Sums(plan, {}, Lookup.of(tree, rows))))
+    planned = errors_of(Sums(plan, {}, Lookup.of(tree, rows)))
     assert np.allclose(release.areas(rows)["standard_error"], planned, rtol=1e-9)
     assert (planned > 0).all()
 
@@ -206,7 +211,7 @@ def test_areas_by_columns_of_attributes_are_those_of_dense_least_squares(workloa
     exact = np.sqrt(np.einsum("ij,jk,ik->i", weights, covariance, weights))
     assert np.allclose(found["standard_error"], exact, rtol=1e-6)
     lookup = Lookup.of(tree, rows)
-    assert np.allclose(np.sqrt(variances(Sums(plan, by, lookup))), exact, rtol=1e-6)
+    assert np.allclose(errors_of(Sums(plan, by, lookup)), exact, rtol=1e-6)
 
 
 def test_areas_by_columns_of_attributes_that_are_held_as_tables_are_those_of_dense_least_squares():
@@ -328,7 +333,7 @@ def test_survivors_have_counts_and_no_errors():
     with pytest.raises(hr.ReleaseError, match=r"ask for counts alone: areas\(…, confidence=None\)"):
         release.areas(rows)
     with pytest.raises(hr.ReleaseError, match='measure = "all" has errors of any areas') as planned:
-        variances(Sums(plan, {}, Lookup.of(plan.tree, rows)))
+        area_forecast(Sums(plan, {}, Lookup.of(plan.tree, rows)))
     assert "counts alone" not in str(planned.value), "a plan has no counts"
     found = release.areas(rows, confidence=None)
     towns = dict(release.level("town").select("town", "count").iter_rows())
@@ -389,7 +394,7 @@ def test_more_sums_than_can_be_had_are_refused_before_anything_is_read(monkeypat
             hr.ReleaseError, match=r"would take too long, with .* noisy counts; name"
         ):
             release.areas(rows, by=by)
-        assert len(variances(planned)) == 6, "the plan reads no noisy counts"
+        assert len(errors_of(planned)) == 6, "the plan reads no noisy counts"
     monkeypatch.setattr(answers, "MOST_WORK_OF_SUMS", 3)
     with pytest.raises(
         hr.ReleaseError, match=r"would take too long, with .*; name fewer areas or coarser"

@@ -33,7 +33,7 @@ def made(request, monkeypatch):
     source = Drawn(counts, plan, seeded_bits(0))
 
     def run(folder=None):
-        runner = None if folder is None else jobs.LocalJobs(cache=DiskCache(folder, 2))
+        runner = None if folder is None else jobs.LocalJobs(cache=DiskCache(folder))
         return pass_of(plan, source, hr.Chebyshev(), runner=runner)
 
     return run

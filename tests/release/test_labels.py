@@ -8,7 +8,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory import measurements
-from hedgerow.release.directory.measurements import ReleaseFiles, Shape, counts_file, read_counts
+from hedgerow.release.directory.measurements import ReleaseFiles, counts_file, read_counts
 from hedgerow.tables import code_column
 from tests.made import fixed_axis, plain_plan
 
@@ -43,7 +43,7 @@ def test_rows_have_the_codes_of_their_nodes_and_ancestors(seed, shared, monkeypa
     for levels, nodes in known.items():
         paths = zip(tree.axes, levels, nodes.codes, strict=True)
         expected = [each for axis, k, code in paths for each in axis.path(k, code)]
-        found = read_counts(tmp_path, Shape.of(tree, levels))
+        found = read_counts(tmp_path, tree, levels)
         assert found.select(tree.columns_of(levels)).equals(pl.DataFrame(expected))
         assert found["count"].to_list() == nodes.counts.tolist()
     leaves = pl.from_arrow(pq.read_table(tmp_path / "domain" / "place.parquet"))

@@ -62,7 +62,7 @@ def test_every_measured_cell_has_the_codes_of_the_records_that_it_counts(kind, t
             noisy = release.measurements(release.plan.tree.name_of(levels))
             columns = release.plan.tree.columns_of(levels)
             assert noisy.columns == [*columns, "noisy_count", "variance"]
-            assert len(noisy) == len(release.content.noisy(levels))
+            assert len(noisy) == len(release.content.measured[levels])
             assert (noisy["variance"] == what.mechanism.noise_variance).all()
             assert noisy.select(pl.struct(columns or "noisy_count").n_unique()).item() == len(noisy)
             if not columns:

@@ -10,7 +10,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import MachineError, ReleaseError
 from hedgerow.release.directory import parquet_file
-from hedgerow.release.directory.measurements import Shape
+from hedgerow.release.directory.measurements import counts_layout
 from hedgerow.release.records import repeated
 from tests.made import plain_plan
 
@@ -156,7 +156,7 @@ def peak_of(folder, groups, each):
 def test_there_must_be_memory_for_a_row_group_and_not_for_the_file(tmp_path, monkeypatch):
     peak_of(tmp_path / "out", 10, 1)
     release, name = hr.read_release(tmp_path / "out"), "counts/cuboid=1.parquet"
-    layout = Shape.of(release.plan.tree, (1,)).counts
+    layout = counts_layout(release.plan.tree, (1,))
     file = tmp_path / "out" / name
     largest = max(parquet_file._bytes_of(file, pq.read_metadata(file), layout))
     monkeypatch.setattr(parquet_file, "SURELY_FREE", 0)

@@ -105,7 +105,7 @@ def test_the_noise_of_the_sums_has_the_plans_variance():
     gaps = []
     for seed in range(100):
         made = distribution_in_memory(counts, plan, bits=seeded_bits(seed))
-        gaps.append(made.release.content.noisy((1,)) - exact)
+        gaps.append(made.release.content.measured[1,] - exact)
     scaled = np.square(gaps).sum() / float(plan.depths[1].mechanism.parameter)
     draws = np.size(gaps)
     assert chi2.ppf(1e-6, draws) < scaled < chi2.ppf(1 - 1e-6, draws)
@@ -260,7 +260,7 @@ def test_an_empty_column_with_a_public_total_measures_nothing(tmp_path):
     given = {"low": 0, "high": 300, "bins": 300, "budget": Rho(1)}
     made = release_distribution([], directory=tmp_path / "out", **given)
     assert made.plan.measure == RunningSums()
-    assert len(made.release.content.noisy((1,))) == 0
+    assert len(made.release.content.measured[1,]) == 0
     assert not [finding for finding in check(tmp_path / "out") if finding.failure]
     assert read_distribution(tmp_path / "out").count_between(0, 5).high == 0
 

@@ -340,7 +340,7 @@ def test_noisy_counts_below_survivors_of_another_version_are_read_by_its_survivo
     folder, plan = out("chain, survivors")
     again = hr.reestimate(folder, hr.read_release(folder).content.estimator)
     leaves = again.frames[plan.levels[-1]]
-    listed = hr.read_release(folder).content.listed(plan.levels[-1])
+    listed = hr.read_release(folder).content.nodes[plan.levels[-1]]
     assert leaves["released"].sum() == listed.counts.sum()
     noisy = hr.read_release(folder).measurements(depth=len(plan.levels) - 1)
     codes = noisy.columns[:-2]

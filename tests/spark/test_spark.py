@@ -254,7 +254,9 @@ def test_cuboids_that_are_estimated_together_are_summed_by_executors_and_release
     for cuboid in plan.cuboids:
         assert found.level(cuboid).equals(local.level(cuboid)), cuboid
     for levels in plan.measured:
-        assert np.array_equal(found.content.noisy(levels), local.content.noisy(levels)), levels
+        assert np.array_equal(found.content.measured[levels], local.content.measured[levels]), (
+            levels
+        )
     assert [finding for finding in check(tmp_path / "out") if finding.failure] == []
 
 
@@ -347,7 +349,9 @@ def assert_released_as(local, plan, folder):
     for cuboid in plan.cuboids:
         assert found.level(cuboid).equals(local.level(cuboid)), cuboid
     for levels in plan.measured:
-        assert np.array_equal(found.content.noisy(levels), local.content.noisy(levels)), levels
+        assert np.array_equal(found.content.measured[levels], local.content.measured[levels]), (
+            levels
+        )
     assert [finding for finding in check(folder) if not finding.passed] == []
 
 

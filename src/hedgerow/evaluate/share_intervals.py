@@ -148,7 +148,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
         if not isinstance(plan.by_levels[levels], Measured):
             name = plan.tree.cuboid_name(depth)
             raise ReleaseError(f"{name} was not measured; name a level that was")
-    here = answers_of(plan).every_cell(content, levels)
+    here = answers_of(plan).cells(content.stored, [levels])[levels]
     errors: JointErrors | None = None
     if noise.raw and noise.mechanism is not None and len(here):
         errors = raw_errors(levels, noise.mechanism, len(here))
@@ -160,7 +160,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
 def _along_chain(content: Content, depth: int) -> _Areas:
     """Return the areas of a depth of a chain that combines others, or is public."""
     outline = Outline.of(content.plan)
-    nodes, layers = measured_nodes(content.stored, outline, content.nodes)
+    nodes, layers = measured_nodes(content.stored, outline)
     here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:
         return Nodes.exact(here.codes, here.counts), None, False

@@ -8,7 +8,9 @@ import json
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.bits import Bits, ReleaseKey
@@ -88,7 +90,7 @@ def release(
     with open_staging(output, Bound(counts, plan, named, charging), unfinished) as staging:
         if staging is not None:
             source = Drawn(counts, plan, staging.key)
-            kept = LocalJobs(cache=DiskCache(staging.jobs, len(plan.tree.axes)))
+            kept = LocalJobs(cache=DiskCache(staging.jobs))
             run = pass_of(plan, source, estimator, progress, kept)
             release_into(staging, plan, estimator, run, charging)
     if staging is None:  # an earlier run's: its estimator may be another one
@@ -142,4 +144,4 @@ def in_memory(
     source = Drawn(counts, plan, bits)
     run = pass_of(plan, source, estimator, progress)
     nodes, noisy = by_cuboid(run.results())
-    return Release(InMemory(plan, estimator, nodes, noisy))
+    return Release(InMemory(plan, estimator, nodes, cast("dict[Levels, Int64]", noisy)))

@@ -78,13 +78,14 @@ class Pass:
         return lambda done: self.progress.on_fraction(begun + (end - begun) * done)
 
 
-def flow_of(
+def pass_of(
     plan: Plan,
     source: Source,
     estimator: Estimator,
     progress: Progress | None = None,
-) -> Flow:
-    """Return the flow of a plan's workload.
+    runner: Runner | None = None,
+) -> Pass:
+    """Return the pass of a plan, with the flow of its workload.
 
     A chain whose noisy counts are read back is not cut: they stand depth by depth, not job by job.
 
@@ -93,33 +94,20 @@ def flow_of(
         source: the table and the bits, or noisy counts that were written down.
         estimator: of the release.
         progress: whom to tell.
+        runner: who does the jobs.
 
     Raises:
         EstimateError: the estimator cannot use what is measured.
     """
     progress, design = Progress() if progress is None else progress, plan.design
+    flow: Flow
     if isinstance(design, PlannedSums):
         design.check_estimator(estimator)
-        return SumsFlow(plan, source, progress, cast("Isotonic", estimator))
-    if isinstance(design, PlannedChain):
+        flow = SumsFlow(plan, source, progress, cast("Isotonic", estimator))
+    elif isinstance(design, PlannedChain):
         outline = Outline.of(plan)
         outline = outline.uncut if source.counts is None else outline
-        return ChainFlow(outline, source, estimator, progress)
-    flow = TablesFlow if design.along is None else SpineFlow
-    return flow(plan, source, progress)
-
-
-def pass_of(
-    plan: Plan,
-    source: Source,
-    estimator: Estimator,
-    progress: Progress | None = None,
-    runner: Runner | None = None,
-) -> Pass:
-    """Return the pass of a plan: see `flow_of`, and who does the jobs."""
-    progress = Progress() if progress is None else progress
-    return Pass(
-        flow_of(plan, source, estimator, progress),
-        progress,
-        LocalJobs() if runner is None else runner,
-    )
+        flow = ChainFlow(outline, source, estimator, progress)
+    else:
+        flow = (TablesFlow if design.along is None else SpineFlow)(plan, source, progress)
+    return Pass(flow, progress, LocalJobs() if runner is None else runner)

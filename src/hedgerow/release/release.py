@@ -3,9 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -17,8 +16,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
 from hedgerow.release.answers.sums import Sums
-from hedgerow.release.descent.nodes import Nodes, Noisy
-from hedgerow.release.descent.source import Stored
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import (
@@ -31,12 +29,7 @@ from hedgerow.release.directory.measurements import (
     ReleaseFiles,
 )
 from hedgerow.release.directory.output import whole_or_not
-from hedgerow.release.directory.stored import (
-    Content,
-    noise_variances,
-    public_nodes,
-    verified_release,
-)
+from hedgerow.release.directory.stored import Content, verified_release
 from hedgerow.release.naming import label_columns, levels_of
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import ESTIMATION
@@ -64,15 +57,8 @@ class InMemory(Content):
     plan: Plan
     estimator: Estimator
     nodes: Mapping[Levels, Nodes]
-    measured: Mapping[Levels, Noisy]
+    measured: Mapping[Levels, Int64]
     estimation: int = ESTIMATION
-
-    @cached_property
-    def stored(self) -> Stored:
-        """All noisy counts."""
-        plan = self.plan
-        public = public_nodes(plan, self.nodes)
-        return Stored(plan.tree, self.measured, noise_variances(plan), public)
 
     @property
     def noisy_cells(self) -> int:
@@ -90,10 +76,6 @@ class InMemory(Content):
             part = slice(first, first + rows)
             codes = tuple(code[part] for code in nodes.codes)
             yield label_nodes(self.plan.tree, levels, codes, **{COUNT: nodes.counts[part]})
-
-    def noisy(self, levels: Levels) -> Int64:
-        """Return the noisy counts of a measured cuboid."""
-        return cast("Int64", self.measured[levels])
 
     def write(self, directory: Path) -> None:
         """Write a release directory."""

@@ -162,7 +162,7 @@ def survivor_sums(
 def _depths(content: Content) -> list[_Depth]:
     """Return the deepest public depth, and the measured ones below it."""
     outline, tree = Outline.of(content.plan), content.plan.tree
-    nodes, layers = measured_nodes(content.stored, outline, content.nodes)
+    nodes, layers = measured_nodes(content.stored, outline)
     public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
     known = sorted(public | outline.measured)
     at = {t: t for t in known} | {known[-1]: tree.depth}  # single children below the last

@@ -24,7 +24,7 @@ from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory import stored
 from hedgerow.release.execution import in_memory
-from hedgerow.release.passes import Pass, flow_of
+from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import check_memory, needed_memory
 from hedgerow.tables.tree import cell_numbers
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
@@ -447,7 +447,7 @@ def test_a_cube_in_jobs_has_the_noise_and_the_estimates_of_one_held_as_tables(wh
     counts, plan = random_cube(3, who, budget)
     assert len(plan.design.along.jobs) > 5
     source = Drawn(counts, plan, seeded_bits(1))
-    nodes, noisy = by_cuboid(Pass(flow_of(plan, source, hr.Euclidean())).results())
+    nodes, noisy = by_cuboid(pass_of(plan, source, hr.Euclidean()).results())
     whole, drawn = by_cuboid(Pass(TablesFlow(plan, source)).results())
     for levels in plan.levels:
         assert levels not in drawn or np.array_equal(noisy[levels], drawn[levels])
@@ -499,7 +499,7 @@ def test_named_cuboids_that_are_a_grid_are_held_as_tables():
     assert named.design.along is None
     assert named.design.cut_at is None
     source = Drawn(counts, named, seeded_bits(1))
-    assert isinstance(flow_of(named, source, hr.Euclidean()), TablesFlow)
+    assert isinstance(pass_of(named, source, hr.Euclidean()).flow, TablesFlow)
 
 
 def test_a_cube_goes_in_jobs_only_where_they_are_small_beside_it(monkeypatch):

@@ -83,7 +83,7 @@ def test_estimates_and_variances_are_those_of_dense_least_squares(seed):
     noisy = made.content.stored.measured
     total = counts.total if seed % 3 else None
     x, covariance = dense_estimates(plan, allowed, noisy, total)
-    cells = answers_of(plan).cells(made.content.stored, made.content.nodes, plan.levels)
+    cells = answers_of(plan).cells(made.content.stored, plan.levels)
     for levels, nodes in cells.items():
         matrix, _ = incidence(plan.tree, levels, allowed)
         np.testing.assert_allclose(nodes.estimate, matrix @ x, rtol=1e-7, atol=1e-6)

@@ -6,7 +6,7 @@ Which way leads to them follows from the plan's design (`answers_of`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -17,7 +17,6 @@ from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
@@ -30,7 +29,6 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.naming import is_off_tree
-from hedgerow.release.preflight import check_combines
 
 Own = TypeVar("Own", bound=Design)
 """The design that answers are of."""
@@ -51,11 +49,13 @@ class Answers(ABC, Generic[Own]):
 
     Attributes:
         most_noisy: how many noisy counts sums may take.
+        of_all: what takes all noisy counts, in words; empty where nothing does.
         reads: whether the variances of sums over areas go over all noisy counts, too.
         plan: of the release.
     """
 
     most_noisy: ClassVar[int] = MOST_NOISY_READ
+    of_all: ClassVar[str] = ""
     reads: ClassVar[bool] = True
     plan: Plan
 
@@ -67,14 +67,11 @@ class Answers(ABC, Generic[Own]):
     # --- cells ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids of the plan, with released counts and estimates.
 
         Args:
-            stored: the noisy counts.
-            released: the listed cells.
+            stored: the noisy counts, and the listed cells.
             wanted: the cuboids.
 
         Raises:
@@ -82,15 +79,7 @@ class Answers(ABC, Generic[Own]):
                 listed that were not measured.
         """
 
-    def every_cell(self, content: Content, levels: Levels) -> Nodes:
-        """Return all measured cells of a cuboid of a release.
-
-        Raises:
-            ReleaseError: the cuboid has no estimates of its unlisted cells.
-        """
-        return self.cells(content.stored, content.nodes, [levels])[levels]
-
-    def listed(self, stored: Stored, released: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+    def listed(self, stored: Stored) -> dict[Levels, Nodes]:
         """Return the listed cells of cuboids with their estimates, whoever made their counts.
 
         Counts are taken as they are: they decide which cells were measured, where these are
@@ -102,13 +91,14 @@ class Answers(ABC, Generic[Own]):
                 none that a release writes; or cells are listed that were not measured.
         """
         check_stored(stored)
-        every = self.cells(stored, released, self.plan.levels)
+        every = self.cells(stored, self.plan.levels)
         return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
-    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
+    @abstractmethod
     def again(
         self, content: Content, method: Estimator
     ) -> tuple[dict[Levels, Nodes], Covariances | None]:
@@ -118,19 +108,6 @@ class Answers(ABC, Generic[Own]):
             EstimateError: the estimator does not suit the plan.
             ReleaseError: the noisy counts are none that a release could have written.
         """
-        check_stored(content.stored)
-        if isinstance(method, LeastSquares):
-            return self.linear(content)
-        check_combines(method, self.plan)
-        return self.settled(content, method), None
-
-    @abstractmethod
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
-        """Return the nodes of each cuboid by least squares, and covariances."""
-
-    @abstractmethod
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
-        """Return the nodes of each cuboid by a method that suits the plan."""
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -156,6 +133,12 @@ class Answers(ABC, Generic[Own]):
 
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""
+        del sums
+        if self.of_all and (cells := content.noisy_cells) > self.most_noisy:
+            raise ReleaseError(
+                f"errors of {self.of_all} need all {cells:,} noisy counts, and can be had up to "
+                f"{self.most_noisy:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
+            )
 
     def check_columns(self, sums: Sums) -> None:
         """Raise a ReleaseError unless a release has sums by these columns."""
@@ -197,11 +180,3 @@ class Answers(ABC, Generic[Own]):
         """Return about how many numbers errors over areas run through beside so many counts."""
         del sums, noisy
         return 0
-
-    def check_read(self, content: Content, what: str) -> None:
-        """Raise a ReleaseError if errors need more noisy counts than are read at once."""
-        if (cells := content.noisy_cells) > self.most_noisy:
-            raise ReleaseError(
-                f"errors of {what} need all {cells:,} noisy counts, and can be had up to "
-                f"{self.most_noisy:,}; ask for counts alone: cuboid(None, ...) or --counts-only"
-            )

@@ -4,7 +4,7 @@ Errors of areas take a pass over the tree for each group of areas that do not ov
 those of `hedgerow.estimate.tree.sums`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -19,9 +19,10 @@ from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.tree.sums import covariance, sums_of_leaves
 from hedgerow.limits import MOST_NOISY_OF_SUMS
 from hedgerow.plan.chain import PlannedChain, PlannedSums
-from hedgerow.plan.cuboids import Measured, Survivors
+from hedgerow.plan.cuboids import Survivors
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
 from hedgerow.release.answers.measured_nodes import (
+    check_stored,
     estimated,
     estimated_again,
     least_squares_of,
@@ -34,10 +35,10 @@ from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.descent.sums import BINS, ROOT
+from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.stored import Content, noise_variances, public_nodes
-from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.directory.stored import Content, noise_variances
+from hedgerow.release.passes import ESTIMATION, pass_of
 from hedgerow.release.preflight import check_combines
 from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
 from hedgerow.tables.tree import cell_codes
@@ -47,6 +48,7 @@ class ChainAnswers(Answers[PlannedChain]):
     """Those of nested cuboids."""
 
     most_noisy = MOST_NOISY_OF_SUMS
+    of_all = "a cuboid off the tree"
 
     @property
     def outline(self) -> Outline:
@@ -55,98 +57,67 @@ class ChainAnswers(Answers[PlannedChain]):
 
     # --- cells ----------------------------------------------------------------------------------
 
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
-        """Return all measured nodes of depths, in tree order; below survivors of those measured."""
-        if self._is_empty(released):
-            return _of_an_empty_table(stored, released)
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+        """Return all measured nodes of depths, in tree order.
+
+        Below survivors these are the nodes of depths that were measured, or are public, by their
+        counts alone; nothing is read of any depth below the last one.
+        """
+        if self._is_empty(stored):
+            return _of_an_empty_table(stored)
         if self.design.everything:
-            nodes, _ = least_squares_of(stored, self.outline, released)
-            every = dict(zip(self.plan.levels, nodes, strict=True))
+            every, _ = least_squares_of(stored, self.outline)
         else:
-            every = self._uncombined(stored, released, self.plan.tree.depth)
-        return {levels: every[levels] for levels in wanted if levels in every}
+            nodes, layers = measured_nodes(stored, self.outline, max(map(sum, wanted)))
+            every = [
+                replace(
+                    cells,
+                    estimate=np.asarray(layer.noisy, dtype=np.float64),
+                    variance=np.broadcast_to(layer.variance, len(cells)),
+                )
+                for cells, layer in zip(nodes, layers, strict=True)
+            ]
+        found = dict(zip(self.plan.levels, every, strict=False))
+        return {k: found[k] for k in wanted if np.isfinite(found[k].variance).all()}
 
-    def every_cell(self, content: Content, levels: Levels) -> Nodes:
-        """Return all measured nodes of a depth; below survivors with their noisy counts alone."""
-        if not isinstance(self.plan.measure, Survivors):
-            return super().every_cell(content, levels)
-        plan, what = self.plan, self.plan.by_levels[levels]
-        if not (isinstance(what, Measured) or plan.is_public(levels)):
-            raise ReleaseError(
-                f"{plan.tree.name_of(levels)!r} is {what.kind}, so cells that are not listed have "
-                f"no estimates of their own; ask for the listed ones alone, or for a measured "
-                f"cuboid"
-            )
-        noisy = {levels: content.noisy(levels)} if isinstance(what, Measured) else {}
-        return self._alone(content, levels, noisy)
-
-    def _alone(self, content: Content, levels: Levels, noisy: dict[Levels, Int64]) -> Nodes:
-        """Return the nodes of a depth that were measured, in tree order; no other file is read."""
-        plan, depth = self.plan, sum(levels)
-        last = max(depth, self.outline.public_depth)  # public counts below are known, too
-        released = {each: content.listed(each) for each in plan.tree.chain[: last + 1]}
-        stored = Stored(plan.tree, noisy, noise_variances(plan), public_nodes(plan, released))
-        return self._uncombined(stored, released, depth)[levels]
-
-    def _uncombined(
-        self, stored: Stored, released: Mapping[Levels, Nodes], last: int
-    ) -> dict[Levels, Nodes]:
-        """Return of each depth that was measured, or is public, all nodes by its counts alone."""
-        found = dict[Levels, Nodes]()
-        nodes, layers = measured_nodes(stored, self.outline, released, last)
-        for levels, cells, layer in zip(self.plan.tree.chain, nodes, layers, strict=False):
-            variance = np.broadcast_to(layer.variance, len(cells))
-            if np.isfinite(variance).all():
-                estimate = np.asarray(layer.noisy, dtype=np.float64)
-                found[levels] = replace(cells, estimate=estimate, variance=variance)
-        return found
-
-    def _is_empty(self, released: Mapping[Levels, Nodes]) -> bool:
+    def _is_empty(self, stored: Stored) -> bool:
         """Return whether nothing is below a public total."""
-        return self.outline.public_depth >= 0 and not len(released[self.plan.tree.cuboid(0)])
+        return self.outline.public_depth >= 0 and not len(stored.nodes[self.plan.tree.cuboid(0)])
 
-    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
-        return self._alone(content, levels, {levels: noisy}).codes, noisy
+        nodes, _ = measured_nodes(content.stored, self.outline, sum(levels))
+        return nodes[-1].codes, content.measured[levels]
 
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances | None]:
-        """Return the nodes of each depth."""
-        check_combines(LeastSquares(), self.plan)
-        if self._is_empty(content.nodes):
-            return _of_an_empty_table(content.stored, content.nodes), None
-        nodes, layers = least_squares_of(content.stored, self.outline, content.nodes)
-        return dict(zip(self.plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
-
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
+    def again(
+        self, content: Content, method: Estimator
+    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
         """Return the nodes of each depth.
 
         The release's own method, below survivors, makes the release again; others, and that of
         another version of the estimation, are given the nodes that it lists.
         """
-        if self._is_empty(content.nodes):
-            return _of_an_empty_table(content.stored, content.nodes)
+        stored, plan = content.stored, self.plan
+        check_stored(stored)
+        check_combines(method, plan)
+        if self._is_empty(stored):
+            return _of_an_empty_table(stored), None
+        if isinstance(method, LeastSquares):
+            nodes, layers = least_squares_of(stored, self.outline)
+            return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
-        if isinstance(self.plan.measure, Survivors) and not own:
-            return estimated(content.stored, self.outline, method, content.nodes)
-        return estimated_again(content.stored, method, self.plan)
+        if isinstance(plan.measure, Survivors) and not own:
+            return estimated(stored, self.outline, method, again=True), None
+        return estimated_again(stored, pass_of(plan, stored, method)), None
 
     # --- sums -----------------------------------------------------------------------------------
-
-    def check_sums(self, content: Content, sums: Sums) -> None:
-        """Raise a ReleaseError if noisy counts are too many."""
-        del sums
-        self.check_read(content, "a cuboid off the tree")
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return all sums of what was measured, or below survivors those that are listed."""
         del on_fraction
         total = content.total
         if self.design.everything and (sums.lookup is not None or total):
-            answer = _least_squares(
-                sums, *measured_nodes(content.stored, self.outline, content.nodes)
-            )
+            answer = _least_squares(sums, *measured_nodes(content.stored, self.outline))
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
@@ -165,20 +136,18 @@ class ChainAnswers(Answers[PlannedChain]):
         plan, tree = self.plan, self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
-        every = measured_nodes(Stored(tree, noisy, variances, {}), *unlisted(self.outline))
+        every = measured_nodes(*unlisted(self.outline, noisy, variances))
         return _least_squares(sums, *every)[3]
 
 
 class SumsAnswers(ChainAnswers):
     """Those of running sums of the bins of one numeric axis."""
 
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return the total and all bins, decoded from the sums."""
-        if self._is_empty(released):
-            return _of_an_empty_table(stored, released)
-        root, listed = released[ROOT], released[BINS]
+        if self._is_empty(stored):
+            return _of_an_empty_table(stored)
+        root, listed = stored.nodes[ROOT], stored.nodes[BINS]
         public = None if self.plan.public is None else int(root.counts.sum())
         sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
         errors = cast("PlannedSums", self.design).decoded
@@ -188,8 +157,7 @@ class SumsAnswers(ChainAnswers):
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
         counts = np.zeros(len(sums), dtype=np.int64)
         counts[listed.codes[0]] = listed.counts
-        codes = (np.arange(len(sums), dtype=np.int32),)
-        bins = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
+        bins = decoded_bins(errors, cumulative, counts)
         return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}
 
 
@@ -222,12 +190,12 @@ def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, i
     return covariance(layers, [(sum(levels), row) for levels, row in cells])
 
 
-def _of_an_empty_table(stored: Stored, listed: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
+def _of_an_empty_table(stored: Stored) -> dict[Levels, Nodes]:
     """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
-    for levels, nodes in listed.items():
+    for levels, nodes in stored.nodes.items():
         if len(nodes):
             name = stored.tree.name_of(levels)
             raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
         if len(stored.measured.get(levels, ())):
             raise uneven(stored.tree, levels)
-    return dict(listed)
+    return dict(stored.nodes)

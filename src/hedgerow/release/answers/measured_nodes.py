@@ -12,50 +12,49 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
-from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.block import cells_of
 from hedgerow.release.descent.chain import ChainFlow, Outline
-from hedgerow.release.descent.nodes import Nodes, by_cuboid, family_starts
-from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.descent.steps import Refinement, child_codes
-from hedgerow.release.passes import Pass, pass_of
-from hedgerow.release.preflight import check_combines
-
-
-def estimated_again(stored: Stored, estimator: Estimator, plan: Plan) -> dict[Levels, Nodes]:
-    """Return the survivors of all cuboids, from the noisy counts of a release.
-
-    Raises:
-        ReleaseError: the noisy counts are more or fewer than the plan's nodes.
-        EstimateError: the estimator does not suit the plan, or the noisy counts no estimator.
-    """
-    check_combines(estimator, plan)
-    return _read_through(stored, pass_of(plan, stored, estimator))
+from hedgerow.release.descent.nodes import (
+    Nodes,
+    Noisy,
+    Slices,
+    by_cuboid,
+    check_families,
+    unknown_root,
+)
+from hedgerow.release.descent.source import Stored, Variance, uneven
+from hedgerow.release.descent.steps import Families, Refinement
+from hedgerow.release.passes import Pass
 
 
 def estimated(
-    stored: Stored,
-    outline: Outline,
-    estimator: Estimator,
-    released: Mapping[Levels, Nodes] | None = None,
+    stored: Stored, outline: Outline, estimator: Estimator, *, again: bool = False
 ) -> dict[Levels, Nodes]:
     """Return the survivors of all cuboids, from noisy counts in memory.
+
+    Args:
+        stored: the noisy counts.
+        outline: which depths were measured.
+        estimator: that makes counts of them.
+        again: whether they are those of a release, which lists the nodes that it measured below.
 
     Raises:
         ReleaseError: the noisy counts are more or fewer than the outline's nodes.
     """
     tree, listed = outline.tree, dict[int, Nodes]()
-    if released is not None:
-        cuts = outline.measured - {max(outline.measured)}
-        for t in range(outline.first + 1, max(cuts, default=0) + 1):
-            listed[t] = released[tree.cuboid(t)]
-            family_starts(tree, t, released[tree.cuboid(t - 1)], listed[t])
+    cuts = outline.measured - {max(outline.measured)}
+    for t in range(outline.first + 1, max(cuts, default=0) + 1) if again else ():
+        listed[t] = stored.nodes[tree.cuboid(t)]
+        check_families(tree, t, stored.nodes[tree.cuboid(t - 1)], listed[t])
     flow = ChainFlow(outline.uncut, stored, estimator, listed=listed)
-    return _read_through(stored, Pass(flow))
+    return estimated_again(stored, Pass(flow))
 
 
-def _read_through(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
-    """Return the nodes of a pass that reads stored noisy counts; it must read them all."""
+def estimated_again(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
+    """Return the survivors of all cuboids, by a pass over the noisy counts of a release.
+
+    Raises:
+        ReleaseError: they are more or fewer than the nodes of what was measured.
+    """
     nodes, noisy = by_cuboid(run.results())
     for levels, values in stored.measured.items():
         if len(noisy.get(levels, ())) != len(values):
@@ -74,60 +73,59 @@ def check_stored(stored: Stored) -> None:
 
 
 def measured_nodes(
-    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes], last: int | None = None
+    stored: Stored, outline: Outline, last: int | None = None
 ) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured or lie above such, and their measurements.
 
     Args:
-        stored: the noisy counts.
+        stored: the noisy counts, and the listed nodes of the depths.
         outline: which depths were measured.
-        released: the listed nodes of the depths.
         last: the deepest depth to return; that of the leaves unless given.
 
     Returns:
         nodes: in tree order, with their released counts (0 where they are not listed).
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
-    top = released[outline.tree.cuboid(0)]  # no node at all where it is public and empty
+    top = stored.nodes[outline.tree.cuboid(0)]  # no node at all where it is public and empty
     if outline.public_depth < 0:
-        top = Nodes.exact(stored.root().nodes.codes, top.counts.sum(keepdims=True))
+        total = top.counts.sum(keepdims=True)
+        top = Nodes.exact(unknown_root(outline.tree, None).nodes.codes, total)
     nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
     for t in range(1, (outline.tree.depth if last is None else last) + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
-        given = released[outline.tree.cuboid(t)]
+        given = stored.nodes[outline.tree.cuboid(t)]
         open_below = np.flatnonzero(_is_open(outline, t - 1, above))
         parents = above.take(open_below).codes
-        family_start = step.family_start(parents)
-        codes, _ = child_codes(np.arange(family_start[-1]), family_start, parents, step)
-        listed = cells_of(given.codes, step, parents, family_start)
+        families = Families.of(step, Slices.without_table(parents))
+        codes, listed = families.every(None).codes, families.places(given.codes)
         if len(listed) < len(given):
             raise ReleaseError("a node is listed whose parent is not")
         counts = np.zeros(len(codes[0]), dtype=np.int64)
         counts[listed] = given.counts
         sizes = np.zeros(len(above), dtype=np.int64)
-        sizes[open_below] = np.diff(family_start)
+        sizes[open_below] = np.diff(families.start)
         start = np.append(0, np.cumsum(sizes))
         nodes.append(replace(Nodes.unknown(codes), counts=counts))
         layers.append(_layer(stored, outline, t, start, counts))
     return nodes, layers
 
 
-def unlisted(outline: Outline) -> tuple[Outline, dict[Levels, Nodes]]:
-    """Return an outline in which no counts decide what was measured, and no counts."""
+def unlisted(
+    outline: Outline, measured: Mapping[Levels, Noisy], variances: Mapping[Levels, Variance]
+) -> tuple[Stored, Outline]:
+    """Return noisy counts of all nodes of depths, and an outline in which no counts decide that."""
     codes = tuple(np.zeros(0, dtype=np.int32) for _ in outline.tree.axes)
     nothing = dict.fromkeys(outline.tree.chain, Nodes.unknown(codes))
-    return replace(outline, public_depth=-1), nothing
+    return Stored(outline.tree, measured, variances, nothing), replace(outline, public_depth=-1)
 
 
-def least_squares_of(
-    stored: Stored, outline: Outline, released: Mapping[Levels, Nodes]
-) -> tuple[list[Nodes], list[Layer]]:
+def least_squares_of(stored: Stored, outline: Outline) -> tuple[list[Nodes], list[Layer]]:
     """Return for each depth all nodes that were measured, with their least-squares estimates.
 
     Best linear unbiased where all nodes were measured; else conditional on which survived. With
     them come the layers that they were made of.
     """
-    nodes, layers = measured_nodes(stored, outline, released)
+    nodes, layers = measured_nodes(stored, outline)
     estimates = zip(nodes, least_squares(layers), strict=True)
     return [replace(n, estimate=e.estimate, variance=e.variance) for n, e in estimates], layers
 

@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ, MOST_ROWS_LISTED
@@ -62,7 +62,7 @@ from hedgerow.release.answers.tables import TablesAnswers
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import COUNT, ERROR_OF_ESTIMATE, NOISY_COUNT, VARIANCE
-from hedgerow.release.directory.stored import Content, noise_variances
+from hedgerow.release.directory.stored import Content
 from hedgerow.tables.counts import label_nodes
 
 
@@ -84,8 +84,8 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
         ReleaseError: there are too many, or the cuboid has no estimates of its unlisted cells.
     """
     plan = content.plan
-    if levels in noise_variances(plan):
-        cells = len(content.noisy(levels))
+    if levels in content.measured:
+        cells = len(content.measured[levels])
     else:
         cells = plan.design.possible_cells(levels)
     if cells > MOST_ROWS_LISTED:
@@ -99,7 +99,14 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
             f"estimates of all cells need the {noisy:,} noisy counts, and can be had up to "
             f"{MOST_NOISY_READ:,}; ask for those with a positive count alone"
         )
-    return answers_of(plan).every_cell(content, levels)
+    told = answers_of(plan).cells(content.stored, [levels])
+    if levels not in told:
+        raise ReleaseError(
+            f"{plan.tree.name_of(levels)!r} is {plan.by_levels[levels].kind}, so cells that are "
+            "not listed have no estimates of their own; ask for the listed ones alone, or for a "
+            "measured cuboid"
+        )
+    return told[levels]
 
 
 def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
@@ -126,14 +133,14 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
             f"{name!r} is {what.kind}; it has no noisy counts: those measured are "
             f"{', '.join(map(repr, measured)) or 'none'}"
         )
-    noisy = content.noisy(levels)
+    noisy = content.measured[levels]
     if len(noisy) > MOST_ROWS_LISTED:
         raise ReleaseError(
             f"{name!r} has {len(noisy):,} noisy counts, and tables have up to "
             f"{MOST_ROWS_LISTED:,} rows; read them in parts from "
             "measurements/, in the order of domain/"
         )
-    codes, noisy = answers_of(plan).noisy_cells(content, levels, noisy)
+    codes, noisy = answers_of(plan).noisy_cells(content, levels)
     variance = np.full(len(noisy), what.mechanism.noise_variance)
     return label_nodes(plan.tree, levels, codes, **{NOISY_COUNT: noisy, VARIANCE: variance})
 
@@ -177,21 +184,10 @@ def sums_of(
     return answers.sums(content, sums, confidence, on_fraction)
 
 
-def variances(sums: Sums, on_fraction: OnFraction = tell_nobody) -> Float64:
-    """Return the variances from public facts of sums over areas: float64 (sums).
-
-    Of a chain with public counts below the total every node is taken to have records.
-
-    Raises:
-        ReleaseError: they cannot be had.
-    """
-    answers = answers_of(sums.plan)
-    answers.check_areas(sums, is_planned=True)
-    return answers.planned_variances(sums, on_fraction)
-
-
 def area_forecast(sums: Sums, on_fraction: OnFraction = tell_nobody) -> pl.DataFrame:
     """Return the standard errors that estimates of sums over areas will have, from public facts.
+
+    Of a chain with public counts below the total every node is taken to have records.
 
     Returns:
         One row an area and combination: the area, the codes beside it, and
@@ -200,5 +196,7 @@ def area_forecast(sums: Sums, on_fraction: OnFraction = tell_nobody) -> pl.DataF
     Raises:
         ReleaseError: they cannot be had.
     """
-    error = np.sqrt(variances(sums, on_fraction))
+    answers = answers_of(sums.plan)
+    answers.check_areas(sums, is_planned=True)
+    error = np.sqrt(answers.planned_variances(sums, on_fraction))
     return sums.labelled(np.arange(sums.many), **{ERROR_OF_ESTIMATE: error})

@@ -25,7 +25,6 @@ from hedgerow.release.answers.tables import Asked, JointAnswers
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.spine import SpineFlow
-from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import Pass
 from hedgerow.tables.tree import cell_codes
 
@@ -38,14 +37,10 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
     """Those of cuboids along a spine."""
 
     reads = False
+    of_all = "these sums"
 
     def check_columns(self, sums: Sums) -> None:
         """Do nothing: sums by any columns have estimates."""
-
-    def check_sums(self, content: Content, sums: Sums) -> None:
-        """Raise a ReleaseError if there is no such sum, or noisy counts are too many."""
-        super().check_sums(content, sums)
-        self.check_read(content, "these sums")
 
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that variances go over rows of the spine."""

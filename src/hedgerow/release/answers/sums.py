@@ -176,7 +176,7 @@ class Sums:
         """
         tree, levels = self.plan.tree, self.levels
         holding = (each for each in self.plan.levels if is_within(levels, each))
-        nodes = content.listed(cuboid := min(holding, key=tree.cells, default=self.table()))
+        nodes = content.nodes[cuboid := min(holding, key=tree.cells, default=self.table())]
         keys = self.key(cells_above(tree, levels, cuboid, nodes.codes))
         found = Totals.of(self, self.numbers(keys), np.int64)
         found.add(keys, nodes.counts)

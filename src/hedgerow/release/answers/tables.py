@@ -17,7 +17,7 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -29,11 +29,12 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.answers.answers import Answer, Answers, Covariances
-from hedgerow.release.answers.measured_nodes import estimated_again
+from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
@@ -41,7 +42,8 @@ from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.passes import ESTIMATION, pass_of
+from hedgerow.release.preflight import check_combines
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
@@ -59,9 +61,7 @@ ITERATIONS = 4
 class JointAnswers(Answers[Both]):
     """Those of cuboids that are estimated together."""
 
-    def cells(
-        self, stored: Stored, released: Mapping[Levels, Nodes], wanted: Sequence[Levels]
-    ) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids, row by row."""
         plan, tree, found = self.plan, self.plan.tree, dict[Levels, Nodes]()
         # one with the cells of a public cuboid is public, too, whatever its levels
@@ -69,8 +69,8 @@ class JointAnswers(Answers[Both]):
         whole = [k for k in noisy if k in plan.whole]
         estimates = self.whole_estimates(stored, whole) if whole else {}
         for levels in wanted:
-            codes, order = self.places(levels, released.__getitem__)
-            numbers, listed = cell_numbers(tree, levels, codes), released[levels]
+            codes, order = self.places(levels, stored.nodes)
+            numbers, listed = cell_numbers(tree, levels, codes), stored.nodes[levels]
             own = cell_numbers(tree, levels, listed.codes)
             place = np.searchsorted(numbers, own)
             if not np.array_equal(numbers[place[place < len(numbers)]], own):
@@ -103,20 +103,20 @@ class JointAnswers(Answers[Both]):
             asked.append((Sums.of(self.plan, levels), numbers))
         return dict(zip(wanted, self.estimates(source, asked), strict=True))
 
-    def places(self, levels: Levels, listed: Callable[[Levels], Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
 
         Args:
             levels: the cuboid.
-            listed: of another cuboid its released cells.
+            listed: of other cuboids their released cells.
         """
         del listed
         return self.design.codes_of(self.design.shape.given(levels))
 
-    def noisy_cells(self, content: Content, levels: Levels, noisy: Int64) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid, row by row, and their noisy counts."""
-        codes, order = self.places(levels, content.listed)
-        return codes, self._in_order(levels, noisy, order)
+        codes, order = self.places(levels, content.nodes)
+        return codes, self._in_order(levels, content.measured[levels], order)
 
     def _in_order(self, levels: Levels, noisy: NDArray[Any], order: Int64) -> NDArray[Any]:
         """Return noisy counts row by row, or raise a ReleaseError if they are more or fewer."""
@@ -125,19 +125,22 @@ class JointAnswers(Answers[Both]):
             raise uneven(self.plan.tree, levels)
         return noisy[order]
 
-    def linear(self, content: Content) -> tuple[dict[Levels, Nodes], Covariances]:
-        """Return all measured cells of each cuboid with their estimates."""
-        return self.cells(content.stored, content.nodes, self.plan.levels), self.covariance
-
-    def settled(self, content: Content, method: Estimator) -> dict[Levels, Nodes]:
-        """Return the nodes of each cuboid by the plan's own method."""
+    def again(
+        self, content: Content, method: Estimator
+    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+        """Return all measured cells by least squares, or the nodes by the plan's own method."""
+        check_stored(content.stored)
+        if isinstance(method, LeastSquares):
+            return self.cells(content.stored, self.plan.levels), self.covariance
+        check_combines(method, self.plan)
         if content.estimation != ESTIMATION and not self.plan.whole.issuperset(self.plan.levels):
             raise ReleaseError(
                 f"version {content.estimation} of the estimation made the counts, which decided "
                 f"what was measured, and this is version {ESTIMATION}: estimate by least squares, "
                 f"or with the Hedgerow that made the release"
             )
-        return estimated_again(content.stored, method, self.plan)
+        run = pass_of(self.plan, content.stored, method)
+        return estimated_again(content.stored, run), None
 
     def covariance(self, cells: Sequence[tuple[Levels, int]]) -> Float64:
         """Return covariances of the estimates of all measured cells: float64 (cells, cells).
@@ -173,8 +176,7 @@ class JointAnswers(Answers[Both]):
     # --- sums -----------------------------------------------------------------------------------
 
     def check_sums(self, content: Content, sums: Sums) -> None:
-        """Raise a ReleaseError if survivors alone of what is summed were measured."""
-        del content
+        """Raise a ReleaseError if survivors alone of what is summed were measured, or too many."""
         table, name_of = sums.table(), self.plan.tree.name_of
         if not self.design.is_answerable(sums.cuboid):
             raise ReleaseError(
@@ -182,6 +184,7 @@ class JointAnswers(Answers[Both]):
                 f"were measured, so its errors are unknown; ask for counts alone: "
                 f"cuboid(None, ...) or --counts-only"
             )
+        super().check_sums(content, sums)
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return positive sums, or all over areas, with least-squares estimates of the same."""
@@ -218,14 +221,14 @@ class JointAnswers(Answers[Both]):
 class TablesAnswers(JointAnswers[PlannedTables]):
     """Those of tables that are held in memory."""
 
-    def places(self, levels: Levels, listed: Callable[[Levels], Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid: all, or those below positive counts."""
         joint = self.design
         cuboid = joint.shape.given(levels)
         if cuboid in joint.whole:
             return joint.codes_of(cuboid)
         covers = joint.margins[cuboid]
-        margins = {cover: listed(joint.levels(cover)) for cover in covers}
+        margins = {cover: listed[joint.levels(cover)] for cover in covers}
         counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
         survivors = survivors_below(joint.shape, cuboid, covers, counted)
         codes = survivors.nodes(np.arange(survivors.cells))
@@ -243,10 +246,15 @@ class TablesAnswers(JointAnswers[PlannedTables]):
     def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""
         cuboids = [self.design.shape.given(sums.cuboid) for sums, _ in wanted]
-        tables = TablesFlow(self.plan, source).estimates({*cuboids})
-        return [
-            _of_table(*each, tables[cuboid]) for each, cuboid in zip(wanted, cuboids, strict=True)
-        ]
+        tables, found = TablesFlow(self.plan, source).estimates({*cuboids}), list[Float64]()
+        for (sums, numbers), cuboid in zip(wanted, cuboids, strict=True):
+            cells, total = tables[cuboid].ravel(), Totals.of(sums, numbers)
+            if sums.is_cuboid:
+                found.append(cells[numbers])
+                continue
+            total.add(reduce(np.add.outer, sums.keys).ravel(), cells)
+            found.append(total.sums)
+        return found
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
         """Return the variances of cells, or of all sums over areas.
@@ -273,15 +281,6 @@ class TablesAnswers(JointAnswers[PlannedTables]):
                 found[number] = _by_iteration(joint, cuboid, weights, tables)
             on_fraction((number + 1) / sums.many)
         return np.maximum(found, 0.0)
-
-
-def _of_table(sums: Sums, numbers: Int64, table: Float64) -> Float64:
-    """Return the sums of a table: float64 (sums) of (cells of each axis)."""
-    if sums.is_cuboid:
-        return table.ravel()[numbers]
-    found = Totals.of(sums, numbers)
-    found.add(reduce(np.add.outer, sums.keys).ravel(), table.ravel())
-    return found.sums
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:

@@ -11,21 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
-from hedgerow.release.descent.layouts import Families
-from hedgerow.release.descent.nodes import NOWHERE, Nodes, Noisy, Roots, Slices, places
+from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices
 from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
-from hedgerow.release.descent.steps import (
-    Refinement,
-    all_children,
-    child_codes,
-    descendants,
-    families_of,
-)
+from hedgerow.release.descent.steps import Families, Refinement, descendants
 from hedgerow.tables.tree import Tree
 
 CHUNK_CELLS = 1 << 21
@@ -36,24 +28,20 @@ class Generation:
     """The children of all nodes of a depth of a block, in tree order.
 
     Attributes:
-        step: the refinement.
-        parents: the nodes above.
-        family_start: int64 (parents + 1).
+        families: the cells, below the nodes above.
         noisy: int64 or float64 (cells): their noisy counts, None where unmeasured; records.
         variance: of the noisy counts, records².
         estimate: int64 or float64 (cells), records: combined with all that lies below.
         combined: the variance of the estimate, records².
     """
 
-    step: Refinement
-    parents: Slices
-    family_start: Int64
+    families: Families
     noisy: Noisy | None
     variance: Variance
     estimate: Noisy
     combined: Variance
 
-    def families(self, parents: Int64, listed: Nodes | None) -> tuple[Int64 | slice, Int64]:
+    def below(self, parents: Int64, listed: Nodes | None) -> tuple[Int64 | slice, Int64]:
         """Return the cells of the families of some parents, and where each family begins.
 
         Args:
@@ -61,36 +49,14 @@ class Generation:
             listed: the only nodes that are of interest, if not all are.
         """
         if listed is not None:
-            cells, family_start = families_of(self.family_start, parents)
-            kept = self._is_listed(listed)[cells]
+            cells, family_start = self.families.below(parents)
+            is_listed = np.zeros(len(self.estimate), dtype=bool)
+            is_listed[self.families.places(listed.codes)] = True
+            kept = is_listed[cells]
             return cells[kept], np.append(0, np.cumsum(kept))[family_start]
-        if len(parents) == len(self.family_start) - 1:
-            return slice(None), self.family_start
-        return families_of(self.family_start, parents)
-
-    def _is_listed(self, listed: Nodes) -> NDArray[np.bool_]:
-        """Return which cells are those of some nodes: bool (cells)."""
-        is_listed = np.zeros(len(self.estimate), dtype=bool)
-        is_listed[cells_of(listed.codes, self.step, self.parents.codes, self.family_start)] = True
-        return is_listed
-
-
-def cells_of(codes: Codes, step: Refinement, parents: Codes, family_start: Int64) -> Int64:
-    """Return where nodes stand among all children of some parents; those of others are left out.
-
-    Args:
-        codes: of the nodes.
-        step: the refinement.
-        parents: codes of the nodes above.
-        family_start: int64 (parents + 1).
-    """
-    child = codes[step.axis].astype(np.int64)
-    above = list(codes)
-    above[step.axis] = (np.searchsorted(step.child_start, child, side="right") - 1).astype(np.int32)
-    place = places(tuple(above), parents)
-    here = place != NOWHERE
-    cells: Int64 = family_start[place[here]] + (child - step.child_start[above[step.axis]])[here]
-    return cells
+        if len(parents) == len(self.families.start) - 1:
+            return slice(None), self.families.start
+        return self.families.below(parents)
 
 
 def chunks_of_block(
@@ -118,7 +84,7 @@ def measured_block(
     parents: Slices,
     steps: Sequence[Refinement],
     starts: Mapping[int, int],
-    below: tuple[Float64, Float64] | None = None,
+    told: tuple[Float64, Float64] | None = None,
 ) -> list[Generation]:
     """Return the generations of a block, measured and combined upward: the job *up*.
 
@@ -129,40 +95,34 @@ def measured_block(
         parents: the nodes above the block.
         steps: the refinements, coarsest first.
         starts: by depth, how many cells the job measured there before these; 0 unless given.
-        below: estimate and variance (float64, nodes of the last step) of what lies below the
+        told: estimate and variance (float64, nodes of the last step) of what lies below the
             block, where the tree is cut there.
     """
     generations: list[Generation] = []
     for step in steps:
-        family_start = step.family_start(parents.codes)
+        families = Families.of(step, parents, starts.get(step.depth, 0))
         noisy: Noisy | None = None
         variance: Variance = NO_INFORMATION
         if step.depth in measured:
-            start = starts.get(step.depth, 0)
-            layout = Families(parents, step, family_start, start)
-            noisy = source.noisy(step.levels, layout, job, start)
-            variance = source.variance(step.levels, layout)
-        cells = int(family_start[-1])
-        estimate = np.zeros(cells) if noisy is None else noisy
-        generations.append(
-            Generation(step, parents, family_start, noisy, variance, estimate, variance)
-        )
+            noisy = source.noisy(step.levels, families, job, families.first)
+            variance = source.variance(step.levels, families)
+        estimate = np.zeros(families.cells) if noisy is None else noisy
+        generations.append(Generation(families, noisy, variance, estimate, variance))
         if step is not steps[-1]:
-            parents = all_children(parents, step, source.counts)
-    if below is not None:
-        one_each = np.arange(len(below[0]) + 1, dtype=np.int64)
-        generations[-1] = _combined(generations[-1], *below, one_each)
+            parents = families.every(source.counts)
+    if told is not None:
+        one_each = np.arange(len(told[0]) + 1, dtype=np.int64)
+        generations[-1] = _combined(generations[-1], *told, one_each)
     for i in range(len(generations) - 2, -1, -1):
         lower = generations[i + 1]
-        generations[i] = _combined(
-            generations[i], lower.estimate, lower.combined, lower.family_start
-        )
+        below = lower.estimate, lower.combined, lower.families.start
+        generations[i] = _combined(generations[i], *below)
     return generations
 
 
 def parents_below(first: Generation) -> tuple[Float64, Float64]:
     """Return what a block tells of the nodes above it: sums of its first generation, variances."""
-    return combine(None, NO_INFORMATION, first.estimate, first.combined, first.family_start)
+    return combine(None, NO_INFORMATION, first.estimate, first.combined, first.families.start)
 
 
 def _combined(
@@ -189,7 +149,8 @@ def survivors_of_block(
     kept = np.flatnonzero(roots.counts > 0)
     parents = roots if len(kept) == len(roots) else roots.take(kept)
     for generation in generations:
-        cells, family_start = generation.families(kept, listed.get(generation.step.depth))
+        families = generation.families
+        cells, family_start = generation.below(kept, listed.get(families.step.depth))
         combined, combined_variance = generation.estimate[cells], _take(generation.combined, cells)
         values, variance = combined, combined_variance
         if generation.noisy is not None and not combines:
@@ -201,9 +162,7 @@ def survivors_of_block(
             estimate, precision = distribute_down(*above, estimate, precision, family_start)
         positive = np.flatnonzero(released > 0)
         kept = positive if isinstance(cells, slice) else cells[positive]
-        codes, parent = child_codes(
-            kept, generation.family_start, generation.parents.codes, generation.step
-        )
+        codes, parent = families.codes(kept)
         uncertain = np.broadcast_to(precision, estimate.shape)[positive]
         parents = Nodes(codes, released[positive], estimate[positive], uncertain)
         yield parents, parent

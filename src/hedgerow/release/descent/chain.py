@@ -33,9 +33,17 @@ from hedgerow.release.descent.block import (
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, Roots, Slices, placed
+from hedgerow.release.descent.nodes import (
+    Found,
+    JobRoots,
+    Nodes,
+    Roots,
+    Slices,
+    placed,
+    unknown_root,
+)
 from hedgerow.release.descent.source import Source
-from hedgerow.release.descent.steps import Refinement, all_children, only_children, slices_below
+from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
 UpwardEstimate = tuple[Float64, Float64]
@@ -83,11 +91,6 @@ class Outline:
     def uncut(self) -> "Outline":
         """The same without jobs."""
         return replace(self, cut=self.first)
-
-    def needs_reals(self, estimator: Estimator) -> bool:
-        """Return whether the estimator is given combined, real-valued counts, or makes such."""
-        below = range(self.public_depth + 1, self.tree.depth + 1)
-        return needs_reals(estimator, self.measured, below, everything=self.everything)
 
     def blocks(self, above: int, last: int) -> list[list[Refinement]]:
         """Return the steps from a depth down to another, by block."""
@@ -140,10 +143,6 @@ class ChainFlow(Flow):
         wanted = self.estimator.combine
         return self.outline.everything if wanted is None else wanted
 
-    @property
-    def _total_measured(self) -> bool:
-        return 0 in self.outline.measured
-
     @cached_property
     def _public(self) -> tuple[Roots, ...]:
         """The nodes of each public depth."""
@@ -155,14 +154,14 @@ class ChainFlow(Flow):
     @property
     def _above_all(self) -> Roots:
         """The nodes that the pass starts below."""
-        return self._public[-1] if self._public else self.source.root()
+        return self._public[-1] if self._public else unknown_root(self.tree, self.source.counts)
 
     @cached_property
     def _of_the_cut(self) -> Roots:
         """All nodes of the cut that were measured, or lie above such."""
         roots = self._above_all.slices
-        for step in self._blocks_above[0]:
-            roots = all_children(roots, step, self.source.counts)
+        for step in self.outline.blocks(self.outline.first, self.outline.cut)[0]:
+            roots = Families.of(step, roots).every(self.source.counts)
         return Roots(Nodes.unknown(roots.codes), roots)
 
     def jobs_up(self) -> Roots | None:
@@ -192,22 +191,22 @@ class ChainFlow(Flow):
 
     def top(self, told: Told) -> Top:
         """Yield what is public and all down to the cut; return a job a node that goes on."""
-        outline, roots = self.outline, self._above_all
+        outline, tree = self.outline, self.outline.tree
         for t, public in enumerate(self._public):
-            yield Found(outline.tree.cuboid(t), public.nodes, None)
+            yield Found(tree.cuboid(t), public.nodes, None)
         if not outline.is_cut:
-            yield from self._from_first(roots, outline.tree.depth)
+            yield from self._from_first(tree.depth)
             return None
         if outline.everything:
-            every, (steps,) = self._of_the_cut, self._blocks_above
-            top = yield from self._first_block(roots, steps, (told[0], told[1]))
+            every = self._of_the_cut
+            top = yield from self._from_first(outline.cut, (told[0], told[1]))
             roots = Roots(placed(top.nodes, every.nodes), every.slices)
         else:
-            roots = yield from self._from_first(roots, outline.cut)
+            roots = yield from self._from_first(outline.cut)
         if not len(roots.nodes):  # nothing is measured below, and that is said
-            for depth in range(outline.cut + 1, outline.tree.depth + 1):
+            for depth in range(outline.cut + 1, tree.depth + 1):
                 noisy = np.empty(0, dtype=np.int64) if depth in outline.measured else None
-                yield Found(outline.tree.cuboid(depth), roots.nodes, noisy)
+                yield Found(tree.cuboid(depth), roots.nodes, noisy)
         return roots
 
     def down(self, job: Roots) -> Iterator[Found]:
@@ -220,25 +219,42 @@ class ChainFlow(Flow):
         for block in self._blocks_below:
             roots = yield from self._block(roots, place, block)
 
-    def _from_first(self, roots: Roots, last: int) -> Results:
+    def _from_first(self, last: int, told: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        blocks = self.outline.blocks(self.outline.first, last)
+        roots, blocks = self._above_all, self.outline.blocks(self.outline.first, last)
         if self.outline.public_depth < 0:
-            if self._total_measured and not self.outline.everything:
+            if 0 in self.outline.measured and not self.outline.everything:
                 root, result = self._root()
                 yield result
                 roots = Roots(root, roots.slices).take(np.flatnonzero(root.counts > 0))
             else:
-                roots = yield from self._first_block(roots, blocks.pop(0))
+                roots = yield from self._block(roots, (), blocks.pop(0), told, is_open=True)
         for block in blocks:
-            roots = yield from self._block(roots, (), block)
+            roots = yield from self._block(roots, (), block, told)
             if not self.outline.is_cut:
                 self.progress.on_fraction(block[-1].depth / self.outline.tree.depth)
         return roots
 
-    def _block(self, roots: Roots, job: tuple[int, ...], steps: list[Refinement]) -> Results:
-        """Yield one block below nodes with released counts: measure, estimate, drop zeros."""
-        if self.outline.measured.isdisjoint(step.depth for step in steps):
+    def _block(
+        self,
+        roots: Roots,
+        job: tuple[int, ...],
+        steps: list[Refinement],
+        told: UpwardEstimate | None = None,
+        *,
+        is_open: bool = False,
+    ) -> Results:
+        """Yield one block below nodes with released counts: measure, estimate, drop zeros.
+
+        Args:
+            roots: the nodes above.
+            job: which subtree job's block it is.
+            steps: the refinements, coarsest first.
+            told: what the jobs below the block tell of its last nodes.
+            is_open: whether the total above the block has no count yet, and is yielded first.
+        """
+        at_once = is_open or told is not None
+        if not at_once and self.outline.measured.isdisjoint(step.depth for step in steps):
             for step in steps:
                 roots = only_children(roots, step)
                 nodes = roots.nodes
@@ -248,9 +264,13 @@ class ChainFlow(Flow):
             return roots
         began = perf_counter()
         chunks: list[tuple[list[Found], Slices]] = []
-        for chunk, starts in chunks_of_block(self.outline.tree, roots, steps):
-            generations = self._measured(chunk.slices, job, steps, starts)
-            chunks.append(self._released(generations, chunk.nodes))
+        every = chunks_of_block(self.outline.tree, roots, steps)
+        for chunk, starts in [(roots, dict[int, int]())] if at_once else every:
+            generations, nodes = self._measured(chunk.slices, job, steps, starts, told), chunk.nodes
+            if is_open:
+                nodes, result = self._root(parents_below(generations[0]))
+                yield result
+            chunks.append(self._released(generations, nodes))
         seconds = (perf_counter() - began) / len(steps)
         results, slices = zip(*chunks, strict=True)
         for parts in zip(*results, strict=True):
@@ -285,13 +305,12 @@ class ChainFlow(Flow):
         )
         results, parent = [], np.empty(0, dtype=np.int64)
         for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            results.append(Found(generation.step.levels, nodes, generation.noisy))
-        last, nodes = generations[-1], results[-1].nodes
+            levels = generation.families.step.levels
+            results.append(Found(levels, nodes, generation.noisy))
+        last, nodes = generations[-1].families, results[-1].nodes
         if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
-        return results, slices_below(
-            nodes.codes, parent, last.parents, last.step, self.source.counts
-        )
+        return results, last.slices(nodes.codes, parent, self.source.counts)
 
     def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.
@@ -305,19 +324,6 @@ class ChainFlow(Flow):
         every = Nodes.unknown(listed.codes)
         return Roots(placed(nodes, every), Slices.without_table(every.codes))
 
-    def _first_block(
-        self, roots: Roots, steps: list[Refinement], below: UpwardEstimate | None = None
-    ) -> Results:
-        """Yield the block below the first depth and, unless it is public, the total above it."""
-        nodes = roots.nodes
-        generations = self._measured(roots.slices, (), steps, {}, below)
-        if self.outline.public_depth < 0:
-            nodes, result = self._root(parents_below(generations[0]))
-            yield result
-        results, slices = self._released(generations, nodes)
-        yield from results
-        return self._roots(steps[-1], results[-1].nodes, slices)
-
     def _root(self, below: UpwardEstimate | None = None) -> tuple[Nodes, Found]:
         """Return the root with its released count, 0 or more, from all that tells of it.
 
@@ -327,7 +333,7 @@ class ChainFlow(Flow):
         layout = Dense(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
         estimate, combined = np.zeros(1), np.full(1, variance)
-        if self._total_measured:
+        if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
             estimate = noisy.astype(np.float64)
         if below is not None:
@@ -335,17 +341,16 @@ class ChainFlow(Flow):
         if not np.isfinite(combined).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or noisy is None else noisy[0]
-        is_real = self.outline.needs_reals(self.estimator)
+        outline, every = self.outline, range(self.outline.tree.depth + 1)  # the total is not public
+        is_real = needs_reals(
+            self.estimator, outline.measured, every, everything=outline.everything
+        )
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
         root = Nodes(codes, released, estimate, combined)
         listed = root.take(np.flatnonzero(released > 0))
         return root, Found(levels, listed, noisy)
-
-    @cached_property
-    def _blocks_above(self) -> list[list[Refinement]]:
-        return self.outline.blocks(self.outline.first, self.outline.cut)
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:

@@ -2,12 +2,12 @@
 
 A layout follows from the plan and from released counts alone. It is the same wherever noise is
 drawn and wherever noisy counts are read back, so no cell has two noisy counts and none the noise
-of another; only `Layout.add` looks at the confidential table.
+of another; only ``add`` of a `Layout` looks at the confidential table.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,37 +16,11 @@ from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
 from hedgerow.kernels import kernel
-from hedgerow.release.descent.nodes import Slices
-from hedgerow.release.descent.steps import Refinement, add_true_counts
+from hedgerow.release.descent.steps import Families
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
 LEAVES_AT_ONCE = 1 << 22
-
-
-class Layout(Protocol):
-    """Cells of one cuboid, laid end to end.
-
-    Attributes:
-        cells: how many.
-        first: how many cells of the cuboid stand before them where all are written down.
-        is_all: whether they are all that are measured of the cuboid.
-    """
-
-    @property
-    def cells(self) -> int:
-        """How many."""
-
-    @property
-    def first(self) -> int:
-        """How many cells of the cuboid stand before them where all are written down."""
-
-    @property
-    def is_all(self) -> bool:
-        """Whether they are all that are measured of the cuboid."""
-
-    def add(self, noisy: Int64, counts: Counts) -> None:
-        """Add the true counts of a confidential table to the noise of their cells, modulo 2⁶⁴."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,33 +79,6 @@ class Below:
             place = self.survivors.places(codes)
             there = place >= 0
             np.add.at(noisy, place[there], counts.values[few][there])
-
-
-@dataclass(frozen=True, slots=True)
-class Families:
-    """The children of some parents, family by family.
-
-    Attributes:
-        parents: nodes of the depth above, and their slices of the table.
-        step: the refinement.
-        family_start: int64 (parents + 1).
-        first: how many cells of the depth the same job measured before these.
-    """
-
-    is_all: ClassVar[bool] = False
-    parents: Slices
-    step: Refinement
-    family_start: Int64
-    first: int
-
-    @property
-    def cells(self) -> int:
-        """How many."""
-        return int(self.family_start[-1])
-
-    def add(self, noisy: Int64, counts: Counts) -> None:
-        """Add the true counts to the noise of their cells."""
-        add_true_counts(noisy, self.family_start, self.parents, self.step, counts)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -204,6 +151,15 @@ class Sums:
         leaves = np.zeros(self.bins, dtype=np.int64)
         leaves[counts.codes[0]] = counts.values
         noisy += self.strategy.sums(leaves)
+
+
+Layout = Dense | Below | Families | Stretch | Sums
+"""Cells of one cuboid, laid end to end.
+
+``cells``: how many; ``first``: how many cells of the cuboid stand before them where all are written
+down; ``is_all``: whether they are all that are measured of the cuboid; ``add`` adds the true counts
+of a confidential table to the noise of their cells, modulo 2⁶⁴.
+"""
 
 
 def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> SpineLeaves:

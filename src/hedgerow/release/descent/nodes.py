@@ -6,7 +6,7 @@ stays within the pass.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -86,14 +86,11 @@ class Found:
     @staticmethod
     def concatenate(parts: Sequence["Found"]) -> "Found":
         """Return the results of one cuboid from chunks or jobs that follow each other."""
-        noisy = [part.noisy for part in parts if part.noisy is not None]
+        noisy: list[Any] = [part.noisy for part in parts if part.noisy is not None]
+        whole = np.concatenate(noisy) if len(noisy) > 1 else next(iter(noisy), None)
         nodes = Nodes.concatenate([part.nodes for part in parts])
         seconds = sum(part.seconds for part in parts)
-        return Found(parts[0].levels, nodes, _end_to_end(noisy) if noisy else None, seconds)
-
-
-def _end_to_end(parts: list[Noisy]) -> Noisy:
-    return parts[0] if len(parts) == 1 else cast("Noisy", np.concatenate(parts))
+        return Found(parts[0].levels, nodes, whole, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +152,8 @@ class Slices:
     @staticmethod
     def concatenate(parts: Sequence["Slices"]) -> "Slices":
         """Return the slices of several parts, in their order."""
+        if len(parts) == 1:
+            return parts[0]
         codes = zip(*(part.codes for part in parts), strict=True)
         start, stop = (
             np.concatenate([getattr(p, end) for p in parts]) for end in Slices.__slots__[1:]
@@ -184,11 +183,11 @@ class Roots:
         return Roots(self.nodes.take(which), self.slices.take(which))
 
 
-def unknown_root(counts: Counts) -> Roots:
-    """Return the root of a table, of which nothing is known yet."""
-    codes = tuple(np.zeros(1, dtype=np.int32) for _ in counts.tree.axes)
-    slices = Slices(codes, np.zeros(1, dtype=np.int64), np.array([len(counts.values)]))
-    return Roots(Nodes.unknown(codes), slices)
+def unknown_root(tree: Tree, counts: Counts | None) -> Roots:
+    """Return the root, of which nothing is known yet, and its slice of a table, if there is one."""
+    codes = tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)
+    stop = np.array([0 if counts is None else len(counts.values)])
+    return Roots(Nodes.unknown(codes), Slices(codes, np.zeros_like(stop), stop))
 
 
 def true_nodes(counts: Counts, depth: int) -> Roots:
@@ -252,8 +251,8 @@ def placed(survivors: Nodes, every: Nodes) -> Nodes:
     return replace(every, counts=counts, estimate=estimate, variance=variance)
 
 
-def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
-    """Return where each parent's listed children begin: int64 (parents + 1).
+def check_families(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
+    """Raise unless the listed nodes of a depth add up to those above, family by family.
 
     Raises:
         ReleaseError: they are not in tree order, or some family does not add up to its parent.
@@ -274,7 +273,6 @@ def family_starts(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> Int64:
     same = [np.array_equal(a[start], b) for a, b in zip(parents, upper.codes, strict=True)]
     if not all(same) or not np.array_equal(sums, upper.counts):
         raise ReleaseError("some families do not add up to their parents' counts")
-    return np.append(start, len(counts))
 
 
 def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -13,45 +12,12 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.layouts import Dense, Layout
-from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes, unknown_root
+from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
 Variance = float | Float64
 NO_INFORMATION = float("inf")
-
-
-class Source(Protocol):
-    """Where the noisy counts of a pass come from."""
-
-    @property
-    def counts(self) -> Counts | None:
-        """The confidential table; None where noisy counts are read back."""
-
-    def root(self) -> Roots:
-        """Return the root, of which nothing is known yet."""
-
-    def public(self, levels: Levels) -> Roots:
-        """Return all non-zero nodes of a public cuboid."""
-
-    def exact(self, levels: Levels) -> Int64:
-        """Return the true counts of a public cuboid: int64 (cells), row by row."""
-
-    def noisy(
-        self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0
-    ) -> Noisy:
-        """Return the noisy counts of some cells of a measured cuboid.
-
-        Args:
-            levels: the cuboid.
-            layout: which cells.
-            job: what tells a subtree job from others; nothing for what is in none.
-            start: how many cells stand before these in the stream: of those that the job
-                measures of the cuboid, or of the whole cuboid where jobs share its stream.
-        """
-
-    def variance(self, levels: Levels, layout: Layout) -> Variance:
-        """Return the variances of such noisy counts, records²; inf of an unmeasured cuboid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +37,6 @@ class Drawn:
     counts: Counts
     plan: Plan
     bits: Bits
-
-    def root(self) -> Roots:
-        """Return the root, of which nothing is known yet."""
-        return unknown_root(self.counts)
 
     def public(self, levels: Levels) -> Roots:
         """Return all non-zero nodes of a public cuboid."""
@@ -96,7 +58,15 @@ class Drawn:
     def noisy(
         self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0
     ) -> Int64:
-        """Return true counts plus the noise of the place's stream: int64 (cells)."""
+        """Return true counts plus the noise of the place's stream: int64 (cells).
+
+        Args:
+            levels: a measured cuboid.
+            layout: which of its cells.
+            job: what tells a subtree job from others; nothing for what is in none.
+            start: how many cells stand before these in the stream: of those that the job
+                measures of the cuboid, or of the whole cuboid where jobs share its stream.
+        """
         what = self.plan.by_levels[levels]
         if not isinstance(what, Measured | Summed):
             raise TypeError("noise of a cuboid that is not measured")
@@ -129,7 +99,7 @@ class Stored:
         tree: the tree.
         measured: for each measured cuboid int64 or float64 (cells): the noisy counts in tree order.
         variances: for each measured cuboid a float, or float64 (cells), records².
-        nodes: for each public cuboid its non-zero nodes (codes and counts).
+        nodes: for each public cuboid, or each of a release, its non-zero nodes (codes and counts).
         solved: the estimates of tables that were made of these counts, once they are asked for.
     """
 
@@ -140,11 +110,6 @@ class Stored:
     solved: dict[Levels, Float64] = field(default_factory=dict)
 
     counts = None
-
-    def root(self) -> Roots:
-        """Return the root, of which nothing is known yet."""
-        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.tree.axes)
-        return Roots(Nodes.unknown(codes), Slices.without_table(codes))
 
     def public(self, levels: Levels) -> Roots:
         """Return all non-zero nodes of a public cuboid."""
@@ -178,6 +143,10 @@ class Stored:
         if isinstance(every, np.ndarray):
             return every[layout.first : layout.first + layout.cells]
         return every
+
+
+Source = Drawn | Stored
+"""Where the noisy counts of a pass come from."""
 
 
 def uneven(tree: Tree, levels: Levels) -> ReleaseError:

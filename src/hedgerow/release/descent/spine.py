@@ -17,6 +17,7 @@ nodes, and the cells of a part those beside its nodes, so jobs' stretches of a s
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise, starmap
 from time import perf_counter
 from typing import Any, ClassVar, cast
 
@@ -41,15 +42,12 @@ class SpineJobs:
 
     Attributes:
         parts: one after the other.
-        start: int64 (parts + 1): where the detail cells of each one's roots begin.
-        estimates: float64 (detail cells of all roots), records; None on the way up.
-        counts: int64 (detail cells of all roots), records, settled; None on the way up.
+        above: of each the estimates and the settled counts of its roots' detail cells: float64 and
+            int64 (detail cells), records; nothing on the way up.
     """
 
     parts: tuple[Part, ...]
-    start: Int64
-    estimates: Float64 | None = None
-    counts: Int64 | None = None
+    above: tuple[tuple[Float64, Int64], ...] = ()
 
     @property
     def weights(self) -> Int64:
@@ -58,11 +56,7 @@ class SpineJobs:
 
     def take(self, which: slice) -> "SpineJobs":
         """Return some of the jobs."""
-        start = self.start[which.start : which.stop + 1]
-        here = slice(int(start[0] - self.start[0]), int(start[-1] - self.start[0]))
-        if self.estimates is None or self.counts is None:
-            return SpineJobs(self.parts[which], start)
-        return SpineJobs(self.parts[which], start, self.estimates[here], self.counts[here])
+        return SpineJobs(self.parts[which], self.above[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,26 +89,25 @@ class SpineFlow(PlannedFlow[Joint]):
             yield level, model.support.nodes(spine.top, level), estimates[level]
         deeper = [level for level in wanted if level > spine.cut]
         for i, part in enumerate(spine.jobs if deeper else ()):
-            above = estimates[spine.cut][slice(*self._start_of_jobs[i : i + 2])]
+            above = estimates[spine.cut][self._cells_of_jobs[i]]
             below = model.estimates(part, model.up(part, as_floats(self._drawn(part))), above)
             for level in deeper:
                 yield level, model.support.nodes(part, level), below[level]
 
     @cached_property
-    def _start_of_jobs(self) -> Int64:
-        """Where the detail cells of each job's roots begin: int64 (jobs + 1)."""
+    def _cells_of_jobs(self) -> list[slice]:
+        """The detail cells of each job's roots."""
         support, cut = self.spine.model.support, self.spine.cut
         firsts = [part.nodes.start for part in self.spine.jobs]
         nodes = np.append(firsts, self.spine.shape.axes[0].sizes[cut])
-        start: Int64 = support.cell[cut][support.start[cut][nodes]]
-        return start
+        return list(starmap(slice, pairwise(support.cell[cut][support.start[cut][nodes]].tolist())))
 
     def jobs_up(self) -> SpineJobs | None:
         """Return all parts below the cut."""
         parts = self.spine.jobs
         if self.source.counts is not None:
             self._table  # noqa: B018 - ordered once, before threads ask for it
-        return SpineJobs(parts, self._start_of_jobs) if parts else None
+        return SpineJobs(parts) if parts else None
 
     def roots(self, jobs: SpineJobs) -> JobRoots:
         """Return the nodes that jobs hang from: consecutive ones of the cut."""
@@ -138,8 +131,9 @@ class SpineFlow(PlannedFlow[Joint]):
         yield from self._found(part, noisy, estimates, counts)
         if not spine.jobs:
             return None
-        above = estimates[spine.cut], counts[spine.cut]
-        return SpineJobs(spine.jobs, self._start_of_jobs, *above)
+        known, settled = estimates[spine.cut], counts[spine.cut]
+        above = tuple((known[here], settled[here]) for here in self._cells_of_jobs)
+        return SpineJobs(spine.jobs, above)
 
     def _top_upward(self, noisy: dict[Levels, Float64], told: Told) -> Any:
         """Return what the top's noisy counts say, with what all jobs told."""
@@ -153,11 +147,11 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def down(self, job: SpineJobs) -> Iterator[Found]:
         """Yield the results of one job, given what is above it."""
-        model, (part,) = self.spine.model, job.parts
+        model, (part,), ((known, settled),) = self.spine.model, job.parts, job.above
         noisy = self._drawn(part)
         upward = model.up(part, as_floats(noisy))
-        estimates = model.estimates(part, upward, job.estimates, None)
-        counts = model.settle(part, upward, job.counts, None)
+        estimates = model.estimates(part, upward, known, None)
+        counts = model.settle(part, upward, settled, None)
         yield from self._found(part, noisy, estimates, counts)
 
     @cached_property

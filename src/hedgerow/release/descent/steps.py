@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Codes, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
-from hedgerow.release.descent.nodes import Roots, Slices
+from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
@@ -43,13 +44,6 @@ class Refinement:
         single = len(child_start) - 1 == child_start[-1]
         return cls(depth, tree.chain[depth], number, child_start, leaf_start, single)
 
-    def family_start(self, codes: Codes) -> Int64:
-        """Return where each parent's children begin when laid end to end: int64 (parents + 1)."""
-        parent = codes[self.axis]
-        start = np.zeros(len(parent) + 1, dtype=np.int64)
-        np.cumsum(self.child_start[parent + 1] - self.child_start[parent], out=start[1:])
-        return start
-
 
 def only_children(roots: Roots, step: Refinement) -> Roots:
     """Return the children where no family has a second one: the parents under new codes.
@@ -75,87 +69,106 @@ def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
     return many
 
 
-def families_of(family_start: Int64, parents: Int64) -> tuple[Int64, Int64]:
-    """Return the cells of the families of some parents, ascending, and where each family begins."""
-    sizes = np.diff(family_start)[parents]
-    begin: Int64 = np.append(0, np.cumsum(sizes))
-    return np.arange(begin[-1]) + np.repeat(family_start[parents] - begin[:-1], sizes), begin
+@dataclass(frozen=True, slots=True)
+class Families:
+    """All children of some parents, family by family: a layout of their cells.
 
-
-def add_true_counts(
-    noisy: Int64, family_start: Int64, parents: Slices, step: Refinement, counts: Counts
-) -> None:
-    """Add to each child's noise its true count, in place.
-
-    Args:
-        noisy: int64 (children): the noise, which becomes the noisy counts.
-        family_start: int64 (parents + 1).
-        parents: the surviving parents and their slices of the table.
+    Attributes:
         step: the refinement.
-        counts: the confidential table.
+        parents: nodes of the depth above, and their slices of the table.
+        start: int64 (parents + 1): where the children of each begin when they are laid end to end.
+        first: how many cells of the depth the same job measured before these.
     """
-    leaf = counts.codes[step.axis]
-    over_families(
-        partial(
-            _add_true_counts, noisy, family_start, step.child_start, step.leaf_start,
-            parents.codes[step.axis], parents.start, parents.stop, leaf, counts.values,
-        ),
-        family_start,
-    )  # fmt: skip
 
+    is_all: ClassVar[bool] = False
+    step: Refinement
+    parents: Slices
+    start: Int64
+    first: int
 
-def child_codes(
-    cells: Int64, family_start: Int64, parents: Codes, step: Refinement
-) -> tuple[Codes, Int64]:
-    """Return the codes of some children, and the place of each one's parent: int64 (children).
+    @classmethod
+    def of(cls, step: Refinement, parents: Slices, first: int = 0) -> "Families":
+        """Return the families of some parents."""
+        parent = parents.codes[step.axis]
+        start = np.zeros(len(parent) + 1, dtype=np.int64)
+        np.cumsum(step.child_start[parent + 1] - step.child_start[parent], out=start[1:])
+        return cls(step, parents, start, first)
 
-    Args:
-        cells: int64 (children), ascending: which cells of the families laid end to end.
-        family_start: int64 (parents + 1).
-        parents: their codes.
-        step: the refinement.
-    """
-    parent = np.searchsorted(family_start, cells, side="right") - 1
-    refined = step.child_start[parents[step.axis][parent]] + cells - family_start[parent]
-    codes = tuple(
-        refined.astype(np.int32) if a == step.axis else code[parent]
-        for a, code in enumerate(parents)
-    )
-    return codes, parent
+    @property
+    def cells(self) -> int:
+        """How many children there are."""
+        return int(self.start[-1])
 
+    def add(self, noisy: Int64, counts: Counts) -> None:
+        """Add to each child's noise its true count, in place."""
+        step, parents = self.step, self.parents
+        leaf = counts.codes[step.axis]
+        over_families(
+            partial(
+                _add_true_counts, noisy, self.start, step.child_start, step.leaf_start,
+                parents.codes[step.axis], parents.start, parents.stop, leaf, counts.values,
+            ),
+            self.start,
+        )  # fmt: skip
 
-def slices_below(
-    codes: Codes, parent: Int64, parents: Slices, step: Refinement, counts: Counts | None
-) -> Slices:
-    """Return the slices of the table below some children, if there is a table.
+    def below(self, parents: Int64) -> tuple[Int64, Int64]:
+        """Return the cells of the families of some parents, and where each family begins.
 
-    Args:
-        codes: of the children, in tree order.
-        parent: int64 (children), ascending: the place of each one's parent.
-        parents: the parents.
-        step: the refinement.
-        counts: the confidential table; None where noisy counts are read back.
-    """
-    if counts is None:
-        return Slices.without_table(codes)
-    first = np.searchsorted(parent, np.arange(len(parents.start) + 1)).astype(np.int64)
-    start, stop = np.empty(len(parent), dtype=np.int64), np.empty(len(parent), dtype=np.int64)
-    over_families(
-        partial(
-            _find_slices, start, stop, first, codes[step.axis], step.leaf_start,
-            parents.start, parents.stop, counts.codes[step.axis],
-        ),
-        first,
-    )  # fmt: skip
-    return Slices(codes, start, stop)
+        Args:
+            parents: int64 (some parents), ascending: their places.
+        """
+        sizes = np.diff(self.start)[parents]
+        begin: Int64 = np.append(0, np.cumsum(sizes))
+        return np.arange(begin[-1]) + np.repeat(self.start[parents] - begin[:-1], sizes), begin
 
+    def codes(self, cells: Int64) -> tuple[Codes, Int64]:
+        """Return the codes of some children, and the place of each one's parent: int64 (children).
 
-def all_children(parents: Slices, step: Refinement, counts: Counts | None) -> Slices:
-    """Return all children of nodes, with their slices of the table, if there is one."""
-    family_start = step.family_start(parents.codes)
-    cells = np.arange(family_start[-1])
-    codes, parent = child_codes(cells, family_start, parents.codes, step)
-    return slices_below(codes, parent, parents, step, counts)
+        Args:
+            cells: int64 (children), ascending: which.
+        """
+        parent = np.searchsorted(self.start, cells, side="right") - 1
+        codes = [code[parent] for code in self.parents.codes]
+        refined = self.step.child_start[codes[self.step.axis]] + cells - self.start[parent]
+        codes[self.step.axis] = refined.astype(np.int32)
+        return tuple(codes), parent
+
+    def places(self, codes: Codes) -> Int64:
+        """Return which cells some nodes are; those of other parents are left out."""
+        step, above = self.step, list(codes)
+        child = codes[step.axis].astype(np.int64)
+        parent = np.searchsorted(step.child_start, child, side="right") - 1
+        above[step.axis] = parent.astype(np.int32)
+        place = places(tuple(above), self.parents.codes)
+        here = place != NOWHERE
+        cells: Int64 = self.start[place[here]] + (child - step.child_start[parent])[here]
+        return cells
+
+    def slices(self, codes: Codes, parent: Int64, counts: Counts | None) -> Slices:
+        """Return the slices of the table below some children, if there is a table.
+
+        Args:
+            codes: of the children, in tree order.
+            parent: int64 (children), ascending: the place of each one's parent.
+            counts: the confidential table; None where noisy counts are read back.
+        """
+        if counts is None:
+            return Slices.without_table(codes)
+        step, parents = self.step, self.parents
+        first = np.searchsorted(parent, np.arange(len(parents.start) + 1)).astype(np.int64)
+        start, stop = np.empty((2, len(parent)), dtype=np.int64)
+        over_families(
+            partial(
+                _find_slices, start, stop, first, codes[step.axis], step.leaf_start,
+                parents.start, parents.stop, counts.codes[step.axis],
+            ),
+            first,
+        )  # fmt: skip
+        return Slices(codes, start, stop)
+
+    def every(self, counts: Counts | None) -> Slices:
+        """Return all children, with their slices of the table, if there is one."""
+        return self.slices(*self.codes(np.arange(self.cells)), counts)
 
 
 @kernel

@@ -11,14 +11,14 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Sums
-from hedgerow.release.descent.nodes import Found, Nodes
+from hedgerow.release.descent.nodes import Found, Nodes, unknown_root
 
 ROOT: Levels = (0,)
 BINS: Levels = (1,)
@@ -39,7 +39,8 @@ class SumsFlow(PlannedFlow[PlannedSums]):
         """Yield the total and the bins, with what was measured of them."""
         del told
         bins, public = self.plan.tree.cells(BINS), self.plan.public_depth == 0
-        root = self.source.public(ROOT).nodes if public else self.source.root().nodes
+        known = self.source.public(ROOT) if public else unknown_root(self.plan.tree, None)
+        root = known.nodes
         if not len(root):  # below a public total of 0 nothing is measured
             yield Found(ROOT, root, None)
             yield Found(BINS, root, np.empty(0, dtype=np.int64))
@@ -55,7 +56,12 @@ class SumsFlow(PlannedFlow[PlannedSums]):
         yield Found(ROOT, root.take(np.flatnonzero(root.counts > 0)), None)
         cuts = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
         counts = self.estimator.nearest(cumulative[1:], int(root.counts[0]), cuts[1:])
-        codes = (np.arange(bins, dtype=np.int32),)
-        every = Nodes(codes, counts, np.diff(cumulative), errors.leaves)
+        every = decoded_bins(errors, cumulative, counts)
         yield Found(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
         return None
+
+
+def decoded_bins(errors: Decoded, cumulative: Float64, counts: Int64) -> Nodes:
+    """Return all bins with their counts, and the estimates that cumulative ones make of them."""
+    codes = (np.arange(len(counts), dtype=np.int32),)
+    return Nodes(codes, counts, np.diff(cumulative), errors.leaves)

@@ -135,6 +135,6 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         order = np.lexsort(codes[::-1])
         codes, kept = tuple(code[order] for code in codes), kept[order]
         sparse[cuboid] = codes, settled[kept]
-        variance = np.full(len(kept), joint.noise[cuboid])
+        variance = joint.variances_at(cuboid, codes)
         nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)

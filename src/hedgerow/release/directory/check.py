@@ -8,7 +8,7 @@ seen from outside, nor that a whole directory was not forged: compare the plan's
 you signed off.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes, family_starts, sums_of_cells
+from hedgerow.release.descent.nodes import Nodes, check_families, sums_of_cells
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
@@ -56,11 +56,10 @@ from hedgerow.release.directory.stored import (
     OnDisk,
     check_hash,
     noise_variances,
-    read_nodes,
-    read_stored,
     stated_plan,
 )
 from hedgerow.release.page.report import check_report
+from hedgerow.release.passes import pass_of
 from hedgerow.tables.tree import Tree, cell_numbers
 
 ROUNDING = 1e-12
@@ -214,24 +213,23 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
         content: the directory.
         other: why counts cannot be made again here, in a sentence; None where they can.
     """
-    folder, plan = content.folder, content.plan
-    tree, released = plan.tree, dict[Levels, Nodes]()
+    plan, tree, released = content.plan, content.plan.tree, content.nodes
     for levels in plan.levels:
-        read: list[Nodes] = []
         what = _named(plan, levels)
-        yield _finding(
+        finding = _finding(
             f"{what}: known codes, counts whole and above 0",
-            partial(_read, folder, plan, levels, read),
+            partial(released.__getitem__, levels),
         )
-        if not read:
+        yield finding
+        if not finding.passed:
             return
         depth = plan.design.depth_of(levels)
         if depth:
+            above = released[tree.cuboid(depth - 1)]
             yield _finding(
                 f"{what}: families add up to their parents' counts",
-                partial(family_starts, tree, depth, released[tree.cuboid(depth - 1)], read[0]),
+                partial(check_families, tree, depth, above, released[levels]),
             )
-        released[levels] = read[0]
     if plan.design.depth_of(plan.levels[0]) is None:
         for levels, table in _in_tables(plan):
             of = "its leaves" if _has_leaves(plan) else f"those of {tree.name_of(table)}"
@@ -246,7 +244,7 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
                 f"{_named(plan, levels)}: nobody where public facts leave nobody, bounds kept",
                 partial(facts.check, released[levels]),
             )
-    yield from _estimates(content, released, other)
+    yield from _estimates(content, other)
 
 
 def _named(plan: Plan, levels: Levels) -> str:
@@ -279,13 +277,7 @@ def _is_sum(tree: Tree, given: tuple[Levels, Nodes], table: tuple[Levels, Nodes]
         raise ReleaseError(f"some counts are not the sums of their {what}")
 
 
-def _read(folder: Path, plan: Plan, levels: Levels, read: list[Nodes]) -> None:
-    read.append(read_nodes(folder, plan.tree, levels))
-
-
-def _estimates(
-    content: OnDisk, released: Mapping[Levels, Nodes], other: str | None
-) -> Iterator[Finding]:
+def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
     """Yield whether each cuboid is what the estimator makes of the noisy counts.
 
     Of counts that cannot be made again estimates and intervals are compared, and they are not
@@ -296,12 +288,11 @@ def _estimates(
 
     def estimate() -> None:
         if other is not None:
-            stored = read_stored(content.folder, plan, released)
-            again.update(answers_of(plan).listed(stored, released))
+            again.update(answers_of(plan).listed(content.stored))
             return
         try:
-            stored = read_stored(content.folder, plan, released)
-            again.update(estimated_again(stored, content.estimator, plan))
+            run = pass_of(plan, content.stored, content.estimator)
+            again.update(estimated_again(content.stored, run))
         except ReleaseError as error:
             raise ReleaseError(
                 f"the counts are not what {content.estimator.name} makes of the noisy counts: "
@@ -312,7 +303,7 @@ def _estimates(
     yield finding
     if not finding.passed:
         return
-    for levels, nodes in released.items():
+    for levels, nodes in content.nodes.items():
         finding = _finding(
             f"{_named(plan, levels)}: the counts and intervals are the "
             f"estimate from the noisy counts",

@@ -44,9 +44,7 @@ class TableFacts:
             ReleaseError: a cell should be empty, or a sum of counts is outside its bounds.
         """
         node = nodes.codes[self._spine].astype(np.int64)
-        cell = self._attribute_cells(
-            [nodes.codes[a] for a in self._beside], [self.levels[a] for a in self._beside]
-        )
+        cell = self._attribute_cells([nodes.codes[a] for a in self._beside])
         wrong = np.flatnonzero(~self._may_hold(node, cell))
         if len(wrong):
             raise ReleaseError(
@@ -69,22 +67,19 @@ class TableFacts:
         """The table's level of the spine, without those of single children."""
         return self.known.spine.given[self.levels[self._spine]]
 
-    def _attribute_cells(self, codes: Sequence[Int32], levels: Sequence[int]) -> Int64:
+    def _attribute_cells(self, codes: Sequence[Int32]) -> Int64:
         """Return the number of each attribute cell, row by row in the tree's order of axes."""
-        sizes = [self.tree.axes[a].size(k) for a, k in zip(self._beside, levels, strict=True)]
+        sizes = [self.tree.axes[a].size(self.levels[a]) for a in self._beside]
         return np.ravel_multi_index(tuple(codes), sizes).astype(np.int64)
 
     @cached_property
     def _of_leaf(self) -> Int64:
         """The attribute cell of the table that every attribute leaf falls into."""
-        axes = [self.tree.axes[a] for a in self._beside]
-        sizes = [axis.size(axis.depth) for axis in axes]
+        axes = [(self.tree.axes[a], self.levels[a]) for a in self._beside]
+        sizes = [axis.size(axis.depth) for axis, _ in axes]
         leaves = np.indices(sizes, dtype=np.int32).reshape(len(axes), -1)
-        levels = [self.levels[a] for a in self._beside]
-        each = zip(axes, levels, leaves, strict=True)
-        return self._attribute_cells(
-            [a.nodes_above(k, a.depth, leaf) for a, k, leaf in each], levels
-        )
+        each = zip(axes, leaves, strict=True)
+        return self._attribute_cells([a.nodes_above(k, a.depth, leaf) for (a, k), leaf in each])
 
     @cached_property
     def _group(self) -> Int64 | None:

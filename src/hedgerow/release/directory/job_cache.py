@@ -41,11 +41,9 @@ class DiskCache:
 
     Attributes:
         folder: of this key's jobs alone.
-        axes: how many codes a node has.
     """
 
     folder: Path
-    axes: int
 
     def up(self, jobs: range, work: Callable[[], Told]) -> Told:
         """Return what these jobs tell of their roots: arrays of one length."""
@@ -69,7 +67,7 @@ class DiskCache:
                     _write(file, _survivors(result))
                     if result.noisy is not None:
                         _write(file, pa.table({"noisy": _narrow(result.noisy)}))
-        return _Results(path, self.axes, seconds)
+        return _Results(path, seconds)
 
     def _path(self, way: str, jobs: range) -> Path:
         return self.folder / f"{way}-{jobs.start:09d}-{jobs.stop:09d}.arrow"
@@ -80,7 +78,6 @@ class _Results:
     """The results in a file, read anew at each iteration; with the seconds of those just made."""
 
     path: Path
-    axes: int
     seconds: Sequence[float]
 
     def __iter__(self) -> Iterator[Found]:
@@ -96,7 +93,7 @@ class _Results:
                     kept = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
                     noisy = kept if kept.dtype == np.float64 else kept.astype(np.int64)
                 seconds = self.seconds[i] if self.seconds else 0.0
-                yield Found(tuple(levels), _nodes(table, self.axes), noisy, seconds)
+                yield Found(tuple(levels), _nodes(table), noisy, seconds)
 
 
 def _in_batches(results: Iterable[Found]) -> Iterator[Found]:
@@ -132,10 +129,9 @@ def _narrow(noisy: Noisy) -> NDArray[Any]:
     return noisy.astype(next(fits, np.int64))
 
 
-def _nodes(table: pa.Table, axes: int) -> Nodes:
-    codes = tuple(table[f"code{a}"].to_numpy() for a in range(axes))
-    counts, estimate, variance = (table[name].to_numpy() for name in VALUES)
-    return Nodes(codes, counts, estimate, variance)
+def _nodes(table: pa.Table) -> Nodes:
+    *codes, counts, estimate, variance = (column.to_numpy() for column in table.columns)
+    return Nodes(tuple(codes), counts, estimate, variance)
 
 
 def _write(file: pa.NativeFile, table: pa.Table) -> None:

@@ -114,16 +114,6 @@ def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
     return key
 
 
-def has_begun(folder: Path) -> bool:
-    """Return whether a key was ready to be used: then its seal has appeared, in one rename."""
-    return (folder / STATE_FILE).exists()
-
-
-def is_erased(path: Path) -> bool:
-    """Return whether a key is gone, or overwritten and about to go."""
-    return not path.exists() or path.read_bytes() == bytes(KEY_BYTES)
-
-
 def check_named(folder: Path, named: dict[str, str]) -> None:
     """Refuse to go on with another plan, estimator, ledger or dataset than the folder's.
 

@@ -17,7 +17,6 @@ of kind ``summed`` these are the weighted running sums of its bins; see
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +35,18 @@ from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.directory.parquet_file import REAL, TEXT, WHOLE, Kind, Layout, read_parquet
+from hedgerow.release.directory.parquet_file import (
+    REAL,
+    ROWS_A_GROUP,
+    TEXT,
+    WHOLE,
+    Kind,
+    Layout,
+    read_parquet,
+    rows_of,
+    schema_of,
+    write_frame,
+)
 from hedgerow.release.directory.public_files import write_facts
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.area_names import names_frame
@@ -45,7 +55,6 @@ from hedgerow.tables.tree import Tree
 Part = TypeVar("Part")
 
 COUNTS, MEASUREMENTS = "counts", "measurements"
-ROWS_A_GROUP = 1 << 20
 ROWS_AT_ONCE = 1 << 16
 """Rows of a column that are encoded at once: statistics of a dictionary's take long for each."""
 COUNT = "count"
@@ -61,37 +70,13 @@ FACTS: dict[str, Kind] = {
     LOW: WHOLE,
     HIGH: WHOLE,
 }
-NOISY_SCHEMA = pa.schema([pa.field(NOISY_COUNT, pa.int64(), nullable=False)])
+NOISY: dict[str, Kind] = {NOISY_COUNT: WHOLE}
+NOISY_SCHEMA = schema_of({NOISY_COUNT: pa.int64()})
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the files of one cuboid may hold.
-
-    Attributes:
-        levels: the cuboid.
-        columns: of the codes of its nodes.
-        cells: how many nodes there can be.
-    """
-
-    levels: Levels
-    columns: tuple[str, ...]
-    cells: int
-
-    @classmethod
-    def of(cls, tree: Tree, levels: Levels) -> "Shape":
-        """Return the shape of a cuboid of a tree."""
-        return cls(levels, tuple(tree.columns_of(levels)), tree.cells(levels))
-
-    @property
-    def counts(self) -> Layout:
-        """Of the file of counts: codes, the count, and how sure it is."""
-        return Layout({**dict.fromkeys(self.columns, TEXT), **FACTS}, self.cells)
-
-    @property
-    def noisy(self) -> Layout:
-        """Of the file of noisy counts."""
-        return Layout({NOISY_COUNT: WHOLE}, self.cells)
+def counts_layout(tree: Tree, levels: Levels) -> Layout:
+    """Return what the file of a cuboid's counts may hold: codes, the count, and how sure it is."""
+    return Layout({**dict.fromkeys(tree.columns_of(levels), TEXT), **FACTS}, tree.cells(levels))
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
@@ -235,9 +220,8 @@ def count_schema(tree: Tree, levels: Levels) -> pa.Schema:
     axes = zip(tree.axes, levels, strict=True)
     texts = (kind for axis, level in axes for kind in axis.kinds(level))
     kinds = dict(zip(tree.columns_of(levels), texts, strict=True))
-    kinds |= {COUNT: pa.int64(), ESTIMATE: pa.float64(), STANDARD_ERROR: pa.float64()}
-    kinds |= {LOW: pa.int64(), HIGH: pa.int64()}
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
+    facts = {name: pa.int64() if kind is WHOLE else pa.float64() for name, kind in FACTS.items()}
+    return schema_of(kinds | facts)
 
 
 def _noisy(parts: list[Int64]) -> pa.Table:
@@ -270,9 +254,8 @@ def write_domain(path: Path, axis: Axis) -> None:
 
     Of a product axis there is one column for each column of its lists.
     """
-    names = axis.levels if axis.product is None else axis.columns
-    kinds = zip(names, axis.kinds(axis.depth), strict=True)
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds])
+    columns_of = axis.levels if axis.product is None else axis.columns
+    schema = schema_of(dict(zip(columns_of, axis.kinds(axis.depth), strict=True)))
     leaves = axis.size(axis.depth)
     with parquet_writer(path, schema) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):
@@ -280,19 +263,11 @@ def write_domain(path: Path, axis: Axis) -> None:
             columns = axis.rows(axis.depth, few)
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     if axis.names:
-        _write_names(path.with_name(f"{axis.name}.names.parquet"), axis)
+        names = names_frame(axis.labels, axis.levels, axis.names)
+        write_frame(path.with_name(f"{axis.name}.names.parquet"), names)
     if axis.shapes is not None:
         text = axis.shapes.to_json(axis.labels[axis.shapes.level - 1])
         path.with_name(f"{axis.name}.shapes.json").write_text(text, encoding="utf-8", newline="\n")
-
-
-def _write_names(path: Path, axis: Axis) -> None:
-    """Write the names of an axis's areas: ``level``, ``code``, ``name``."""
-    frame = names_frame(axis.labels, axis.levels, axis.names)
-    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in frame.columns])
-    columns = [text.to_arrow().cast(pa.string()) for text in frame]
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
-        writer.write_table(pa.Table.from_arrays(columns, schema=schema), ROWS_A_GROUP)
 
 
 def domain_files(axis: Axis) -> list[str]:
@@ -322,22 +297,27 @@ def noisy_file(levels: Levels) -> str:
     return f"{MEASUREMENTS}/{cuboid_slug(levels)}.parquet"
 
 
-def read_counts(folder: Path, shape: Shape) -> pl.DataFrame:
+def read_counts(folder: Path, tree: Tree, levels: Levels) -> pl.DataFrame:
     """Return the released counts of a cuboid: codes, counts, estimates, standard errors, intervals.
 
     Raises:
         ReleaseError: the file is damaged, or has other columns or more rows than the cuboid.
     """
-    return read_parquet(folder, counts_file(shape.levels), shape.counts)
+    return read_parquet(folder, counts_file(levels), counts_layout(tree, levels))
 
 
-def read_noisy(folder: Path, shape: Shape) -> Int64:
-    """Return the noisy counts of a cuboid: int64 (measured cells).
+def noisy_rows(folder: Path, tree: Tree, levels: Levels) -> int:
+    """Return how many noisy counts of a cuboid there are; none is read for it."""
+    return rows_of(folder, noisy_file(levels), Layout(NOISY, tree.cells(levels)))
+
+
+def read_noisy(folder: Path, levels: Levels, most: int) -> Int64:
+    """Return the noisy counts of a cuboid: int64 (measured cells), at most so many.
 
     Raises:
-        ReleaseError: the file is damaged, or has other columns or more rows than the cuboid.
+        ReleaseError: the file is damaged, or has other columns or more rows.
     """
-    noisy = read_parquet(folder, noisy_file(shape.levels), shape.noisy)[NOISY_COUNT]
+    noisy = read_parquet(folder, noisy_file(levels), Layout(NOISY, most))[NOISY_COUNT]
     if noisy.null_count():
-        raise ReleaseError(f"the noisy counts in {noisy_file(shape.levels)} are not all there")
+        raise ReleaseError(f"the noisy counts in {noisy_file(levels)} are not all there")
     return noisy.to_numpy()

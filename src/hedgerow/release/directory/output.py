@@ -17,7 +17,6 @@ from hedgerow.release.directory.keys import (
     STATE_FILE,
     UNFINISHED_STATE,
     erase,
-    has_begun,
     sync,
 )
 from hedgerow.release.directory.manifest import check_outside
@@ -109,7 +108,7 @@ def is_unfinished(folder: Path) -> bool:
     its folder in one rename.
     """
     has_left = (folder / COMPLETE).exists() and not (folder / CONTENT).exists()
-    return has_begun(folder) and not has_left
+    return (folder / STATE_FILE).exists() and not has_left
 
 
 def is_left_over(folder: Path, output: Path) -> bool:

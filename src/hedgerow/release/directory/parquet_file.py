@@ -26,6 +26,7 @@ from hedgerow.tables.sources.parquet_pages import (
 )
 from hedgerow.text import visible
 
+ROWS_A_GROUP = 1 << 20
 TEXT, WHOLE, REAL = pl.String, pl.Int64, pl.Float64
 PHYSICAL = {TEXT: "BYTE_ARRAY", WHOLE: "INT64", REAL: "DOUBLE"}
 LEAST_BYTES = 12
@@ -50,6 +51,21 @@ class Layout:
 
     columns: Mapping[str, Kind]
     most: int
+
+
+def schema_of(kinds: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Return the schema of columns that are all there in every row."""
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
+
+
+def write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """Write a public table of texts and whole numbers."""
+    kinds = {k: pa.string() if v == TEXT else pa.int64() for k, v in frame.schema.items()}
+    schema = schema_of(kinds)
+    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as file:
+        for few in frame.iter_slices(ROWS_A_GROUP):
+            columns = [few[name].to_arrow().cast(kind) for name, kind in kinds.items()]
+            file.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
 def read_parquet(folder: Path, name: str, layout: Layout) -> pl.DataFrame:

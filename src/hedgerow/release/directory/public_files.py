@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_FACTS, MOST_PUBLIC_ROWS
 from hedgerow.plan.facts import Fact, described_facts
 from hedgerow.plan.public_rows import PublicRows
-from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
+from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet, write_frame
 from hedgerow.tables.tree import Tree
-
-ROWS_A_GROUP = 1 << 20
 
 
 def public_file(place: int) -> str:
@@ -39,19 +35,9 @@ def write_facts(folder: Path, facts: Sequence[Fact]) -> None:
     """Write the rows of public tables into a release directory, which has ``domain/``."""
     for place, fact in enumerate(facts):
         if isinstance(fact, PublicRows):
-            _write(folder / public_file(place), fact)
-
-
-def _write(path: Path, rows: PublicRows) -> None:
-    path.parent.mkdir(exist_ok=True)
-    names = rows.frame.columns
-    kinds = [pa.int64() if name in rows.numbers else pa.string() for name in names]
-    fields = [pa.field(n, kind, nullable=False) for n, kind in zip(names, kinds, strict=True)]
-    with pq.ParquetWriter(path, pa.schema(fields), compression="zstd", store_schema=False) as file:
-        for first in range(0, len(rows.frame), ROWS_A_GROUP):
-            few = rows.frame.slice(first, ROWS_A_GROUP)
-            columns = [few[n].to_arrow().cast(kind) for n, kind in zip(names, kinds, strict=True)]
-            file.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields)))
+            path = folder / public_file(place)
+            path.parent.mkdir(exist_ok=True)
+            write_frame(path, fact.frame)
 
 
 def read_facts_of(

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
-from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.bits import KEY_BYTES, ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import SMALLER
 from hedgerow.release.directory.check import check_unchanged
@@ -30,7 +30,6 @@ from hedgerow.release.directory.keys import (
     check_named,
     erase,
     fresh_key,
-    is_erased,
     release_id,
     resumed_key,
     sealed_facts,
@@ -161,7 +160,11 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
         bound.charging.check(bound.plan)  # before anything is discarded
     with held_folder(output, unfinished) as folder:
         if is_left_over(folder, output):
-            _check_appeared(output, bound.plan)
+            if read_manifest(output)["plan_sha256"] != bound.plan.hash:
+                raise ReleaseError(
+                    f"the release in {str(output)!r} is complete and of another plan; there is "
+                    f"nothing to resume"
+                )
             with _kept(folder, output):
                 _tidy(folder)
             yield None
@@ -169,8 +172,11 @@ def open_staging(output: Path, bound: Bound, unfinished: Unfinished) -> Iterator
         with machine_errors(f"cannot write to {str(folder)!r}"):
             key = _usable_key(folder, bound) if resumed else _new_key(folder, bound)
         with _kept(folder, output):
-            if key is None:
-                _publish_complete(folder, output, bound)
+            if key is None:  # an earlier run's; a ledger that does not hold it is charged
+                if bound.charging is not None:
+                    _charge_again(bound.charging, bound.plan, begun_release(folder))
+                with machine_errors(f"cannot write to {str(folder)!r}"):
+                    _publish(folder, output)
                 yield None
             else:
                 yield Staging(folder, output, ReleaseKey(key), release_id(key), resumed)
@@ -195,7 +201,8 @@ def _usable_key(folder: Path, bound: Bound) -> bytes | None:
     """
     named = bound.named
     check_named(folder, named)
-    is_complete, is_gone = (folder / COMPLETE).exists(), is_erased(folder / KEY_FILE)
+    is_complete, path = (folder / COMPLETE).exists(), folder / KEY_FILE
+    is_gone = not path.exists() or path.read_bytes() == bytes(KEY_BYTES)  # or overwritten
     is_whole = is_complete and _is_whole(folder / CONTENT)
     if is_whole and is_gone:
         return None
@@ -225,14 +232,6 @@ def _make_room(folder: Path, key: bytes) -> None:
     (folder / JOBS / release_id(key)).mkdir(parents=True, exist_ok=True)
 
 
-def _publish_complete(folder: Path, output: Path, bound: Bound) -> None:
-    """Publish what an earlier run has left complete; a ledger that does not hold it is charged."""
-    if bound.charging is not None:
-        _charge_again(bound.charging, bound.plan, begun_release(folder))
-    with machine_errors(f"cannot write to {str(folder)!r}"):
-        _publish(folder, output)
-
-
 def _charge_again(charging: Charging, plan: Plan, release_id: str) -> None:
     """Charge what an earlier run began: free where the ledger holds it, and due where it does not.
 
@@ -246,15 +245,6 @@ def _charge_again(charging: Charging, plan: Plan, release_id: str) -> None:
             f"the ledger does not hold the charge of the unfinished release {release_id[:12]} (an "
             f"older copy? restore the newest), and refuses it: {why}"
         ) from error
-
-
-def _check_appeared(output: Path, plan: Plan) -> None:
-    """Refuse to pass a release that has appeared off as one of another plan."""
-    if read_manifest(output)["plan_sha256"] != plan.hash:
-        raise ReleaseError(
-            f"the release in {str(output)!r} is complete and of another plan; there is nothing to "
-            f"resume"
-        )
 
 
 @contextmanager

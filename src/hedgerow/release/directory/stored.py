@@ -2,12 +2,12 @@
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -37,9 +37,9 @@ from hedgerow.release.directory.manifest import (
 )
 from hedgerow.release.directory.measurements import (
     COUNT,
-    Shape,
     counts_file,
-    noisy_file,
+    counts_layout,
+    noisy_rows,
     read_counts,
     read_noisy,
     released_columns,
@@ -51,7 +51,6 @@ from hedgerow.release.directory.parquet_file import (
     Layout,
     read_batches,
     read_parquet,
-    rows_of,
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.passes import ESTIMATION
@@ -71,6 +70,30 @@ NODE = "\0node"
 """A column beside those of codes, which cannot be called that."""
 
 
+Value = TypeVar("Value")
+
+
+class ByCuboid(Mapping[Levels, Value]):
+    """What is read of each cuboid, once, when it is first asked for."""
+
+    def __init__(self, every: Iterable[Levels], read: Callable[[Levels], Value]) -> None:
+        self._every: dict[Levels, Value | None] = dict.fromkeys(every)
+        self._read = read
+
+    def __getitem__(self, levels: Levels) -> Value:
+        """Return what is read of a cuboid."""
+        value = self._every[levels]
+        if value is None:
+            value = self._every[levels] = self._read(levels)
+        return value
+
+    def __iter__(self) -> Iterator[Levels]:
+        return iter(self._every)
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+
 class Content(ABC):
     """What a release holds, in memory or in a directory.
 
@@ -79,26 +102,24 @@ class Content(ABC):
         estimator: what made the counts.
         estimation: the version of the estimation (`hedgerow.release.passes.ESTIMATION`).
         nodes: for each cuboid the listed nodes with their counts.
+        measured: for each measured cuboid int64 (measured cells): its noisy counts.
     """
 
     plan: Plan
     estimator: Estimator
     estimation: int
     nodes: Mapping[Levels, Nodes]
+    measured: Mapping[Levels, Int64]
 
-    @property
-    @abstractmethod
+    @cached_property
     def stored(self) -> Stored:
-        """All noisy counts."""
+        """All noisy counts, beside what is listed."""
+        return Stored(self.plan.tree, self.measured, noise_variances(self.plan), self.nodes)
 
     @property
     @abstractmethod
     def noisy_cells(self) -> int:
         """How many noisy counts there are; none is read for it."""
-
-    def listed(self, levels: Levels) -> Nodes:
-        """Return the listed nodes of one cuboid with their counts; no other is read."""
-        return self.nodes[levels]
 
     @abstractmethod
     def counts(self, levels: Levels) -> pl.DataFrame:
@@ -109,17 +130,13 @@ class Content(ABC):
         """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
 
     @abstractmethod
-    def noisy(self, levels: Levels) -> Int64:
-        """Return the noisy counts of a measured cuboid."""
-
-    @abstractmethod
     def write(self, directory: Path) -> None:
         """Write a release directory."""
 
     @property
     def total(self) -> int:
         """The released number of records."""
-        return int(self.listed(self.plan.tree.cuboid(0)).counts.sum())
+        return int(self.nodes[self.plan.tree.cuboid(0)].counts.sum())
 
     def errors(self, levels: Levels) -> CuboidErrors:
         """Return what the plan tells of the errors of a cuboid."""
@@ -158,38 +175,46 @@ class OnDisk(Content):
     @cached_property
     def nodes(self) -> Mapping[Levels, Nodes]:  # type: ignore[override]
         """For each cuboid the listed nodes with their counts."""
-        return {levels: self.listed(levels) for levels in self.plan.levels}
+        return ByCuboid(self.plan.levels, partial(read_nodes, self.folder, self.plan.tree))
 
-    def listed(self, levels: Levels) -> Nodes:
-        """Return the listed nodes of one cuboid with their counts; no other file is read."""
-        return read_nodes(self.folder, self.plan.tree, levels)
+    @cached_property
+    def measured(self) -> Mapping[Levels, Int64]:  # type: ignore[override]
+        """For each measured cuboid its noisy counts, no more than there can be."""
+        return ByCuboid(noise_variances(self.plan), self._noisy)
 
-    @property
+    def _noisy(self, levels: Levels) -> Int64:
+        """Return the noisy counts of a cuboid: below survivors, of their children at most."""
+        design, tree = self.plan.design, self.plan.tree
+        most, above = design.possible_cells(levels), design.measured_below(levels)
+        if above is not None:
+            below = descendants(tree, sum(above), sum(levels), self.nodes[above].codes)
+            most = min(most, int(below.sum()))
+        return read_noisy(self.folder, levels, most)
+
+    @cached_property
     def stored(self) -> Stored:
-        """All noisy counts."""
-        return read_stored(self.folder, self.plan, self.nodes)
+        """All noisy counts, beside what is listed.
+
+        Raises:
+            MachineError: they, or the tables of a cube that is made of them, are too large.
+        """
+        check_tables(self.plan)
+        return super().stored
 
     @property
     def noisy_cells(self) -> int:
         """How many noisy counts there are; none is read for it."""
-        return sum(
-            rows_of(self.folder, noisy_file(levels), Shape.of(self.plan.tree, levels).noisy)
-            for levels in noise_variances(self.plan)
-        )
+        return sum(noisy_rows(self.folder, self.plan.tree, levels) for levels in self.measured)
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""
-        return read_counts(self.folder, Shape.of(self.plan.tree, levels))
+        return read_counts(self.folder, self.plan.tree, levels)
 
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order; its file is not read at once."""
-        shape = Shape.of(self.plan.tree, levels)
-        columns = [*shape.columns, COUNT]
-        return read_batches(self.folder, counts_file(levels), shape.counts, columns, rows)
-
-    def noisy(self, levels: Levels) -> Int64:
-        """Return the noisy counts of a measured cuboid."""
-        return read_noisy(self.folder, Shape.of(self.plan.tree, levels))
+        layout = counts_layout(self.plan.tree, levels)
+        columns = [*self.plan.tree.columns_of(levels), COUNT]
+        return read_batches(self.folder, counts_file(levels), layout, columns, rows)
 
     def write(self, directory: Path) -> None:
         """Copy the directory."""
@@ -277,17 +302,10 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
     ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
     check_combines(read_estimator(manifest["estimator"]), plan)
-    return plan.described(_description(manifest))
-
-
-def _description(manifest: Mapping[str, Any]) -> Description:
-    """Return what a manifest says the table is; nothing where it does not say."""
-    if DESCRIBE not in manifest:
-        return Description()
-    described = Description.from_dict(manifest[DESCRIBE])
-    if not described:
+    description = Description.from_dict(manifest.get(DESCRIBE, {}))
+    if DESCRIBE in manifest and not description:
         raise ReleaseError("the manifest describes the table by nothing")
-    return described
+    return plan.described(description)
 
 
 def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
@@ -359,7 +377,7 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
     Raises:
         ReleaseError: the file has other columns, unknown codes, or counts that are none.
     """
-    frame = read_counts(folder, Shape.of(tree, levels))
+    frame = read_counts(folder, tree, levels)
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
     codes: list[Int32] = []
@@ -388,32 +406,3 @@ def noise_variances(plan: Plan) -> dict[Levels, float]:
         for levels, what in plan.by_levels.items()
         if isinstance(what, Measured | Summed)
     }
-
-
-def public_nodes(plan: Plan, nodes: Mapping[Levels, Nodes]) -> dict[Levels, Nodes]:
-    """Return the nodes of the public cuboids among those of all."""
-    return {levels: nodes[levels] for levels in plan.levels if plan.is_public(levels)}
-
-
-def read_stored(folder: Path, plan: Plan, released: Mapping[Levels, Nodes]) -> Stored:
-    """Return the noisy counts of a release directory, with its public cuboids' nodes.
-
-    Raises:
-        ReleaseError: they are damaged, or more than the plan's cells.
-        MachineError: they, or the tables of a cube that is made of them, are too large.
-    """
-    check_tables(plan)
-    variances = noise_variances(plan)
-    shapes = {levels: _measurable(plan, levels, released) for levels in variances}
-    noisy = {levels: read_noisy(folder, shape) for levels, shape in shapes.items()}
-    return Stored(plan.tree, noisy, variances, public_nodes(plan, released))
-
-
-def _measurable(plan: Plan, levels: Levels, released: Mapping[Levels, Nodes]) -> Shape:
-    """Return the largest shape of the noisy counts of a cuboid: below survivors, their children."""
-    tree, shape = plan.tree, Shape.of(plan.tree, levels)
-    cells, above = plan.design.possible_cells(levels), plan.design.measured_below(levels)
-    if above is not None:
-        below = descendants(tree, sum(above), sum(levels), released[above].codes)
-        cells = min(cells, int(below.sum()))
-    return replace(shape, cells=cells)

@@ -56,7 +56,7 @@ class Cumulative:
         plan = release.plan
         _check(plan)
         bins = plan.tree.chain[-1]
-        every = answers_of(plan).cells(release.stored, release.nodes, [bins])[bins]
+        every = answers_of(plan).cells(release.stored, [bins])[bins]
         released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0

@@ -22,7 +22,7 @@ from hedgerow.picture import (
 )
 from hedgerow.plan.picture import title_of
 from hedgerow.plan.plan import Plan
-from hedgerow.release.directory.stored import read_nodes, undamaged
+from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.release import Release, read_release
 
@@ -277,7 +277,7 @@ def read_distribution(directory: str | Path) -> Distribution:
     folder = Path(directory)
     made = Distribution(read_release(folder))
     with undamaged(folder):
-        (leaves,) = read_nodes(folder, made.plan.tree, made.plan.tree.chain[-1]).codes
+        (leaves,) = made.release.content.nodes[made.plan.tree.chain[-1]].codes
     if (leaves[1:] <= leaves[:-1]).any():
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"

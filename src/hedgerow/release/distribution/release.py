@@ -88,10 +88,12 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
     """
     ranges = Ranges.equal_width(name, low, high, bins, out_of_bounds=out_of_bounds)
     who = Replace() if neighbours is None else neighbours
+    if units is not None and who.unit is None:
+        who = replace(who, unit=UNIT)
     plan = plan_distribution(
         ranges,
         budget=budget,
-        neighbours=_with_unit(who, units),
+        neighbours=who,
         objective=objective,
         measure=measure,
     )
@@ -156,8 +158,3 @@ def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distrib
     """
     check_match(counts, plan)
     return Distribution(in_memory(counts, plan, estimator=suited(plan), bits=bits))
-
-
-def _with_unit(who: Neighbours, units: Sequence[Any] | None) -> Neighbours:
-    """Return the neighbours with the unit's name where records have units."""
-    return who if units is None or who.unit is not None else replace(who, unit=UNIT)

@@ -6,7 +6,7 @@ little-endian); numbers within a part are of variable length, seven bits a byte,
 
 import base64
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -288,7 +288,7 @@ def _shape_parts(shapes: Shapes) -> list[bytes]:
         varints(np.diff(shapes.arc_start)),
         varints(folded(steps[:, 0])),
         varints(folded(steps[:, 1])),
-        *(varints(_sizes(each)) for each in (shapes.areas, polygons, rings)),
+        *(varints(np.array([*map(len, each)])) for each in (shapes.areas, polygons, rings)),
         varints(folded(np.array([arc for ring in rings for arc in ring], dtype=np.int64))),
     ]
 
@@ -304,7 +304,3 @@ def _code_parts(axis: Axis, finest: int) -> list[bytes]:
             b"" if names is None else "\n".join(visible_labels(names.fill_null(""))).encode(),
         ]
     return parts
-
-
-def _sizes(parts: Iterable[Any]) -> Int64:
-    return np.array([len(one) for one in parts], dtype=np.int64)

@@ -29,7 +29,6 @@ from hedgerow.release.directory.measurements import (
     HIGH,
     LOW,
     STANDARD_ERROR,
-    Shape,
     counts_file,
     read_counts,
 )
@@ -317,8 +316,10 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
         )
     places, flat = _places(made.used, levels, nodes.codes)
     order = np.argsort(flat, kind="stable")
-    counts, shape, values = nodes.counts[order], Shape.of(tree, levels), _VALUES
-    read = read_counts(folder, shape).select(values)[order]  # no copy of labels, which are large
+    counts, values = nodes.counts[order], _VALUES
+    read = read_counts(folder, tree, levels).select(values)[
+        order
+    ]  # no copy of labels, which are large
     estimate, error, low, high = (read[name].to_numpy() for name in values)
     errors = CuboidErrors.of(plan, levels, int(counts.sum()))
     flags = errors.contradicted(counts, estimate, error**2)

@@ -24,10 +24,10 @@ from hedgerow.release.directory.measurements import (
     HIGH,
     LOW,
     STANDARD_ERROR,
-    Shape,
     counts_file,
+    counts_layout,
 )
-from hedgerow.release.directory.parquet_file import read_batches, rows_of
+from hedgerow.release.directory.parquet_file import Layout, read_batches, rows_of
 from hedgerow.release.page.words import words_of
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
@@ -70,8 +70,9 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
     every: list[CuboidFacts] = []
     whole: int | None = None
     for levels, what in plan.by_levels.items():
-        errors, shape = CuboidErrors.of(plan, levels, whole), Shape.of(plan.tree, levels)
-        every.append(_facts(folder, shape, errors, is_public=isinstance(what, Public)))
+        errors, layout = CuboidErrors.of(plan, levels, whole), counts_layout(plan.tree, levels)
+        is_public = isinstance(what, Public)
+        every.append(_facts(folder, counts_file(levels), layout, errors, is_public=is_public))
         whole = every[0].total
     for levels, facts in zip(plan.levels, every, strict=True):
         if facts.total is not None and facts.total != every[0].total:
@@ -79,15 +80,16 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
     return every
 
 
-def _facts(folder: Path, shape: Shape, errors: CuboidErrors, *, is_public: bool) -> CuboidFacts:
+def _facts(
+    folder: Path, name: str, layout: Layout, errors: CuboidErrors, *, is_public: bool
+) -> CuboidFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
     total, contradicted = 0, 0
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
-    name = counts_file(shape.levels)
-    listed = rows_of(folder, name, shape.counts)
+    listed = rows_of(folder, name, layout)
     if listed > MOST_ROWS_OF_A_PAGE:
         return CuboidFacts(listed, None, number, relative)
-    for piece in read_batches(folder, name, shape.counts, columns, ROWS_A_PIECE):
+    for piece in read_batches(folder, name, layout, columns, ROWS_A_PIECE):
         count, estimate, error, low, high = (piece[column].to_numpy() for column in columns)
         if (count <= 0).any() or (low < 0).any() or (high < low).any():
             raise ReleaseError(f"{name} has a count or an interval that is none")

@@ -173,13 +173,14 @@ def _tables(plan: Plan) -> str:
 
 def promised(plan: Plan, estimator: Estimator) -> str:
     """Return the promise, point by point."""
-    say = words_of(plan)
+    say, told = words_of(plan), not_hidden(plan)
+    plainly = shown(among(plan, say("release.promise.plainly", noticed=noticed(plan))))
     points = {
         "who": _who(plan),
         "from_whom": say("release.promise.from_everyone"),
-        "how_well": _how_well(plan),
+        "how_well": f"{shown(stated(plan))} {plainly}",
         "public": _public(plan),
-        "not_hidden": _not_hidden(plan),
+        "not_hidden": (f"{shown(told)} " if told else "") + say("release.promise.true_of_many"),
         "made": _made(plan, estimator),
     }
     return items([(say(f"release.promise.{key}"), text) for key, text in points.items()], "points")
@@ -252,11 +253,6 @@ def noticed(plan: Plan) -> str:
     return told.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _how_well(plan: Plan) -> str:
-    plainly = shown(among(plan, words_of(plan)("release.promise.plainly", noticed=noticed(plan))))
-    return f"{shown(stated(plan))} {plainly}"
-
-
 def _public(plan: Plan) -> str:
     say = words_of(plan)
     exact = say.joined(_of_kind(plan, Public))
@@ -287,18 +283,12 @@ def _plans_own(say: Catalogue, text: str) -> str:
     return shown(text) if say.language == USUAL else f'<span lang="{USUAL}">{shown(text)}</span>'
 
 
-def _not_hidden(plan: Plan) -> str:
-    told = not_hidden(plan)
-    restricted_to = f"{shown(told)} " if told else ""
-    return restricted_to + words_of(plan)("release.promise.true_of_many")
-
-
 def _made(plan: Plan, estimator: Estimator) -> str:
     say = words_of(plan)
     idle = _of_kind(plan, Unmeasured)
     key = f"release.made.{plan.mechanism.name}"
     noise = say(key) if key in say.texts else plan.mechanism.name.replace("-", " ")
-    which = _CELLS[plan.design.key](plan)
+    which = say(f"release.made.{plan.measure.name}") if plan.is_chain else _cells(plan)
     parts = [
         say(
             f"release.made.{plan.design.key}",
@@ -315,11 +305,6 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     return " ".join(parts)
 
 
-def _nodes(plan: Plan) -> str:
-    """Return which counts of a chain carry noise of their own: HTML."""
-    return words_of(plan)(f"release.made.{plan.measure.name}")
-
-
 def _cells(plan: Plan) -> str:
     """Return which counts of which cuboids carry noise of their own: HTML."""
     say, names = words_of(plan), {k: shown(plan.label_of(k)) for k in plan.measured}
@@ -331,10 +316,6 @@ def _cells(plan: Plan) -> str:
     if not whole and key == "named":
         return say("release.made.below_named", below=below)
     return say(f"release.made.both_{key}", whole=whole, below=below)
-
-
-_CELLS = {"chain": _nodes, "cuboids": _cells}
-"""Which counts carry noise, by the key of the design."""
 
 
 def _few(say: Catalogue, names: Sequence[str]) -> str:

@@ -9,14 +9,14 @@ measured into one order of refinement.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Levels
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
@@ -79,7 +79,7 @@ class Measurements:
         if tree.leaves > MOST_CELLS_GIVEN:
             raise TableError(f"the tree has {tree.leaves:,} leaves; 2**28 can be laid out")
         nothing = Outline(tree, -1, frozenset(), True, 0)
-        everywhere, _ = measured_nodes(Stored(tree, {}, {}, {}), *unlisted(nothing))
+        everywhere, _ = measured_nodes(*unlisted(nothing, {}, {}))
         noisy, variance = {}, {}
         for depth, frame in sorted(frames.items(), key=lambda each: str(each[0]).rjust(20)):
             if depth == 0 and total is not None:
@@ -91,8 +91,18 @@ class Measurements:
                 )
             levels = tree.cuboid(depth)
             noisy[levels], variance[levels] = _aligned(tree, depth, everywhere[depth], frame)
-        public = {} if total is None else {tree.cuboid(0): _exact_root(everywhere[0], total)}
-        _check_leaves(tree, variance)
+        public = dict[Levels, Nodes]()
+        if total is not None:
+            if type(total) is not int or not 0 <= total <= LARGEST_COUNT:
+                raise TableError(
+                    f"a public total is a whole number from 0 to 2^61, got {repr(total)[:40]}"
+                )
+            public[tree.cuboid(0)] = Nodes.exact(everywhere[0].codes, np.array([total]))
+        if tree.chain[-1] not in variance:
+            raise TableError(
+                f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not "
+                f"measured; leave the levels below the last measured one out of the axes"
+            )
         outline = Outline(tree, len(public) - 1, frozenset(frames), True, 0)
         made = cls(Stored(tree, noisy, variance, public), outline)
         made.least_squares()
@@ -123,31 +133,16 @@ class Measurements:
         """
         stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
         known = {**stored.variances, **dict.fromkeys(exact, 0.0)}
-        every = replace(stored, measured={**stored.measured, **exact}, variances=known, nodes={})
-        nodes, layers = least_squares_of(every, *unlisted(self.outline))
+        every = unlisted(self.outline, {**stored.measured, **exact}, known)
+        nodes, layers = least_squares_of(*every)
         for t, here in enumerate(nodes):
-            check_determined(self.outline.tree, t, here.variance)
+            if not np.isfinite(here.variance).all():
+                raise TableError(
+                    f"what was measured does not determine every node of depth {t} "
+                    f"({self.outline.tree.cuboid_name(t)}); measure all children of a node, or all "
+                    f"but one"
+                )
         return nodes, layers
-
-
-def check_determined(tree: Tree, depth: int, variance: Float64) -> None:
-    """Refuse estimates of a depth that are of infinite variance.
-
-    Raises:
-        TableError: some are.
-    """
-    if not np.isfinite(variance).all():
-        raise TableError(
-            f"what was measured does not determine every node of depth {depth} "
-            f"({tree.cuboid_name(depth)}); measure all children of a node, or all but one"
-        )
-
-
-def _exact_root(root: Nodes, total: int) -> Nodes:
-    if type(total) is not int or not 0 <= total <= LARGEST_COUNT:
-        shown = repr(total)[:40]
-        raise TableError(f"a public total is a whole number from 0 to 2^61, got {shown}")
-    return Nodes.exact(root.codes, np.array([total], dtype=np.int64))
 
 
 def _aligned(
@@ -222,12 +217,3 @@ def _numeric(table: pa.Table, where: str) -> pa.Table:
         if not any(is_one(kind) for is_one in (*of_numbers, *of_text)):
             raise TableError(f"{where} need numbers in column {name!r}, got the type {kind}")
     return table
-
-
-def _check_leaves(tree: Tree, variance: Mapping[Levels, Any]) -> None:
-    """Refuse measurements that end above the leaves."""
-    if tree.chain[-1] not in variance:
-        raise TableError(
-            f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not measured; "
-            f"leave the levels below the last measured one out of the axes"
-        )

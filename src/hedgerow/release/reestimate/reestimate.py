@@ -30,7 +30,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.directory.stored import undamaged, verified_release
-from hedgerow.release.reestimate.external import Measurements, check_determined
+from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
@@ -208,16 +208,14 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         440
     """
     _check_columns(given.outline.tree)
-    whole = not isinstance(method, LeastSquares)
     covariances: Covariances | None = None
-    if whole:
-        made = given.estimate(method)
-    else:
+    if isinstance(method, LeastSquares):
         made, layers = given.least_squares()
         covariances = partial(covariance_of_nodes, layers)
-    tree, frames = given.outline.tree, {}
+    else:
+        made = given.estimate(method)
+    tree, whole, frames = given.outline.tree, covariances is None, {}
     for levels, nodes in zip(tree.chain, made, strict=True):
-        check_determined(tree, sum(levels), nodes.variance)
         errors = CuboidErrors(CarriedNoise(None, sums=True), len(nodes), None)
         labelled = label_nodes(tree, levels, nodes.codes, **released_columns(nodes, errors, USUAL))
         frames[levels] = labelled if whole else labelled.drop(COUNT)
