@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import polars as pl
-import pyarrow.parquet as pq
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
@@ -19,6 +18,7 @@ from hedgerow.errors import (
     shorten,
 )
 from hedgerow.export.released import whole_file as whole_place
+from hedgerow.export.released import write_parts as write_parquet
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
@@ -190,7 +190,8 @@ def write_parts(
     apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
-        _write_parquet(parts, place)
+        with whole_file(place) as file:
+            write_parquet(file, parts)
         return
     changed = 0
     with whole_file(place) as file:
@@ -220,18 +221,6 @@ def _warn(found: int, place: Path, way_out: str) -> None:
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; {way_out}"
         )
-
-
-def _write_parquet(parts: Iterable[pl.DataFrame], place: Path) -> None:
-    """Write a Parquet file, a row group a part."""
-    writer = None
-    with whole_file(place) as file, ExitStack() as stack:
-        for part in parts:
-            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-            if writer is None:
-                new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
-                writer = stack.enter_context(new)
-            writer.write_table(table)
 
 
 def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:

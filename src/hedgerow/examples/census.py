@@ -12,12 +12,12 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
     free,
-    in_parts,
     nested_codes,
     parents_of,
     size_of,
     write_release_file,
 )
+from hedgerow.export.released import write_parts
 
 BLOCKS_A_PART = 1 << 15
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
@@ -138,15 +138,15 @@ def write_census(directory: Path, size: str = "small") -> Path:
     frames = [areas, *map(pl.DataFrame, lists.values())]
     for frame, path in zip(frames, files, strict=False):
         frame.write_parquet(path)
+    title, text = "A census over its geography", _CENSUS
     if chosen.crossed:
-        with in_parts(files[-1]) as write:
-            for people in _people(rng, areas["block"], population):
-                write(people)
-        write_release_file(file, "A census by block, age and sex", _PEOPLE + _PRIVACY)
-        return file
-    rows = areas.with_columns(population=population).filter(pl.col("population") > 0)
-    rows.write_parquet(files[-1])
-    write_release_file(file, "A census over its geography", _CENSUS + _PRIVACY)
+        title, text = "A census by block, age and sex", _PEOPLE
+        parts = _people(rng, areas["block"], population)
+    else:
+        rows = areas.with_columns(population=population)
+        parts = iter([rows.filter(pl.col("population") > 0)])
+    write_parts(files[-1], parts)
+    write_release_file(file, title, text + _PRIVACY)
     return file
 
 

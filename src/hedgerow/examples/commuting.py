@@ -17,12 +17,12 @@ from hedgerow.examples.files import (
     codes_of,
     families_by,
     free,
-    in_parts,
     parents_of,
     place_in_family,
     size_of,
     write_release_file,
 )
+from hedgerow.export.released import write_parts
 
 TRIPS_A_BLOCK = 1 << 21
 Pairs = tuple[Int64, Int64, Int64]
@@ -175,14 +175,14 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
         areas, parts = sections.areas, _flows(rng, sections, whole)
         title = "Trips to work between census sections"
     areas.write_parquet(listed)
-    with in_parts(table) as write:
-        for *pair, trips in parts:
-            columns = [
-                column.alias(f"{end}_{column.name}")
-                for end, rows in zip("od", pair, strict=True)
-                for column in areas[rows]
-            ]
-            write(pl.DataFrame([*columns, pl.Series("trips", trips)]))
+    origins, destinations = (
+        areas.rename({name: f"{end}_{name}" for name in areas.columns}) for end in "od"
+    )
+    rows = (
+        pl.concat([origins[o], destinations[d], pl.DataFrame({"trips": n})], how="horizontal")
+        for o, d, n in parts
+    )
+    write_parts(table, rows)
     write_release_file(file, title, _release_text(areas.columns, listed.name))
     return file
 

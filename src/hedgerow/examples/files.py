@@ -1,13 +1,11 @@
 """The files of an example: where they go, and what writes the release file and long tables."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
@@ -20,11 +18,16 @@ def parents_of(rng: Generator, parents: int, children: int, sigma: float) -> Int
     return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
-def families_by(rng: Generator, pull: Float64, children: int) -> Int64:
-    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
-    parents = len(pull)
-    family = 1 + rng.multinomial(children - parents, pull / pull.sum())
-    return np.repeat(np.arange(parents), family)
+def families_by(rng: Generator, pull: Float64, children: int, most: int | None = None) -> Int64:
+    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``.
+
+    In families of at most ``most``, where that is said.
+    """
+    sizes = 1 + rng.multinomial(children - len(pull), pull / pull.sum())
+    while most is not None and (over := int(np.maximum(sizes - most, 0).sum())) > 0:
+        free = np.where(sizes < most, pull, 0.0)
+        sizes = np.minimum(sizes, most) + rng.multinomial(over, free / free.sum())
+    return np.repeat(np.arange(len(pull)), sizes)
 
 
 def place_in_family(parent_of: Int64) -> Int64:
@@ -114,20 +117,3 @@ def write_release_file(
     start = _START.format(title=title, name=path.name)
     text = "\n".join([start, table, choices, _END.format(directory=output)])
     path.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def in_parts(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Give what writes rows to a Parquet file, in bounded memory; the first say its columns."""
-    with ExitStack() as stack:
-        writer = None
-
-        def write(frame: pl.DataFrame) -> None:
-            nonlocal writer
-            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-            if writer is None:
-                new = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
-                writer = stack.enter_context(new)
-            writer.write_table(table)
-
-        yield write

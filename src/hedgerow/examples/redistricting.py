@@ -5,13 +5,11 @@ release files: geography × one axis of all attributes, and the production's mar
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from hedgerow.examples.files import free, in_parts, size_of, write_release_file
+from hedgerow.examples.files import free, size_of, write_release_file
 from hedgerow.examples.production_shares import production_sections, rho_of
 from hedgerow.examples.redistricting_nation import (
     AGES,
@@ -23,13 +21,11 @@ from hedgerow.examples.redistricting_nation import (
     KINDS,
     RACES,
     RedistrictingSize,
-    Residents,
-    State,
-    draw_nation,
+    draw_geography,
     draw_people,
     draw_residents,
-    draw_state,
 )
+from hedgerow.export.released import write_parts
 
 REDISTRICTING_SIZES = {
     "small": RedistrictingSize(1, 3, 24, 70, 2_100, 90_000),
@@ -55,7 +51,8 @@ def write_redistricting(
     people in it; confidential, were it real); ``areas.parquet`` (state … block: one row a block);
     ``facilities.parquet`` (block, hhgq, facilities, people_at_least: one row a kind of quarters
     that a block has; housing units of households); lists of attributes; ``production.toml``, which
-    measures the marginals of the 2020 census with its shares. One state is in memory at a time.
+    measures the marginals of the 2020 census with its shares. The people
+    are in memory some blocks at a time.
     """
     chosen = size_of(REDISTRICTING_SIZES, size)
     free(directory, "release.toml", PRODUCTION, *LISTS, *TABLES)
@@ -86,34 +83,28 @@ def write_redistricting(
 
 
 def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) -> None:
-    """Write the lists of blocks and of facilities and the people in them, state by state."""
-    nation, done = draw_nation(size), 0
-    with ExitStack() as stack:
-        areas, facilities, people = (
-            stack.enter_context(in_parts(directory / name)) for name in TABLES
-        )
-        for number in range(size.states):
-            state, rng = draw_state(nation, number)
-            residents = draw_residents(rng, state)
-            areas(state.areas)
-            facilities(residents.frame(state.areas["block"]))
-            for part in _people(rng, state, residents):
-                people(part)
-            done += state.people
+    """Write the lists of blocks and of facilities and the people in them."""
+    areas, facilities, people = (directory / name for name in TABLES)
+    places, rng = draw_geography(size)
+    places.areas.write_parquet(areas)
+    residents = draw_residents(rng, places, size.people)
+    kinds = pl.Series("hhgq", KINDS)[residents["kind"]]
+    at_least = pl.when(pl.col("kind") > 0).then("facilities").otherwise(0)
+    residents.select(
+        places.areas["block"][residents["block"]],
+        kinds,
+        "facilities",
+        people_at_least=at_least,
+    ).write_parquet(facilities)
+
+    def told() -> Iterator[pl.DataFrame]:
+        done = 0
+        for part in draw_people(rng, places, residents):
+            yield part
+            done += part["count"].sum()
             progress(done / size.people)
 
-
-def _people(rng: np.random.Generator, state: State, residents: Residents) -> Iterator[pl.DataFrame]:
-    """Yield the rows of ``people.parquet``, some blocks at a time."""
-    names = {"hhgq": KINDS, "votingage": AGES, "hispanic": HISPANIC, "cenrace": CENRACE}
-    blocks = state.areas["block"]
-    for row, age, hispanic, race, count in draw_people(rng, state, residents):
-        cells = zip(names.items(), (residents.kind[row], age, hispanic, race), strict=True)
-        texts = [
-            pl.Series(name, pl.Series(words, dtype=pl.Categorical)[place])
-            for (name, words), place in cells
-        ]
-        yield pl.DataFrame([blocks[residents.block[row]], *texts, pl.Series("count", count)])
+    write_parts(people, told())
 
 
 def _institution(kind: str) -> str:
