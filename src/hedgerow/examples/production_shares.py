@@ -93,18 +93,16 @@ def production_sections(*, several: bool) -> str:
         rho=RHO * sum(parts.values()),
         left_out=left_out,
         shares=shares,
-        tables="".join(map(_table, levels)),
+        tables="".join(
+            f"\n[allocation.queries.{level}]\n"
+            + "".join(
+                f'"{query}" = "{QUERY_SHARES[query][place]}/{OF_QUERIES[place]}"\n'
+                for query in queries_of(level)
+            )
+            for place, level in enumerate(LEVEL_SHARES)
+            if level in levels
+        ),
     )
-
-
-def _table(level: str) -> str:
-    place = list(LEVEL_SHARES).index(level)
-    lines = "".join(
-        f'"{query}" = "{parts[place]}/{OF_QUERIES[place]}"\n'
-        for query, parts in QUERY_SHARES.items()
-        if parts[place]
-    )
-    return f"\n[allocation.queries.{level}]\n{lines}"
 
 
 _SECTIONS = """\

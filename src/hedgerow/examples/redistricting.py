@@ -16,8 +16,7 @@ from hedgerow.examples.redistricting_nation import (
     CENRACE,
     GROUPS,
     HISPANIC,
-    HOUSEHOLD,
-    INSTITUTIONAL,
+    INSTITUTIONS,
     KINDS,
     RACES,
     RedistrictingSize,
@@ -62,7 +61,7 @@ def write_redistricting(
         for one in CENRACE
     ]
     lists = [
-        pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
+        pl.DataFrame({"hhgq": KINDS, "inst": INSTITUTIONS}),
         pl.DataFrame({"votingage": AGES}),
         pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
         pl.DataFrame({"hispanic": HISPANIC}),
@@ -105,12 +104,6 @@ def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) 
             progress(done / size.people)
 
     write_parts(people, told())
-
-
-def _institution(kind: str) -> str:
-    if kind == HOUSEHOLD:
-        return HOUSEHOLD
-    return "institutional" if kind in INSTITUTIONAL else "noninstitutional"
 
 
 GEOGRAPHY_SHARES = {

@@ -126,7 +126,8 @@ QUARTERS = {
     "other_noninstitutional": Quarters(140, 14, 0.08),
 }
 KINDS = [HOUSEHOLD, *QUARTERS]
-INSTITUTIONAL = ["correctional", "juvenile", "nursing", "other_institutional"]
+INSTITUTIONS = [HOUSEHOLD, *4 * ["institutional"], *3 * ["noninstitutional"]]
+"""The kind of each of `KINDS`."""
 
 NAMES = ["hhgq", "votingage", "hispanic", "cenrace"]
 WORDS = [KINDS, AGES, HISPANIC, CENRACE]
