@@ -196,7 +196,13 @@ def write_parts(
     changed = 0
     with whole_file(place) as file:
         for number, part in enumerate(parts):
-            written = _quoted(part)
+            # the frame with an apostrophe before every text that is a formula, its headings too
+            text = pl.selectors.string()
+            safe = part.with_columns(
+                pl.when(_runs(text)).then("'" + text).otherwise(text).name.keep()
+            )
+            headings = {name: f"'{name}" for name in part.columns if re.match(FORMULA, name)}
+            written = safe.rename(headings)
             changed += _differing(part, written, headings=not number)
             (written if quote_formulas else part).write_csv(file, include_header=not number)
     if not quote_formulas:
@@ -239,14 +245,6 @@ FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 
 NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 """A text that they take for a number, such as the code -9, which runs nothing."""
-
-
-def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with an apostrophe before every text that is a formula, its headings too."""
-    text = pl.selectors.string()
-    safe = frame.with_columns(pl.when(_runs(text)).then("'" + text).otherwise(text).name.keep())
-    headings = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
-    return safe.rename(headings)
 
 
 def _runs(text: pl.Expr) -> pl.Expr:

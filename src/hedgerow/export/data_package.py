@@ -69,7 +69,7 @@ class _Files:
     def lists(self) -> list[Json]:
         """Write the list of each level of each axis; return what describes them."""
         (self.folder / "domain").mkdir()
-        every = [(axis, level) for axis in self._axes for level in _levels(axis)]
+        every = [(axis, level) for axis in self._axes for level in range(1, axis.depth + 1)]
         lists = [self._list(axis, level) for axis, level in every]
         named = [(axis, level) for axis, level in every if axis.names_of(level) is not None]
         return lists + [self._names(axis, level) for axis, level in named]
@@ -166,10 +166,6 @@ _TYPES: dict[Any, str] = {
     pl.Float64: "number",
     pl.Boolean: "boolean",
 }
-
-
-def _levels(axis: Axis) -> range:
-    return range(1, axis.depth + 1)
 
 
 def _described(release: Release) -> Json:

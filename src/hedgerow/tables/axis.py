@@ -93,7 +93,9 @@ class Axis:
         check_names(self.name, self.levels, self.columns, self._told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
-            self._check_parent_is_told(by_area)
+            reading = self.reading
+            if reading is not None and not reading.code(by_area.level, self.depth, reading.columns):
+                raise self.untold_parent(by_area, reading.columns[-1])
             self._check_own_leaves(by_area)
         elif self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
@@ -297,12 +299,6 @@ class Axis:
         placeless = [self.is_not_stated(level) for level in range(1, self.depth + 1)]
         codes = reading.AreaCodes(self.columns, self.labels, placeless)
         return replace(self, shapes=reading.read_shapes(path, codes, key))
-
-    def _check_parent_is_told(self, rule: ByParent) -> None:
-        """Raise if no table as it is read can tell the parent of a code outside the list."""
-        reading = self.reading
-        if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
-            raise self.untold_parent(rule, reading.columns[-1])
 
     def untold_parent(self, rule: ByParent, column: str) -> TableError:
         """Return the error for a column that does not tell the parent of an unlisted code."""

@@ -171,17 +171,14 @@ class ListShape:
                 codes = self.frame[column.text]
                 whole = self.sizes[column.text] == len(codes) and not codes.null_count()
                 if column.text != parent and whole and above.is_in(codes.implode()).all():
-                    return column.text, parent, self._depths(column.text, parent)
+                    # how many depths there are; those on a cycle count for none
+                    pairs = self.frame.select(code=column.text, parent=parent)
+                    level, depth = pairs.filter(pl.col("parent").is_null()), 0
+                    while len(level) and depth < MOST_DEPTHS:
+                        depth += 1
+                        level = pairs.join(level.select(parent="code"), on="parent", how="semi")
+                    return column.text, parent, depth
         return None
-
-    def _depths(self, code: str, parent: str) -> int:
-        """Return how many depths there are; those on a cycle count for none."""
-        pairs = self.frame.select(code=code, parent=parent)
-        level, depth = pairs.filter(pl.col("parent").is_null()), 0
-        while len(level) and depth < MOST_DEPTHS:
-            depth += 1
-            level = pairs.join(level.select(parent="code"), on="parent", how="semi")
-        return depth
 
     def lengths(self, column: str) -> tuple[int, ...]:
         """Return the lengths of codes where each longer one continues a shorter one of the list.

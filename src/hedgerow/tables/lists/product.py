@@ -124,7 +124,16 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
         raise TableError(f"{subject} needs at least one list")
     seen = set[str]()
     for number, listed in enumerate(lists, start=1):
-        _check_list(listed, f"{subject}: list {number}")
+        where = f"{subject}: list {number}"
+        if listed.is_empty() or not listed.columns:
+            raise TableError(f"{where} is empty; it needs one row a code")
+        gaps = [column for column in listed.columns if listed[column].null_count()]
+        if gaps:
+            raise TableError(f"{where} has a row without a {gaps[0]!r}; every row needs one")
+        repeated = listed.is_duplicated()
+        if repeated.any():
+            row = shorten(BETWEEN_CODES.join(listed.filter(repeated).row(0)))
+            raise TableError(f"{where} has the row {row} twice; list each once")
         shared = [column for column in listed.columns if column in seen]
         if shared:
             raise TableError(f"{subject}: two lists have a column {shared[0]!r}; rename one")
@@ -140,19 +149,6 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
     for listed in lists[1:]:
         whole = whole.join(listed, how="cross")
     return whole
-
-
-def _check_list(listed: pl.DataFrame, where: str) -> None:
-    """Raise unless a list has rows, each once and with all its codes."""
-    if listed.is_empty() or not listed.columns:
-        raise TableError(f"{where} is empty; it needs one row a code")
-    gaps = [column for column in listed.columns if listed[column].null_count()]
-    if gaps:
-        raise TableError(f"{where} has a row without a {gaps[0]!r}; every row needs one")
-    repeated = listed.is_duplicated()
-    if repeated.any():
-        row = shorten(BETWEEN_CODES.join(listed.filter(repeated).row(0)))
-        raise TableError(f"{where} has the row {row} twice; list each once")
 
 
 def nest_product(

@@ -214,7 +214,15 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
     with path.open("rb") as file:
         opened = pq.ParquetFile(file)
         about = opened.metadata
-        place = _place(about.schema, name)
+        # the only column that is read under a name; fields within others may have it, too.
+        # Raises: NoMap: there is none, there are several, or it holds more than single values.
+        paths = [about.schema.column(place).path for place in range(len(about.schema))]
+        read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
+        if [paths[place] for place in read] != [name] or about.schema.column(
+            read[0]
+        ).max_repetition_level:
+            raise NoMap(f"it needs one column {name!r}, of single values; write it so")
+        place = read[0]
         size = 0
         for number in range(about.num_row_groups):
             group = about.row_group(number)
@@ -226,19 +234,6 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
             )
         values: list[Any] = opened.read(columns=[name]).column(name).to_pylist()
     return values
-
-
-def _place(schema: pq.ParquetSchema, name: str) -> int:
-    """Return the only column that is read under a name; fields within others may have it, too.
-
-    Raises:
-        NoMap: there is none, there are several, or it holds more than single values.
-    """
-    paths = [schema.column(place).path for place in range(len(schema))]
-    read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
-    if [paths[place] for place in read] != [name] or schema.column(read[0]).max_repetition_level:
-        raise NoMap(f"it needs one column {name!r}, of single values; write it so")
-    return read[0]
 
 
 JSON = Format("GeoJSON", re.compile(rb"(?:\xef\xbb\xbf)?\s*\{"), _read_json)

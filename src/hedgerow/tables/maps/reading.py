@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import shapely
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool
 from hedgerow.errors import TableError, did_you_mean, shorten
@@ -61,16 +60,18 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     west, south, east, north = shapely.total_bounds(polygons)
     in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
     geographic = bool(in_degrees and given.crs.may_be_geographic)
-    return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
-
-
-def _rings(polygons: NDArray[Any]) -> Rings:
-    """Return the rings of polygons and multipolygons, None for areas without."""
+    # the rings of polygons and multipolygons, None for areas without
     parts, area = shapely.get_parts(polygons, return_index=True)
     rings, polygon = shapely.get_rings(parts, return_index=True)
     points, ring = shapely.get_coordinates(rings, return_index=True)
     closing = np.flatnonzero(np.append(np.diff(ring) > 0, True))
-    return Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area)
+    return shapes_of(
+        level,
+        len(own),
+        Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area),
+        simplified,
+        geographic=geographic,
+    )
 
 
 def simplified(topology: Topology, needed: Bool) -> Topology:

@@ -83,7 +83,13 @@ class Shapes:
             (name,) = whole["objects"]
             (level,) = [k for k, codes in enumerate(labels, start=1) if codes.name == name]
             given = whole["objects"][name]["geometries"]
-            areas = tuple(_polygons(each.get("arcs", [])) for each in given)
+            areas = tuple(
+                tuple(
+                    tuple(tuple(_arc(arc) for arc in ring) for ring in polygon)
+                    for polygon in each.get("arcs", [])
+                )
+                for each in given
+            )
             parts = [np.array(arc, dtype=np.int64).reshape(-1, 2) for arc in whole["arcs"]]
             made = cls(
                 level,
@@ -129,10 +135,6 @@ class Shapes:
         after[last - 1] = last - size
         if not (begin[after] == end).all():
             raise ValueError
-
-
-def _polygons(given: Any) -> Polygons:
-    return tuple(tuple(tuple(_arc(arc) for arc in ring) for ring in polygon) for polygon in given)
 
 
 def _arc(given: Any) -> int:

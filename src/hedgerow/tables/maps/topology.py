@@ -45,7 +45,19 @@ class Topology:
         after = np.arange(1, len(key) + 1)
         after[start[1:] - 1] = start[:-1]
         joint = _junctions(key, key[after])
-        order = _from_first(start, size, _first(key, joint, start))
+        # where each ring is to begin: at a junction; else at its least point, as its twin
+        rank = np.where(joint, key - (1 << 62), key)
+        at = np.flatnonzero(
+            rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start))
+        )
+        # the points of all rings in order, each ring turned to begin at a point of its own
+        begin, length = np.repeat(start[:-1], size), np.repeat(size, size)
+        place = (
+            np.arange(start[-1])
+            - begin
+            + np.repeat(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
+        )
+        order = np.asarray(begin + place % length)
         key, joint, points, ring = key[order], joint[order], points[order], ring[order]
         edge = _edges(key, key[after])
         is_first = joint.copy()
@@ -109,20 +121,6 @@ def _junctions(key: Int64, following: Int64) -> Bool:
     _, once = np.unique(_edges(key, following), return_index=True)
     place, degree = np.unique(np.concatenate([key[once], following[once]]), return_counts=True)
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
-
-
-def _first(key: Int64, joint: Bool, start: Int64) -> Int64:
-    """Return where each ring is to begin: at a junction; else at its least point, as its twin."""
-    rank = np.where(joint, key - (1 << 62), key)
-    at = np.flatnonzero(rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start)))
-    return at[np.searchsorted(at, start[:-1])]
-
-
-def _from_first(start: Int64, size: Int64, first: Int64) -> Int64:
-    """Return the points of all rings in order, each ring turned to begin at a point of its own."""
-    begin, length = np.repeat(start[:-1], size), np.repeat(size, size)
-    place = np.arange(start[-1]) - begin + np.repeat(first - start[:-1], size)
-    return np.asarray(begin + place % length)
 
 
 def _forwards(edge: Int64, ascending: Bool, first: Int64, name: Int64) -> Bool:

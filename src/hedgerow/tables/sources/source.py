@@ -356,7 +356,8 @@ def coded(
     """
     return [
         _text(f"c{i}")
-        if column in numbers and _is_number(kind)
+        if column in numbers
+        and (kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT")))
         else _coded(db, source, column, f"c{i}", kind)
         for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
     ]
@@ -375,10 +376,6 @@ def _coded(db: Database, source: Source, column: str, field: str, kind: str) -> 
     if not (whole or kind in SQL_CODE_TYPES or kind[:4] == "ENUM"):
         raise TableError(refused_codes(source.subject, column, kind))
     return _text(field)
-
-
-def _is_number(kind: str) -> bool:
-    return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
 
 
 def _text(field: str) -> str:
