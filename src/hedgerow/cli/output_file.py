@@ -203,7 +203,14 @@ def write_parts(
             )
             headings = {name: f"'{name}" for name in part.columns if re.match(FORMULA, name)}
             written = safe.rename(headings)
-            changed += _differing(part, written, headings=not number)
+            # how many texts of a frame have an apostrophe in another, its headings too
+            headers = list(zip(part.columns, written.columns, strict=True))
+            many = sum(
+                int((part[before] != written[after]).sum())
+                for before, after in headers
+                if part[before].dtype == pl.String
+            )
+            changed += many + (not number) * sum(before != after for before, after in headers)
             (written if quote_formulas else part).write_csv(file, include_header=not number)
     if not quote_formulas:
         _warn(changed, place, "--quote-formulas puts an apostrophe before them, Parquet keeps them")
@@ -227,17 +234,6 @@ def _warn(found: int, place: Path, way_out: str) -> None:
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; {way_out}"
         )
-
-
-def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:
-    """Return how many texts of a frame have an apostrophe in another, its headings too."""
-    names = list(zip(frame.columns, written.columns, strict=True))
-    changed = sum(
-        int((frame[old] != written[new]).sum())
-        for old, new in names
-        if frame[old].dtype == pl.String
-    )
-    return changed + headings * sum(old != new for old, new in names)
 
 
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"

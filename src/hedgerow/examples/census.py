@@ -134,7 +134,14 @@ def write_census(directory: Path, size: str = "small") -> Path:
     file, *files = free(directory, "release.toml", *(f"{name}.parquet" for name in names))
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
-    population = _population(rng, tract_of, chosen)
+    # people in each block: none in two fifths of them (more in some tracts)
+    inhabited_share = rng.beta(3.0, 2.0, size=chosen.tracts)
+    inhabited = np.flatnonzero(rng.random(chosen.blocks) < inhabited_share[tract_of])
+    density = rng.lognormal(sigma=0.5, size=chosen.tracts)[tract_of[inhabited]]
+    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
+    population = np.zeros(chosen.blocks, dtype=np.int64)
+    extra = rng.multinomial(chosen.population - len(inhabited), pull / pull.sum())
+    population[inhabited] = 1 + extra
     frames = [areas, *map(pl.DataFrame, lists.values())]
     for frame, path in zip(frames, files, strict=False):
         frame.write_parquet(path)
@@ -163,15 +170,3 @@ def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
     blocks = ("block", tract_of, 15, 1_000, 1_001)
     return nested_codes("state", states, 2, counties, tracts, blocks), tract_of
-
-
-def _population(rng: Generator, tract_of: Int64, size: CensusSize) -> Int64:
-    """Return people in each block: none in two fifths of them (more in some tracts)."""
-    inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
-    inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])
-    density = rng.lognormal(sigma=0.5, size=size.tracts)[tract_of[inhabited]]
-    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
-    population = np.zeros(size.blocks, dtype=np.int64)
-    extra = rng.multinomial(size.population - len(inhabited), pull / pull.sum())
-    population[inhabited] = 1 + extra
-    return population

@@ -1,7 +1,7 @@
 """Synthetic trips to work, by origin and destination: near and large places attract more."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -43,20 +43,6 @@ mechanism     = "discrete-gaussian"
 epsilon       = 1               # the promise: smaller is more private and less precise
 delta         = 1e-8            # well below one over the number of trips
 """
-
-
-def _release_text(levels: Sequence[str], areas: str) -> str:
-    """Return the sections of a release file of trips between the finest level's areas."""
-    axes = ""
-    for axis in ("origin", "destination"):
-        columns = [f"{axis[0]}_{level}" for level in levels]
-        axes += (
-            f'\n[[axis]]\nname    = "{axis}"\n'
-            f"levels  = {json.dumps(levels)}   # from coarse to fine\n"
-            f"columns = {json.dumps(columns)}   # of the table\n"
-            f'areas   = "{areas}"   # the public list\n'
-        )
-    return _TRIPS.format(axes=axes)
 
 
 def draw_sections(
@@ -163,7 +149,17 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
         for o, d, n in parts
     )
     write_parts(table, rows)
-    write_release_file(file, title, _release_text(areas.columns, listed.name))
+    # the sections of a release file of trips between the finest level's areas
+    axes = ""
+    for axis in ("origin", "destination"):
+        columns = [f"{axis[0]}_{level}" for level in areas.columns]
+        axes += (
+            f'\n[[axis]]\nname    = "{axis}"\n'
+            f"levels  = {json.dumps(areas.columns)}   # from coarse to fine\n"
+            f"columns = {json.dumps(columns)}   # of the table\n"
+            f'areas   = "{listed.name}"   # the public list\n'
+        )
+    write_release_file(file, title, _TRIPS.format(axes=axes))
     return file
 
 

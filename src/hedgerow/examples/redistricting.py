@@ -69,24 +69,11 @@ def write_redistricting(
     ]
     for name, frame in zip(LISTS, lists, strict=True):
         frame.write_csv(directory / name)
-    _write_tables(directory, chosen, progress)
-    several = chosen.states > 1
-    cube = _CUBE.format(rho=rho_of(several=several), shares=GEOGRAPHY_SHARES[several])
-    of_2020 = production_sections(several=several)
-    tables = _TABLE + _PERSON + _PUBLIC, _TABLE + _MARGINALS + _PUBLIC
-    file, production = directory / "release.toml", directory / PRODUCTION
-    write_release_file(file, "A redistricting file", tables[0], cube)
-    title = "A redistricting file with the marginals and shares of 2020"
-    write_release_file(production, title, tables[1], of_2020, output="out_production")
-    return file
-
-
-def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) -> None:
-    """Write the lists of blocks and of facilities and the people in them."""
+    # write the lists of blocks and of facilities and the people in them
     areas, facilities, people = (directory / name for name in TABLES)
-    places, rng = draw_geography(size)
+    places, rng = draw_geography(chosen)
     places.areas.write_parquet(areas)
-    residents = draw_residents(rng, places, size.people)
+    residents = draw_residents(rng, places, chosen.people)
     kinds = pl.Series("hhgq", KINDS)[residents["kind"]]
     at_least = pl.when(pl.col("kind") > 0).then("facilities").otherwise(0)
     residents.select(
@@ -101,9 +88,18 @@ def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) 
         for part in draw_people(rng, places, residents):
             yield part
             done += part["count"].sum()
-            progress(done / size.people)
+            progress(done / chosen.people)
 
     write_parts(people, told())
+    several = chosen.states > 1
+    cube = _CUBE.format(rho=rho_of(several=several), shares=GEOGRAPHY_SHARES[several])
+    of_2020 = production_sections(several=several)
+    tables = _TABLE + _PERSON + _PUBLIC, _TABLE + _MARGINALS + _PUBLIC
+    file, production = directory / "release.toml", directory / PRODUCTION
+    write_release_file(file, "A redistricting file", tables[0], cube)
+    title = "A redistricting file with the marginals and shares of 2020"
+    write_release_file(production, title, tables[1], of_2020, output="out_production")
+    return file
 
 
 GEOGRAPHY_SHARES = {

@@ -95,7 +95,16 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
     before[start[:-1]] = start[1:] - 1
     differs = (points != points[before]).any(axis=1)
     points, ring = points[differs], ring[differs]
-    size = _twice(points, ring, rings)
+    # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
+    begin = np.searchsorted(ring, np.arange(rings + 1))
+    after = np.arange(1, len(ring) + 1)
+    filled = np.diff(begin) > 0
+    after[begin[1:][filled] - 1] = begin[:-1][filled]
+    x, y = points[:, 0], points[:, 1]
+    cross = x * y[after] - x[after] * y
+    sums = np.zeros(rings, dtype=np.int64)
+    np.add.at(sums, ring, cross)
+    size = np.abs(sums)
     largest = _largest(size, area, areas)
     lost = largest[(largest >= 0) & (size[np.maximum(largest, 0)] == 0)]
     is_kept = (size > 0)[ring]
@@ -106,19 +115,6 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
     ring = np.concatenate([ring[is_kept], np.repeat(lost, len(SQUARE))])
     order = np.argsort(ring, kind="stable")
     return points[order], ring[order]
-
-
-def _twice(points: Int64, ring: Int64, rings: int) -> Int64:
-    """Return twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points."""
-    start = np.searchsorted(ring, np.arange(rings + 1))
-    after = np.arange(1, len(ring) + 1)
-    filled = np.diff(start) > 0
-    after[start[1:][filled] - 1] = start[:-1][filled]
-    x, y = points[:, 0], points[:, 1]
-    cross = x * y[after] - x[after] * y
-    sums = np.zeros(rings, dtype=np.int64)
-    np.add.at(sums, ring, cross)
-    return np.abs(sums)
 
 
 def _largest(size: Int64, area: Int64, areas: int) -> Int64:

@@ -79,7 +79,25 @@ def read_map(path: Path, subject: str, fault: type[HedgerowError] = TableError) 
         raise fault(f"{subject} does not exist; check its path")
     check_plain(path, subject, fault)
     with _explained(subject, fault):
-        areas = _format(path, subject, fault).read(path)
+        # the format that both the suffix and the first bytes of a file tell. Raises:
+        # HedgerowError: of that kind: they tell none, or two, or the file is too large.
+        if path.stat().st_size > MOST_BYTES_OF_A_MAP:
+            raise fault(f"{subject} is larger than 1 GB; simplify it first")
+        with path.open("rb") as file:
+            start = file.read(100)
+        if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
+            raise fault(f"{subject} is packed; unpack it, and name the file of areas in it")
+        told = READERS.get(path.suffix.lower())
+        if told is None:
+            raise fault(
+                f"{subject} cannot be read: it must end in {', '.join(READERS)}; give {FORMATS}"
+            )
+        if not told.begins.match(start):
+            raise fault(
+                f"{subject} cannot be read: it ends in {path.suffix}, and does not begin as "
+                f"{told.name} does; give {FORMATS}"
+            )
+        areas = told.read(path)
 
     def values(name: str) -> Sequence[Any]:
         with _explained(subject, fault):
@@ -108,31 +126,6 @@ def _explained(subject: str, fault: type[HedgerowError]) -> Iterator[None]:
             f"{subject} cannot be read ({type(error).__name__}); it is damaged, or holds more "
             f"than {FORMATS} may"
         ) from None
-
-
-def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
-    """Return the format that both the suffix and the first bytes of a file tell.
-
-    Raises:
-        HedgerowError: of that kind: they tell none, or two, or the file is too large.
-    """
-    if path.stat().st_size > MOST_BYTES_OF_A_MAP:
-        raise fault(f"{subject} is larger than 1 GB; simplify it first")
-    with path.open("rb") as file:
-        start = file.read(100)
-    if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
-        raise fault(f"{subject} is packed; unpack it, and name the file of areas in it")
-    told = READERS.get(path.suffix.lower())
-    if told is None:
-        raise fault(
-            f"{subject} cannot be read: it must end in {', '.join(READERS)}; give {FORMATS}"
-        )
-    if not told.begins.match(start):
-        raise fault(
-            f"{subject} cannot be read: it ends in {path.suffix}, and does not begin as "
-            f"{told.name} does; give {FORMATS}"
-        )
-    return told
 
 
 def _read_json(path: Path) -> Areas:

@@ -64,7 +64,9 @@ class Topology:
         is_first[start[:-1]] = True
         first = np.flatnonzero(is_first)
         name = np.minimum.reduceat(edge, first)
-        forwards = _forwards(edge, key < key[after], first, name)
+        # which way each arc runs the segment that names it
+        where = np.flatnonzero(edge == np.repeat(name, np.diff(np.append(first, len(edge)))))
+        forwards = (key < key[after])[where[np.searchsorted(where, first)]]
         _, kept, arc = np.unique(name, return_index=True, return_inverse=True)
         same = forwards == forwards[kept][arc]
         end = np.append(first[1:], len(key))
@@ -121,12 +123,6 @@ def _junctions(key: Int64, following: Int64) -> Bool:
     _, once = np.unique(_edges(key, following), return_index=True)
     place, degree = np.unique(np.concatenate([key[once], following[once]]), return_counts=True)
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
-
-
-def _forwards(edge: Int64, ascending: Bool, first: Int64, name: Int64) -> Bool:
-    """Return which way each arc runs the segment that names it."""
-    at = np.flatnonzero(edge == np.repeat(name, np.diff(np.append(first, len(edge)))))
-    return ascending[at[np.searchsorted(at, first)]]
 
 
 def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> tuple[Int64, Int64]:

@@ -35,9 +35,8 @@ from hedgerow.tables.sources.database import (
     BROKE_OFF,
     Database,
     NoRoomError,
-    OdbcQuery,
+    OpenQuery,
     Query,
-    RunningQuery,
     open_database,
     run_query,
     sql_identifier,
@@ -319,7 +318,7 @@ def _load_frame(db: Database, table: pa.Table, places: list[int], subject: str) 
         db.execute("DESCRIBE loaded")
 
 
-def _load_query(db: Database, query: RunningQuery | OdbcQuery, places: list[int]) -> None:
+def _load_query(db: Database, query: OpenQuery, places: list[int]) -> None:
     with (
         query.rows(places) as reader,
         translate_duckdb_errors(query.subject, BROKE_OFF),
