@@ -17,7 +17,6 @@ from hedgerow.spec.release_file import (
     EstimateSection,
     MeasureName,
     MechanismName,
-    PrivacySection,
     TableSection,
     WorkloadSection,
 )
@@ -91,12 +90,6 @@ def read_section(path: Path) -> tuple[SimulateSection, Path]:
     if section.release is None:
         return section, path
     return parse(path, SimulateFile).simulate, path.parent / section.release
-
-
-def own_budget(privacy: PrivacySection) -> BudgetSection:
-    """Return the budget of ``[privacy]``, or raise if there is none."""
-    privacy.budget("[privacy]")
-    return BudgetSection(epsilon=privacy.epsilon, delta=privacy.delta, rho=privacy.rho)
 
 
 def words_of(entry: Section) -> str:

@@ -1,7 +1,7 @@
 """The settings that a ``[simulate]`` section compares: combinations of its lists, and baselines."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -28,13 +28,11 @@ from hedgerow.spec.release_file import (
     AllocationSection,
     BudgetSection,
     EstimateSection,
-    WorkloadSection,
 )
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_section import (
     Baseline,
     SimulateSection,
-    own_budget,
     words_of,
 )
 from hedgerow.spec.toml_file import Section
@@ -64,25 +62,12 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
-    """One combination of the lists of a file, as sections; the estimator's has no measure."""
-
-    budget: BudgetSection
-    mechanism: str
-    workload: WorkloadSection
-    allocation: AllocationSection
-    measure: str
-    estimator: EstimateSection
-
-    def is_same(self, other: "Combination") -> bool:
-        """Return whether both are equal, however the budget's numbers are written."""
-        one, two = (replace(each, budget=BudgetSection()) for each in (self, other))
-        return one == two and self.budget.budget() == other.budget.budget()
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
-    """The settings that a section compares: its lists, and for the rest the release file."""
+    """The settings that a section compares: its lists, and for the rest the release file.
+
+    A setting is the release file with other sections: budget, mechanism, workload, allocation,
+    measure and estimator.
+    """
 
     section: SimulateSection
     release: ReleaseSpec
@@ -91,7 +76,8 @@ class Comparison:
         """Return what to compare, and what is impossible; raise if nothing is left."""
         possible: list[Method] = []
         left_out: list[LeftOut] = []
-        for name, made in (*self._combined(tree), *self._baselines(tree)):
+        own = self.own()
+        for name, made in (*self._combined(tree, own), *self._baselines(tree, own)):
             if isinstance(made, HedgerowError):
                 left_out.append(LeftOut(name, str(made)))
             else:
@@ -100,78 +86,73 @@ class Comparison:
             raise SpecError(f"[simulate] leaves no setting to compare: {left_out[0].reason}")
         return possible, left_out
 
-    def own(self) -> Combination:
-        """Return the release file's own setting."""
-        file = self.release.file
-        method = {"measure": None, "method": self.release.estimator.name}
-        return Combination(
-            own_budget(file.privacy),
-            file.privacy.mechanism,
-            file.workload,
-            file.allocation,
-            self.release.measure.name,
-            file.estimate.model_copy(update=method),
-        )
+    def own(self) -> ReleaseSpec:
+        """Return the release file's own setting, its measure and its estimator written out."""
+        self.release.file.privacy.budget("[privacy]")
+        said = {"measure": self.release.measure.name, "method": self.release.estimator.name}
+        return self._with(estimate=self.release.file.estimate.model_copy(update=said))
 
-    def _mechanisms(self) -> list[str]:
-        return [*(self.section.mechanisms or [self.release.file.privacy.mechanism])]
+    def _with(
+        self, budget: BudgetSection | None = None, mechanism: str | None = None, **sections: Section
+    ) -> ReleaseSpec:
+        """Return the release file with a budget, a mechanism and sections in place of its own."""
+        update = {} if budget is None else budget.model_dump()
+        update |= {} if mechanism is None else {"mechanism": mechanism}
+        privacy = self.release.file.privacy.model_copy(update=update)
+        return with_sections(self.release, privacy=privacy, **sections)
 
-    def combinations(self) -> list[Combination]:
+    def combinations(self, own: ReleaseSpec) -> list[ReleaseSpec]:
         """Return those of the lists, each once, the file's own first where a list is left out."""
-        section, own = self.section, self.own()
-        measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
-        combinations: list[Combination] = []
-        for workload in section.workloads or [own.workload]:
-            allocations, estimators = _usual(own, workload)
+        section, estimate = self.section, own.file.estimate
+        combinations: list[ReleaseSpec] = []
+        for workload in section.workloads or [own.file.workload]:
+            is_chain = workload.cuboids == Chain.name
+            methods = USUAL_ESTIMATORS if is_chain else (Euclidean.name,)
+            others = [EstimateSection.model_validate({"method": name}) for name in methods]
+            allocations = [own.file.allocation, AllocationSection(method="uniform")]
+            if is_chain:
+                allocations.append(AllocationSection(method="optimal", objective="released"))
             for budget, mechanism, allocation, measure, estimator in product(
-                section.budgets or [own.budget],
-                self._mechanisms(),
+                section.budgets or [None],
+                section.mechanisms or [None],
                 section.allocations or allocations,
-                measures,
-                section.estimators or estimators,
+                section.measures or [estimate.measure, Survivors.name, All.name],
+                section.estimators or [estimate.model_copy(update={"measure": None}), *others],
             ):
-                own_measure = estimator.measure or measure
-                alone = estimator.model_copy(update={"measure": None})
-                given = Combination(budget, mechanism, workload, allocation, own_measure, alone)
-                if not any(map(given.is_same, combinations)):
+                measured = estimator.model_copy(update={"measure": estimator.measure or measure})
+                sections = {"workload": workload, "allocation": allocation, "estimate": measured}
+                given = self._with(budget, mechanism, **sections)
+                if not any(is_same(given, other) for other in combinations):
                     combinations.append(given)
         return combinations
 
-    def _combined(self, tree: Tree) -> Iterator[Made]:
+    def _combined(self, tree: Tree, own: ReleaseSpec) -> Iterator[Made]:
         plans: dict[str, Plan | HedgerowError] = {}
         taken: set[str] = set()
         usual = self.section.measures is None
-        for given in self.combinations():
-            own, spec = self._name(given), self._spec(given)
-            tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
+        for given in self.combinations(own):
+            called, file = self._name(given, own), given.file
+            tries = (called, *(f"{called} #{i}" for i in range(2, len(taken) + 3)))
             name = next(each for each in tries if each not in taken)
             taken.add(name)
-            too_large = given.measure == All.name and tree.leaves > MOST_CELLS_OF_RUNS
-            if too_large and usual and given.measure != self.own().measure:
+            measure = file.estimate.measure
+            too_large = measure == All.name and tree.leaves > MOST_CELLS_OF_RUNS
+            if too_large and usual and measure != own.file.estimate.measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue
-            key = repr(replace(given, estimator=EstimateSection()))
+            key = repr((file.privacy, file.workload, file.allocation, measure))
             if key not in plans:
-                plans[key] = _attempt(spec.plan, tree)
-            yield name, _setting(name, plans[key], spec)
+                plans[key] = _attempt(given.plan, tree)
+            yield name, _setting(name, plans[key], given)
 
-    def _spec(self, given: Combination) -> ReleaseSpec:
-        """Return the release file with the sections of a combination."""
-        privacy = {"mechanism": given.mechanism, **given.budget.model_dump()}
-        return with_sections(
-            self.release,
-            privacy=self.release.file.privacy.model_copy(update=privacy),
-            workload=given.workload,
-            allocation=given.allocation,
-            estimate=given.estimator.model_copy(update={"measure": given.measure}),
-        )
-
-    def _name(self, given: Combination) -> str:
-        name = f"{words_of(given.allocation)}, {given.measure}, {words_of(given.estimator)}"
+    def _name(self, given: ReleaseSpec, own: ReleaseSpec) -> str:
+        file = given.file
+        how = f"{file.estimate.measure}, {words_of(file.estimate)}"
+        name = f"{words_of(file.allocation)}, {how}"
         if len(self.section.workloads or ()) > 1:
-            name = f"{given.workload.words}, {name}"
-        own = " (own)" if given.is_same(self.own()) else ""
-        return name + self._suffix(given.budget, given.mechanism) + own
+            name = f"{file.workload.words}, {name}"
+        suffix = self._suffix(file.privacy, file.privacy.mechanism)
+        return name + suffix + (" (own)" if is_same(given, own) else "")
 
     def _suffix(self, budget: BudgetSection, mechanism: str | None) -> str:
         """Return the suffix of a name where there are several budgets or mechanisms."""
@@ -181,19 +162,22 @@ class Comparison:
             words.append(budget_text(budget.budget()))
         return "".join(f", {word}" for word in words)
 
-    def _baselines(self, tree: Tree) -> Iterator[Made]:
-        own = self.own()
+    def _baselines(self, tree: Tree, own: ReleaseSpec) -> Iterator[Made]:
+        privacy = own.file.privacy
         wanted = BASELINES if self.section.baselines is None else self.section.baselines
-        for given, baseline in product(self.section.budgets or [own.budget], wanted):
+        for given, baseline in product(self.section.budgets or [privacy], wanted):
             if baseline == "uniform":
                 even = AllocationSection(method="uniform")
-                setting = replace(own, budget=given, allocation=even)
-                if not any(map(setting.is_same, self.combinations())):  # else it is there already
-                    name, spec = self._name(setting), self._spec(setting)
+                budget = given if self.section.budgets else None
+                spec = self._with(budget, allocation=even, estimate=own.file.estimate)
+                # else it is there already
+                if not any(is_same(spec, other) for other in self.combinations(own)):
+                    name = self._name(spec, own)
                     yield name, _setting(name, _attempt(spec.plan, tree), spec)
                 continue
             noisy = baseline in {"leaf-noise", "independent-noise"}
-            kinds: Sequence[str | None] = self._mechanisms() if noisy else [None]
+            mechanisms = self.section.mechanisms or [privacy.mechanism]
+            kinds: Sequence[str | None] = mechanisms if noisy else [None]
             for kind in kinds:
                 name = baseline.replace("-", " ") + self._suffix(given, kind)
                 yield name, _attempt(self._baseline, tree, baseline, given.budget(), kind, name)
@@ -225,16 +209,14 @@ class Comparison:
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
 
-def _usual(
-    own: Combination, workload: WorkloadSection
-) -> tuple[list[AllocationSection], list[EstimateSection]]:
-    """Return the allocations and estimators of a workload that are compared unless listed."""
-    methods = USUAL_ESTIMATORS if workload.cuboids == Chain.name else (Euclidean.name,)
-    allocations = [own.allocation, AllocationSection(method="uniform")]
-    if workload.cuboids == Chain.name:
-        allocations.append(AllocationSection(method="optimal", objective="released"))
-    estimators = [EstimateSection.model_validate({"method": name}) for name in methods]
-    return allocations, [own.estimator, *estimators]
+def is_same(one: ReleaseSpec, other: ReleaseSpec) -> bool:
+    """Return whether two settings are equal, however the budgets' numbers are written."""
+    bare = dict.fromkeys(("epsilon", "delta", "rho"))
+    files = [
+        each.file.model_copy(update={"privacy": each.file.privacy.model_copy(update=bare)})
+        for each in (one, other)
+    ]
+    return files[0] == files[1] and one.file.privacy.budget() == other.file.privacy.budget()
 
 
 def with_sections(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
