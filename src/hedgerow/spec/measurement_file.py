@@ -10,8 +10,7 @@ from hedgerow.release.reestimate.external import Measurements
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     AxisSection,
-    listed_axis,
-    product_axis,
+    public_axis,
     with_shapes,
 )
 from hedgerow.spec.release_file import OtherFile, TreeSection
@@ -68,11 +67,9 @@ def _depth(tree: Tree, level: str) -> int:
 
 
 def _axis(axis: AxisSection, folder: Path) -> Axis:
-    if axis.is_product:
-        return product_axis(axis, folder)
-    if axis.areas == AREAS_OF_TABLE:
+    if axis.areas == AREAS_OF_TABLE and not axis.is_product:
         raise TableError("areas: there is no table here; name the public list of areas")
-    return with_shapes(listed_axis(axis, folder / axis.areas), axis, folder)
+    return with_shapes(public_axis(axis, folder), axis, folder)
 
 
 def _table(path: Path) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
-from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
+from hedgerow.spec.axis_section import AxisSection, public_axis
 from hedgerow.spec.toml_file import to_fill_in
 from hedgerow.tables.lists.list_match import Match
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape
@@ -94,12 +94,7 @@ class ProposedAxis:
             return self
         section = AxisSection.model_validate(self.keys)
         try:
-            if section.is_product:
-                axis = product_axis(section, folder)
-            elif section.is_numeric:
-                axis = numeric_axis(section, DiscreteGaussian)
-            else:
-                axis = listed_axis(section, areas)
+            axis = public_axis(section, folder, DiscreteGaussian)
         except HedgerowError:
             return self
         return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])

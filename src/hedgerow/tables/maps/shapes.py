@@ -12,7 +12,7 @@ import polars as pl
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
-from hedgerow.tables.maps.topology import starts_of
+from hedgerow.tables.maps.topology import following, starts_of
 
 GRID = 1 << 15
 """Steps of the longer side: of a country on a whole screen, each is a thirtieth of a pixel."""
@@ -130,10 +130,7 @@ class Shapes:
         low, high = self.points[self.arc_start[own]], self.points[self.arc_start[own + 1] - 1]
         begin = np.where(backwards[:, None], high, low)
         end = np.where(backwards[:, None], low, high)
-        after = np.arange(1, len(arcs) + 1)
-        last = np.cumsum(size)
-        after[last - 1] = last - size
-        if not (begin[after] == end).all():
+        if not (begin[following(np.cumsum(np.append(0, size)))] == end).all():
             raise ValueError
 
 

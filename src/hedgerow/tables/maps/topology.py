@@ -41,9 +41,8 @@ class Topology:
         """
         start = np.searchsorted(ring, np.arange(rings + 1))
         size = np.diff(start)
-        key = points[:, 0] * (1 << 31) + points[:, 1]
-        after = np.arange(1, len(key) + 1)
-        after[start[1:] - 1] = start[:-1]
+        key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
+        after = following(start)
         joint = _junctions(key, key[after])
         # where each ring is to begin: at a junction; else at its least point, as its twin
         rank = np.where(joint, key - (1 << 62), key)
@@ -103,6 +102,14 @@ class Topology:
         return replace(made, points=np.concatenate(parts), arc_start=starts_of(parts))
 
 
+def following(start: Int64) -> Int64:
+    """Return the place of the next point in the ring of each, of rings that begin at places."""
+    after = np.arange(1, start[-1] + 1)
+    filled = np.diff(start) > 0
+    after[start[1:][filled] - 1] = start[:-1][filled]
+    return after
+
+
 def starts_of(parts: Sequence[Int64]) -> Int64:
     """Return where each part begins once they stand behind each other: int64 (parts + 1)."""
     return np.cumsum([0, *map(len, parts)], dtype=np.int64)
@@ -110,12 +117,8 @@ def starts_of(parts: Sequence[Int64]) -> Int64:
 
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
-    pair = np.stack([np.minimum(one, other), np.maximum(one, other)], axis=1)
-    order = np.lexsort((pair[:, 1], pair[:, 0]))
-    is_new = np.append(True, (np.diff(pair[order], axis=0) != 0).any(axis=1))
-    number = np.empty(len(pair), dtype=np.int64)
-    number[order] = np.cumsum(is_new) - 1
-    return number
+    pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
+    return np.unique(pair, return_inverse=True)[1].astype(np.int64)
 
 
 def _junctions(key: Int64, following: Int64) -> Bool:
