@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from hedgerow.errors import TableError, did_you_mean
+from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.sources.source import as_codes
-from hedgerow.text import TextByName
+from hedgerow.text import TextByName, visible
 
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
@@ -77,22 +77,28 @@ def read_names(
         every = as_codes(areas, [code, given], subject).rename({code: CODE, given: NAME})
         pairs = dict.fromkeys(levels, every)
     found = tuple(
-        _of_nodes(pairs[level], codes, subject) if level in pairs else None
+        names_of(pairs[level], codes, subject) if level in pairs else None
         for level, codes in zip(levels, labels, strict=True)
     )
     return found if any(names is not None for names in found) else ()
 
 
-def _of_nodes(pairs: pl.DataFrame, codes: pl.Series, subject: str) -> pl.Series | None:
-    """Return the name of each code; None where none has one."""
-    known = pairs.filter(pl.col(NAME).is_not_null() & pl.col(CODE).is_in(codes.implode())).unique()
-    if known[CODE].is_duplicated().any():
-        twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series | None:
+    """Return the name of each wanted code, from a column of codes and one of names, or None.
+
+    Raises:
+        TableError: a code with two names.
+    """
+    known = pl.DataFrame(pairs.get_columns(), [CODE, NAME]).drop_nulls().unique()
+    known = known.filter(pl.col(CODE).is_in(wanted.implode()))
+    twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+    if len(twice):
+        code, *two = (shorten(visible(text)) for text in (twice[CODE][0], *twice[NAME][:2]))
         raise TableError(
-            f"{subject}: {codes.name} {twice[CODE][0]!r} has two names, {twice[NAME][0]!r} and "
-            f"{twice[NAME][1]!r}; each code needs one"
+            f"{subject}: {wanted.name} {code!r} has two names, {two[0]!r} and {two[1]!r}; each "
+            f"code needs one"
         )
-    return None if known.is_empty() else name_each(codes, known[CODE], known[NAME])
+    return None if known.is_empty() else name_each(wanted, known[CODE], known[NAME])
 
 
 def name_each(wanted: pl.Series, codes: pl.Series, names: pl.Series) -> pl.Series:
@@ -117,7 +123,7 @@ def from_names_frame(
 ) -> Names:
     """Return the names of all levels from what `names_frame` made."""
     return tuple(
-        _of_nodes(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
+        names_of(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
         for level, codes in zip(levels, labels, strict=True)
     )
 

@@ -254,14 +254,8 @@ def _longest(
     up = dict[str, int]()
     for b in ordered:
         up[b] = 1 + max((up[a] for a in above[b]), default=0)
-    down = dict.fromkeys(ordered, 0)
-    down[leaf] = 1
-    for b in reversed(ordered):
-        for a in above[b]:
-            down[a] = max(down[a], down[b] + 1)
-    on_longest = [g for g in ordered if up[g] + down[g] - 1 == up[leaf]]
-    levels = tuple(
-        tuple(g for g in groups if g in on_longest and up[g] == place)
-        for place in range(1, up[leaf] + 1)
-    )
-    return levels, [g for g in groups if g not in on_longest]
+    levels: tuple[Texts, ...] = ((leaf,),)
+    for place in range(up[leaf] - 1, 0, -1):
+        nested = {a for b in levels[0] for a in above[b] if up[a] == place}
+        levels = (tuple(g for g in groups if g in nested), *levels)
+    return levels, [g for g in groups if not any(g in options for options in levels)]

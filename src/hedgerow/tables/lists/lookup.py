@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import beside, name_each
+from hedgerow.tables.lists.area_names import beside, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree
@@ -112,12 +112,11 @@ class Lookup:
         areas = pairs[column].unique(maintain_order=True)
         begin = pairs[column].search_sorted(areas).to_numpy().astype(np.int64)
         nodes = pairs[NODE].to_numpy().astype(np.int64)
-        return cls(
-            number, level, areas, np.append(begin, len(nodes)), nodes,
-            names=None if names is None else _named(inside, column, names, areas, subject),
-            outside=axis.size(level) - pairs[NODE].n_unique(),
-            elsewhere=every[column].n_unique() - len(areas),
-        )  # fmt: skip
+        called = None if names is None else names_of(inside.select(column, names), areas, subject)
+        outside = axis.size(level) - pairs[NODE].n_unique()
+        elsewhere = every[column].n_unique() - len(areas)
+        start = np.append(begin, len(nodes))
+        return cls(number, level, areas, start, nodes, called, outside, elsewhere)
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
@@ -239,18 +238,3 @@ def _check_split(inside: pl.DataFrame, codes: Sequence[str], column: str, subjec
         f"sum takes whole codes; give each code the area that fits best, or, if it belongs to each "
         f"area as a whole, give one row for each code and area{differ}"
     )
-
-
-def _named(
-    inside: pl.DataFrame, column: str, names: str, areas: pl.Series, subject: str
-) -> pl.Series:
-    """Return the name of each area, or raise if one has two."""
-    known = inside.select(column, names).drop_nulls().unique()
-    twice = known.filter(known[column].is_duplicated()).sort(column, names)
-    if len(twice):
-        raise TableError(
-            f"{subject}: area {shorten(visible(str(twice[column][0])))} has two names, "
-            f"{shorten(visible(twice[names][0]))!r} and {shorten(visible(twice[names][1]))!r}; "
-            f"each needs one"
-        )
-    return name_each(areas, known[column], known[names])

@@ -79,8 +79,7 @@ def read_map(path: Path, subject: str, fault: type[HedgerowError] = TableError) 
         raise fault(f"{subject} does not exist; check its path")
     check_plain(path, subject, fault)
     with _explained(subject, fault):
-        # the format that both the suffix and the first bytes of a file tell. Raises:
-        # HedgerowError: of that kind: they tell none, or two, or the file is too large.
+        # the format is what both the suffix and the first bytes of the file tell
         if path.stat().st_size > MOST_BYTES_OF_A_MAP:
             raise fault(f"{subject} is larger than 1 GB; simplify it first")
         with path.open("rb") as file:
@@ -207,13 +206,12 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
     with path.open("rb") as file:
         opened = pq.ParquetFile(file)
         about = opened.metadata
-        # the only column that is read under a name; fields within others may have it, too.
-        # Raises: NoMap: there is none, there are several, or it holds more than single values.
-        paths = [about.schema.column(place).path for place in range(len(about.schema))]
+        # the only column that is read under the name; fields within others may have it, too
+        schema = about.schema
+        paths = [schema.column(place).path for place in range(len(schema))]
         read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
-        if [paths[place] for place in read] != [name] or about.schema.column(
-            read[0]
-        ).max_repetition_level:
+        is_alone = [paths[place] for place in read] == [name]
+        if not is_alone or schema.column(read[0]).max_repetition_level:
             raise NoMap(f"it needs one column {name!r}, of single values; write it so")
         place = read[0]
         size = 0
