@@ -30,7 +30,14 @@ _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
     """Return the axis of `Ranges.axis`, with the range of each node in its code."""
     axis = ranges.axis(branching)
-    texts = _texts(ranges)
+    # the edges as text that reads back as the same doubles
+    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
+    texts = edges.cast(pl.String).str.strip_suffix(".0")
+    texts = (
+        (texts)
+        if ((texts.cast(pl.Float64) == edges).all())
+        else (pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()]))
+    )
     clamps = ranges.out_of_bounds == "clamp"
     lower, upper = texts[:-1], texts[1:]
     if clamps:
@@ -55,15 +62,6 @@ def ranges_of(axis: Axis) -> Ranges:
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
     clamps = parts["less"][0] is not None and parts["more"][-1] is not None
     return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
-
-
-def _texts(ranges: Ranges) -> pl.Series:
-    """Return the edges as text that reads back as the same doubles."""
-    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
-    texts = edges.cast(pl.String).str.strip_suffix(".0")
-    if (texts.cast(pl.Float64) == edges).all():
-        return texts
-    return pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()])
 
 
 TEXT = "VARCHAR"

@@ -73,20 +73,18 @@ def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
-        people = rng.multinomial(population[part], _shares(rng, len(part)))
+        # shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block
+        years = np.diff([*EDGES, 95]).astype(np.float64)
+        middle = np.asarray(EDGES) + years / 2
+        pull = years * (
+            0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(len(part), 1))) / 22) ** 2))
+        )
+        share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
+        people = rng.multinomial(population[part], np.repeat(share, len(SEXES), axis=1))
         block, cell = np.nonzero(people)
         age, sex = np.divmod(cell, len(SEXES))
         count = pl.Series("people", people[block, cell])
         yield pl.DataFrame([blocks[part[block]], ages[age], sexes[sex], count])
-
-
-def _shares(rng: Generator, blocks: int) -> Float64:
-    """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
-    years = np.diff([*EDGES, 95]).astype(np.float64)
-    middle = np.asarray(EDGES) + years / 2
-    pull = years * (0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(blocks, 1))) / 22) ** 2)))
-    share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
-    return np.repeat(share, len(SEXES), axis=1)
 
 
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS

@@ -49,7 +49,19 @@ class LookupColumns:
         Raises:
             TableError: no column of an axis, or of several; no column of areas, or several.
         """
-        said = _codes_said(tree, codes)
+        # header → the release's column of the codes, which may be said as ``origin.town``.
+        # Raises: TableError: the release has no such level or column.
+        there, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
+        for given, said in codes.items():
+            if said not in there and said not in levels:
+                raise TableError(
+                    f"the codes of {shorten(given)!r} cannot be those of {shorten(said)!r}: the "
+                    f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
+                    f"{did_you_mean(said, [*levels, *there])}"
+                )
+            columns = [] if said in there else levels[said]
+            found[given] = columns[0] if len(columns) == 1 else said
+        said = found
         for header in said:
             if header not in headers:
                 raise TableError(
@@ -98,25 +110,6 @@ def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | Non
         if axis.product is None and axis.levels[level - 1] in names:
             return level, [axis.levels[level - 1]]
     return None
-
-
-def _codes_said(tree: Tree, codes: Mapping[str, str]) -> TextByName:
-    """Return header → the release's column of the codes, which may be said as ``origin.town``.
-
-    Raises:
-        TableError: the release has no such level or column.
-    """
-    known, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
-    for header, said in codes.items():
-        if said not in known and said not in levels:
-            raise TableError(
-                f"the codes of {shorten(header)!r} cannot be those of {shorten(said)!r}: the "
-                f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
-                f"{did_you_mean(said, [*levels, *known])}"
-            )
-        columns = [] if said in known else levels[said]
-        found[header] = columns[0] if len(columns) == 1 else said
-    return found
 
 
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:

@@ -70,7 +70,12 @@ class Order:
         levels, told, ends = list[str](), list[str](), list[int]()
         for place, entry in enumerate(product, start=1):
             left = [column for column in columns if column not in told]
-            if place == len(product) and _is_rest(entry, columns, left):
+            # whether a name stands for the columns that are left, and is no misspelt column
+            if place == len(product) and (
+                (False)
+                if (not left or any(part in columns for part in (entry, *_JOINS.split(entry))))
+                else (entry == USUAL_REST or nearest(entry, left) is None)
+            ):
                 levels.append(entry)
                 told += left
             else:
@@ -86,13 +91,6 @@ class Order:
                 f'apart; end it with "{USUAL_REST}", which stands for all columns that are left'
             )
         return cls(tuple(levels), tuple(told), tuple(ends))
-
-
-def _is_rest(entry: str, columns: Sequence[str], left: list[str]) -> bool:
-    """Return whether a name stands for the columns that are left, and is no misspelt column."""
-    if not left or any(part in columns for part in (entry, *_JOINS.split(entry))):
-        return False
-    return entry == USUAL_REST or nearest(entry, left) is None
 
 
 def _check_parts(parts: list[str], told: list[str], columns: Sequence[str], subject: str) -> None:
