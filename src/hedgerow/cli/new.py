@@ -129,16 +129,6 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     hints = numbers_among(others)
     many, who = (None, None) if taken else (count_among(others), unit_among(others))
     *sections, last = _sections_of(axes)
-    # ``[privacy]``
-    given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
-    kept = toml(f"<most records of one {unit}>" if most is None else most)
-    if unit is None:
-        whose, meant = (
-            "a record",
-            "the most records of one person; 1 protects each record by itself",
-        )
-    else:
-        whose, meant = "a unit, with its records,", "the most records to keep of each of them"
     text = "\n".join([
         f"# A release file for {toml(table.name)}.",
         f"# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
@@ -146,13 +136,7 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         *(axis.text for axis in axes),
         *map(_number_hint, hints),
         *sections,
-        (f"[privacy]\n"
-    f'neighbours    = "add-remove"   # hides whether {whose} is in the table; "replace": '
-    f"what is said of it\n"
-    f"contributions = {kept}   # {meant}\n"
-    f'mechanism     = "discrete-gaussian"\n'
-    f"epsilon       = {toml(given)}   # the promise\n"
-    f"delta         = {toml(delta)}   # well below 1 over the number of records\n"),
+        _privacy_section(epsilon, delta, unit, most),
         last,
     ])  # fmt: skip
     left = " Replace the placeholders in <…>." if to_fill_in(tomllib.loads(text)) else ""
@@ -310,3 +294,22 @@ def _sections_of(axes: Sequence[ProposedAxis]) -> list[str]:
     given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
     counts = _COUNTS.format(method=usual.name, measure=measure.name, **given)
     return [*sections, counts + _OUTPUT]
+
+
+def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
+    """Return ``[privacy]``."""
+    given = "<smaller is more private; 1 is usual>" if epsilon is None else epsilon
+    kept = toml(f"<most records of one {unit}>" if most is None else most)
+    if unit is None:
+        who, meant = "a record", "the most records of one person; 1 protects each record by itself"
+    else:
+        who, meant = "a unit, with its records,", "the most records to keep of each of them"
+    return (
+        f"[privacy]\n"
+        f'neighbours    = "add-remove"   # hides whether {who} is in the table; "replace": '
+        f"what is said of it\n"
+        f"contributions = {kept}   # {meant}\n"
+        f'mechanism     = "discrete-gaussian"\n'
+        f"epsilon       = {toml(given)}   # the promise\n"
+        f"delta         = {toml(delta)}   # well below 1 over the number of records\n"
+    )
