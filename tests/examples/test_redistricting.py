@@ -11,14 +11,16 @@ import pytest
 from hedgerow.errors import SpecError
 from hedgerow.examples import redistricting, redistricting_nation
 from hedgerow.examples.files import families_by
-from hedgerow.examples.production_shares import (
+from hedgerow.examples.redistricting import (
     LEVEL_SHARES,
+    PRODUCTION,
+    REDISTRICTING_SIZES,
     RHO,
     cuboid_of,
     queries_of,
     rho_of,
+    write_redistricting,
 )
-from hedgerow.examples.redistricting import PRODUCTION, REDISTRICTING_SIZES, write_redistricting
 from hedgerow.examples.redistricting_nation import (
     CENRACE,
     GROUPS,

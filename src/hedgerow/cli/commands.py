@@ -17,7 +17,6 @@ import typer
 from typer import Argument, Option
 
 from hedgerow import __version__
-from hedgerow.cli.described import show_heading, show_levels
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
@@ -39,6 +38,8 @@ from hedgerow.cli.terminal import (
     report_reading,
     say,
     say_files,
+    show_heading,
+    show_levels,
     stage,
     stderr,
     stdout,

@@ -10,7 +10,6 @@ import polars as pl
 from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_heading, show_levels, with_names
 from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
@@ -19,7 +18,18 @@ from hedgerow.cli.output_file import (
     levels_by,
 )
 from hedgerow.cli.planning_page import check_page_options, write_page
-from hedgerow.cli.terminal import bar, escape, say, say_files, stage, stdout, warn
+from hedgerow.cli.terminal import (
+    bar,
+    escape,
+    say,
+    say_files,
+    show_heading,
+    show_levels,
+    stage,
+    stdout,
+    warn,
+    with_names,
+)
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError, kind_of
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS

@@ -27,7 +27,7 @@ from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
-from hedgerow.spec.account_file import read_account
+from hedgerow.spec.other_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import format_delta, format_rounded_up
 

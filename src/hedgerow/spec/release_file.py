@@ -287,7 +287,7 @@ class ReleaseFile(Section):
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")
     describe: DescribeSection = DescribeSection()
-    simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
+    simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_settings
 
 
 class OtherFile(Section):

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64
-from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes
-from hedgerow.tables.maps.topology import Topology, following, starts_of
+from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
 
 FULL_TURN = 360.0
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])

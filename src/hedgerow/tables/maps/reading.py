@@ -14,8 +14,7 @@ from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHO
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
 from hedgerow.tables.maps.geometry import MULTIPOLYGON, POLYGON, Areas
-from hedgerow.tables.maps.shapes import GRID, Shapes
-from hedgerow.tables.maps.topology import Topology
+from hedgerow.tables.maps.shapes import GRID, Shapes, Topology
 
 
 @dataclass(frozen=True, slots=True)
