@@ -16,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
-from hedgerow.tables.lists.areas import level_starts
+from hedgerow.tables.lists.area_names import level_starts
 from hedgerow.text import Texts
 
 BETWEEN_CODES = " · "
@@ -80,7 +80,18 @@ class Order:
                 told += left
             else:
                 parts = [entry] if entry in columns else _JOINS.split(entry)
-                _check_parts(parts, told, columns, subject)
+                unknown = [part for part in parts if part not in columns]
+                if unknown:
+                    raise TableError(
+                        f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
+                        f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a "
+                        f"last name "
+                        f'that is none of them, such as "{USUAL_REST}", stands for all that are '
+                        f"left)"
+                    )
+                twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
+                if twice:
+                    raise TableError(f"{subject}: product must name column {twice[0]!r} once")
                 levels.append(" × ".join(parts))
                 told += parts
             ends.append(len(told))
@@ -91,20 +102,6 @@ class Order:
                 f'apart; end it with "{USUAL_REST}", which stands for all columns that are left'
             )
         return cls(tuple(levels), tuple(told), tuple(ends))
-
-
-def _check_parts(parts: list[str], told: list[str], columns: Sequence[str], subject: str) -> None:
-    """Raise unless the parts of an entry are columns that were not told yet."""
-    unknown = [part for part in parts if part not in columns]
-    if unknown:
-        raise TableError(
-            f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
-            f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a last name "
-            f'that is none of them, such as "{USUAL_REST}", stands for all that are left)'
-        )
-    twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
-    if twice:
-        raise TableError(f"{subject}: product must name column {twice[0]!r} once")
 
 
 def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import unpointed_sql
-from hedgerow.tables.codes.reading import Reading
+from hedgerow.tables.codes.rule import Reading
 from hedgerow.tables.ordered import whole_count
 from hedgerow.tables.sources.database import sql_identifier, translate_duckdb_errors
 from hedgerow.tables.sources.source import (
