@@ -140,15 +140,11 @@ def read_notes(folder: Path) -> dict[int, Note]:
     for path in sorted((folder / NOTES).glob("run-*.json")):
         note = json.loads(path.read_text(encoding="utf-8"))
         read = Note(note["run"], tuple(note["sums"]), note["cells"], note["survivors"])
-        if all(part.exists() for part in _parts(folder, read)):
+        kinds = {COUNTS: read.survivors, MEASUREMENTS: read.cells}
+        parts = (_part(folder, kind, slug, read.run) for kind in kinds for slug in kinds[kind])
+        if all(part.exists() for part in parts):
             notes[read.run] = read
     return notes
-
-
-def _parts(folder: Path, note: Note) -> list[Path]:
-    """Return the files that a run has written, but for what was moved since."""
-    kinds = {COUNTS: note.survivors, MEASUREMENTS: note.cells}
-    return [_part(folder, kind, slug, note.run) for kind in kinds for slug in kinds[kind]]
 
 
 def _part(folder: Path, kind: str, slug: str, run: int) -> Path:

@@ -186,17 +186,16 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
         codes: one int32 array (leaves) an axis.
         values: int64 (leaves), records.
     """
-    return tuple(_word(codes, np.uint64(seed)) * values.astype(np.uint64) for seed in SEEDS)
-
-
-def _word(codes: Codes, seed: np.uint64) -> UInt64:
-    word = np.full(len(codes[0]), seed)
-    for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
-        word = word ^ code.astype(np.uint64)
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        word = (word ^ (word >> np.uint64(31))) + seed
-    return word
+    words = list[UInt64]()
+    for seed in map(np.uint64, SEEDS):
+        word = np.full(len(values), seed)
+        for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
+            word = word ^ code.astype(np.uint64)
+            word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            word = (word ^ (word >> np.uint64(31))) + seed
+        words.append(word * values.astype(np.uint64))
+    return tuple(words)
 
 
 Leaves = tuple[Codes, Int64]

@@ -113,9 +113,21 @@ class ListShape:
                 groups.append(text)
             elif column.kind == "code":
                 left_out[text] = f"has the areas of {twin}"
-        levels, others = _longest([*groups, leaf], rows, sizes)
-        left_out |= dict.fromkeys(others, "does not nest in them")
+        groups.append(leaf)
+        ordered = sorted(groups, key=lambda g: (sizes[g], g == leaf))
+        above = {
+            b: [a for a in ordered if sizes[a] < sizes[b] and _pairs(rows, a, b) == sizes[b]]
+            for b in ordered
+        }
+        up = dict[str, int]()  # how many columns the longest chain has that ends with each
+        for b in ordered:
+            up[b] = 1 + max((up[a] for a in above[b]), default=0)
+        levels: tuple[Texts, ...] = ((leaf,),)
+        for place in range(up[leaf] - 1, 0, -1):  # several where some chains are equally long
+            nested = {a for b in levels[0] for a in above[b] if up[a] == place}
+            levels = (tuple(g for g in groups if g in nested), *levels)
         chosen = [text for options in levels for text in options]
+        left_out |= {g: "does not nest in them" for g in groups if g not in chosen}
         return Nesting(levels, self._names(chosen, full), left_out)
 
     def _may_be_level(self, column: ColumnName, full: pl.DataFrame, leaf: str) -> bool:
@@ -235,27 +247,3 @@ class ListShape:
 def _pairs(rows: pl.DataFrame, one: str, other: str) -> int:
     """Return how many pairs of values two columns have."""
     return rows.select(one, other).n_unique()
-
-
-def _longest(
-    groups: Sequence[str], rows: pl.DataFrame, sizes: Mapping[str, int]
-) -> tuple[tuple[Texts, ...], list[str]]:
-    """Return the longest chain that ends with the last column, and the columns outside it.
-
-    At each place of the chain stand the columns that may be there: several where some chains are
-    equally long.
-    """
-    leaf = groups[-1]
-    ordered = sorted(groups, key=lambda g: (sizes[g], g == leaf))
-    above = {
-        b: [a for a in ordered if sizes[a] < sizes[b] and _pairs(rows, a, b) == sizes[b]]
-        for b in ordered
-    }
-    up = dict[str, int]()
-    for b in ordered:
-        up[b] = 1 + max((up[a] for a in above[b]), default=0)
-    levels: tuple[Texts, ...] = ((leaf,),)
-    for place in range(up[leaf] - 1, 0, -1):
-        nested = {a for b in levels[0] for a in above[b] if up[a] == place}
-        levels = (tuple(g for g in groups if g in nested), *levels)
-    return levels, [g for g in groups if not any(g in options for options in levels)]

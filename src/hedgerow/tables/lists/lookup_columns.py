@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import TableError, did_you_mean, shorten
-from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
 from hedgerow.text import TextByName, Texts
@@ -83,11 +82,13 @@ class LookupColumns:
 
 def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
     """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    found = [
-        (number, *deepest)
-        for number, axis in enumerate(tree.axes)
-        if (deepest := _deepest_in(axis, names)) is not None
-    ]
+    found = list[tuple[int, int, list[str]]]()
+    for number, axis in enumerate(tree.axes):
+        ways = [(k, list(axis.keys(k).columns)) for k in range(axis.depth, 0, -1)]
+        if axis.product is None:
+            ways = [way for k, own in ways for way in ((k, own), (k, [axis.levels[k - 1]]))]
+        there = [(number, *way) for way in ways if set(way[1]) <= set(names)]
+        found += there[:1]
     if len(found) != 1:
         every = [column for axis in tree.axes for column in axis.columns]
         which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
@@ -100,16 +101,6 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
             f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
     return found[0]
-
-
-def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | None:
-    for level in range(axis.depth, 0, -1):
-        codes = list(axis.keys(level).columns)
-        if set(codes) <= set(names):
-            return level, codes
-        if axis.product is None and axis.levels[level - 1] in names:
-            return level, [axis.levels[level - 1]]
-    return None
 
 
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
