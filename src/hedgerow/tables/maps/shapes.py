@@ -125,7 +125,8 @@ def starts_of(parts: Sequence[Int64]) -> Int64:
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
-    return np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    number: Int64 = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
 def _junctions(key: Int64, following: Int64) -> Bool:
