@@ -260,7 +260,7 @@ class Ordering:
         """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
-        kinds = {**dict.fromkeys(names, np.int32), "n": np.int64}
+        kinds: dict[str, type[np.generic]] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         columns = [Column(kind, self.folder and self.folder / n) for n, kind in kinds.items()]
         lowest, flagged = [0 for _ in axes], [0 for _ in flags]
         waiting: list[NDArray[Any]] = []

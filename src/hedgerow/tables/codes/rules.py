@@ -240,10 +240,8 @@ class Division(Rule):
     code: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        numbers, code = (
-            whole_numbers(self.widths, "divide", "the width of each level's squares"),
-            self.code,
-        )
+        code = self.code
+        numbers = whole_numbers(self.widths, "divide", "the width of each level's squares")
         if any(upper % lower or upper == lower for upper, lower in pairwise(numbers)):
             raise TableError(
                 f"divide: each width must be a multiple of the next, from coarse to fine, got "

@@ -56,9 +56,8 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tupl
                 raise TableError(f"{subject} lists {lower} {area!r} twice")
             raise TableError(
                 f"{subject}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and "
-                f"{parents[1]!r}; "
-                f"each area needs one (make codes unique, for example by putting the parent's "
-                f"code first)"
+                f"{parents[1]!r}; each area needs one (make codes unique, for example by putting "
+                f"the parent's code first)"
             )
         child_start.append(children)
         labels.append(level)

@@ -106,24 +106,22 @@ class Lookup:
         every = _collapsed(every, own, axis, level)
         keys = axis.keys(level)
         domain = keys.rename(dict(zip(keys.columns, own, strict=True))).with_row_index(NODE)
-        # the rows of areas that the axis has, or raise if it has some of an area's codes
+        # areas that the axis has; of none may it have some of the codes alone
         placed = every.join(domain, on=own, how="left")
         if placed.is_empty():
             raise TableError(f"{subject} has no row with an area")
-        there = placed.filter(pl.col(NODE).is_not_null())
+        inside = placed.filter(pl.col(NODE).is_not_null())
         unknown = placed.filter(pl.col(NODE).is_null())
-        mixed = unknown if there.is_empty() else unknown.join(there, on=column, how="semi")
+        mixed = unknown if inside.is_empty() else unknown.join(inside, on=column, how="semi")
         if len(mixed):
             first = mixed.sort(own)
-            shown = " × ".join(visible(str(shown)) for shown in first.select(own).row(0))
+            shown = " × ".join(visible(str(code)) for code in first.select(own).row(0))
             raise TableError(
                 f"{subject}: {len(mixed):,} of its {len(placed):,} rows have codes that axis "
                 f"{axis.name!r} does not have at level {axis.levels[level - 1]}, such as "
                 f"{shorten(shown)} (area {shorten(visible(str(first[column][0])))}); correct "
-                f"them, or "
-                f"leave those rows out"
+                f"them, or leave those rows out"
             )
-        inside = there
         _check_split(inside, own, column, subject)
         pairs = inside.select(column, NODE).unique().sort(column, NODE)
         areas = pairs[column].unique(maintain_order=True)

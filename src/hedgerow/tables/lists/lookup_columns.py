@@ -46,21 +46,20 @@ class LookupColumns:
         """Return which of a lookup's headers are what; arguments as in `Lookup.of`.
 
         Raises:
-            TableError: no column of an axis, or of several; no column of areas, or several.
+            TableError: no column of an axis, or of several; no column of areas, or several; a level
+                that the release has not.
         """
-        # header → the release's column of the codes, which may be said as ``origin.town``.
-        # Raises: TableError: the release has no such level or column.
-        there, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
-        for given, said in codes.items():
-            if said not in there and said not in levels:
+        # Header → the release's column of the codes, which may be said as ``origin.town``.
+        said, there, levels = TextByName(), _known(tree), _levels_by_name(tree)
+        for header, name in codes.items():
+            if name not in there and name not in levels:
                 raise TableError(
-                    f"the codes of {shorten(given)!r} cannot be those of {shorten(said)!r}: the "
+                    f"the codes of {shorten(header)!r} cannot be those of {shorten(name)!r}: the "
                     f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
-                    f"{did_you_mean(said, [*levels, *there])}"
+                    f"{did_you_mean(name, [*levels, *there])}"
                 )
-            columns = [] if said in there else levels[said]
-            found[given] = columns[0] if len(columns) == 1 else said
-        said = found
+            columns = [] if name in there else levels[name]
+            said[header] = columns[0] if len(columns) == 1 else name
         for header in said:
             if header not in headers:
                 raise TableError(
@@ -75,7 +74,7 @@ class LookupColumns:
         called |= {name: header for header, name in said.items()}
         axis, level, own = _level_in(tree, list(called), subject)
         own = [called[each] for each in own]
-        known = {*(called[name] for name in _known(tree) & called.keys()), *own}
+        known = {*(called[name] for name in there & called.keys()), *own}
         area, names = _area_columns(headers, known, own, area, names, subject)
         return cls(axis, level, tuple(own), area, names)
 

@@ -85,9 +85,8 @@ class Order:
                     raise TableError(
                         f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
                         f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a "
-                        f"last name "
-                        f'that is none of them, such as "{USUAL_REST}", stands for all that are '
-                        f"left)"
+                        f'last name that is none of them, such as "{USUAL_REST}", stands for all '
+                        f"that are left)"
                     )
                 twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
                 if twice:
