@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy as np
 from typer import Option
 
+from hedgerow.arrays import Float64
 from hedgerow.cli.output_file import Directory, Picture, check_picture_place
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.errors import ReleaseError
@@ -43,13 +44,7 @@ def distribution(
         released = read_distribution(directory)
     name, total, percent = released.ranges.name, released.cumulative.total, f"{100 * level:g} %"
     exact = "" if released.cumulative.told.total is None else ", a public number"
-    # how many significant digits tell neighbouring edges apart, 6 to 17. Numbers of at most x
-    # differ in d digits where they are more than ``10^(1 - d) x`` apart.
-    edges = released.ranges.edges
-    with np.errstate(over="ignore"):
-        gaps = np.log10(np.diff(edges))
-    sizes = np.log10(np.maximum(np.abs(edges[1:]), np.abs(edges[:-1])))
-    form = f",.{int(np.clip(np.floor((sizes - gaps).max()) + 2, FEWEST_DIGITS, 17))}g"
+    form = f",.{_digits(released.ranges.edges)}g"
     parts = [f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n"]
     if total or quantile:
         rows: Rows = [("quantile", name, f"{percent} interval", "")]
@@ -77,3 +72,14 @@ def distribution(
         parts.append(f"\nPicture: {escape(picture)}")
     for part in parts:
         stdout.print(part)
+
+
+def _digits(edges: Float64) -> int:
+    """Return how many significant digits tell neighbouring edges apart, 6 to 17.
+
+    Numbers of at most x differ in d digits where they are more than ``10^(1 - d) x`` apart.
+    """
+    with np.errstate(over="ignore"):
+        gaps = np.log10(np.diff(edges))
+    sizes = np.log10(np.maximum(np.abs(edges[1:]), np.abs(edges[:-1])))
+    return int(np.clip(np.floor((sizes - gaps).max()) + 2, FEWEST_DIGITS, 17))

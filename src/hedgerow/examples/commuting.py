@@ -198,7 +198,8 @@ def _trips(rng: Generator, spot: Spots, people: Float64, size: CommutingSize) ->
         """Return the gravity law: people at both ends over the square of the distance."""
         across, along = (spot[origin] - spot[destination]).T
         masses = people[origin] * people[destination]
-        return masses / (across * across + along * along + np.float32(1e-5))
+        pull: Float64 = masses / (across * across + along * along + np.float32(1e-5))
+        return pull
 
     n = size.municipalities
     arrival = np.empty((n, n), dtype=np.float32)
@@ -206,9 +207,9 @@ def _trips(rng: Generator, spot: Spots, people: Float64, size: CommutingSize) ->
         waiting = rng.standard_exponential(n, dtype=np.float32)
         arrival[row] = waiting / attraction(row, slice(None))
     np.fill_diagonal(arrival, 0)
-    arrival = arrival.reshape(-1)
-    last = np.partition(arrival, size.pairs - 1)[size.pairs - 1]
-    chosen = np.flatnonzero(arrival <= last)[: size.pairs]
+    flat = arrival.reshape(-1)
+    last = np.partition(flat, size.pairs - 1)[size.pairs - 1]
+    chosen = np.flatnonzero(flat <= last)[: size.pairs]
     origin, destination = np.divmod(chosen, n)
     at_home = origin == destination
     pull = np.where(at_home, people[origin], attraction(origin, destination))

@@ -203,7 +203,7 @@ def write_redistricting(
         done = 0
         for part in draw_people(rng, places, residents):
             yield part
-            done += part["count"].sum()
+            done += int(part["count"].sum())
             progress(done / chosen.people)
 
     write_parts(people, told())

@@ -170,7 +170,7 @@ def draw_residents(rng: Generator, places: Geography, people: int) -> pl.DataFra
         facilities = 1 + rng.poisson(kind.facilities - 1, len(block))
         more = rng.poisson(facilities * kind.people * rng.lognormal(0, 0.8, len(block)))
         parts.append(_rows(block, number, facilities, facilities + more))
-    at_home = people - sum(part["people"].sum() for part in parts)
+    at_home = people - sum(int(part["people"].sum()) for part in parts)
     parts += _in_homes(rng, places, np.flatnonzero(with_homes), at_home)
     return pl.concat(parts).sort("block", "kind")
 

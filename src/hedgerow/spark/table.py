@@ -78,6 +78,16 @@ class SparkTable:
         """
         if self.unit is not None and self.count is not None:
             raise TableError("unit needs one row a record; leave count out")
+        columns = self._columns(tree)
+        with table_errors(self.what):
+            chosen = self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+        if self.unit is not None:
+            chosen = chosen.repartition(f"`{self.unit.replace('`', '``')}`")
+        rows = mapped(chosen, _leaf_rows(self, tree, columns), leaf_schema(tree))
+        with table_errors(self.what):
+            return _each_once(rows, tree)
+
+    def _columns(self, tree: Tree) -> list[str]:
         source = Source(self.what, tuple(self.frame.columns), lambda _places: None)
         binned_axes = {n.axis.name for n in self.numeric}
         wanted = [n.column for n in self.numeric]
@@ -91,28 +101,26 @@ class SparkTable:
             extra.append(BROKEN)
         for name in [*wanted, *extra]:
             source.place(name)
-        columns = [*wanted, *extra]
-        with table_errors(self.what):
-            chosen = self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
-        if self.unit is not None:
-            chosen = chosen.repartition(f"`{self.unit.replace('`', '``')}`")
-        rows = mapped(chosen, _leaf_rows(self, tree, columns), leaf_schema(tree))
-        with table_errors(self.what):
-            # each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept. Doubles
-            # hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever
-            # the order is in which Spark adds; a sum of whole numbers would fail where it
-            # passes 64 bits.
-            keys = [*(f"leaf{a}" for a in range(len(tree.axes))), FAULT.name]
-            real = rows.selectExpr(*keys, "CAST(COALESCE(n, 0) AS double) AS n")
-            summed = real.groupBy(*keys).sum("n")
-            many = f"CAST(LEAST(`sum(n)`, CAST({LARGEST_LEAF} AS double)) AS bigint) AS n"
-            return summed.selectExpr(*keys[:-1], many, FAULT.name)
+        return [*wanted, *extra]
 
 
 def leaf_schema(tree: Tree) -> pa.Schema:
     """Return the columns of leaf codes and counts."""
     codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
     return pa.schema([*codes, pa.field("n", pa.int64()), FAULT])
+
+
+def _each_once(rows: Frame, tree: Tree) -> Frame:
+    """Return each leaf in one row, with up to `LARGEST_LEAF` records; faults are kept.
+
+    Doubles hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever the
+    order is in which Spark adds; a sum of whole numbers would fail where it passes 64 bits.
+    """
+    keys = [*(f"leaf{a}" for a in range(len(tree.axes))), FAULT.name]
+    real = rows.selectExpr(*keys, "CAST(COALESCE(n, 0) AS double) AS n")
+    summed = real.groupBy(*keys).sum("n")
+    many = f"CAST(LEAST(`sum(n)`, CAST({LARGEST_LEAF} AS double)) AS bigint) AS n"
+    return summed.selectExpr(*keys[:-1], many, FAULT.name)
 
 
 def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:

@@ -1,5 +1,6 @@
 """What the driver of a cluster knows of a confidential table: the true counts of the cut."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,24 +43,8 @@ class Top:
         Raises:
             TableError: a code or count that does not fit.
         """
-        # what an executor does with a partition's leaves: add them up by node of the cut
-        schema = _top_schema(tree)
-
-        def work(batches: Batches) -> Batches:
-            for batch in batches:
-                for first in range(0, batch.num_rows, ROWS_A_SUM):
-                    rows = batch.slice(first, ROWS_A_SUM)
-                    fault = next((f for f in rows[FAULT.name].to_pylist() if f), None)
-                    codes, values = leaves_of(rows, tree)
-                    words = record_words(codes, values)
-                    firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.chain[-1], codes))
-                    nodes, sums = _summed(firsts, [values, *(w.view(np.int64) for w in words)])
-                    faults = pa.array([fault] + [None] * (len(sums[0]) - 1), pa.string())
-                    columns = [*map(pa.array, nodes), *map(pa.array, sums), faults]
-                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
         rows = collected(
-            mapped(leaves, work, _top_schema(tree)),
+            mapped(leaves, _node_rows(tree, cut), _top_schema(tree)),
             "the table cannot be read",
         )
         return cls.from_rows(rows, tree, contributions)
@@ -85,6 +70,26 @@ class Top:
         """Return the sums of all records below the roots of jobs."""
         below = roots.jobs_of(self.counts.tree, self.counts.codes) != NOWHERE
         return tuple(self.sums[below].sum(axis=0).tolist())
+
+
+def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:
+    """Return what an executor does with a partition's leaves: add them up by node of the cut."""
+    schema = _top_schema(tree)
+
+    def work(batches: Batches) -> Batches:
+        for batch in batches:
+            for first in range(0, batch.num_rows, ROWS_A_SUM):
+                rows = batch.slice(first, ROWS_A_SUM)
+                fault = next((f for f in rows[FAULT.name].to_pylist() if f), None)
+                codes, values = leaves_of(rows, tree)
+                words = record_words(codes, values)
+                firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.chain[-1], codes))
+                nodes, sums = _summed(firsts, [values, *(w.view(np.int64) for w in words)])
+                faults = pa.array([fault] + [None] * (len(sums[0]) - 1), pa.string())
+                columns = [*map(pa.array, nodes), *map(pa.array, sums), faults]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return work
 
 
 def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> tuple[Codes, Int64]:

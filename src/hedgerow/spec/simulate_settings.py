@@ -1,10 +1,10 @@
 """The settings that a ``[simulate]`` section compares: combinations of its lists, and baselines."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict, field_validator
 
@@ -33,6 +33,7 @@ from hedgerow.spec.release_file import (
     EstimateSection,
     MeasureName,
     MechanismName,
+    PrivacySection,
     TableSection,
     WorkloadSection,
 )
@@ -41,13 +42,13 @@ from hedgerow.spec.toml_file import Section, parse
 from hedgerow.tables.tree import Tree
 
 Baseline = Literal[
-    "leaf-noise",
-    "stability-histogram",
-    "independent-noise",
     "uniform",
     "boninsegna",
     "ko-uniform",
     "ko-optimal",
+    "independent-noise",
+    "leaf-noise",
+    "stability-histogram",
 ]
 
 
@@ -110,6 +111,12 @@ def read_section(path: Path) -> tuple[SimulateSection, Path]:
     return parse(path, SimulateFile).simulate, path.parent / section.release
 
 
+def own_budget(privacy: PrivacySection) -> BudgetSection:
+    """Return the budget of ``[privacy]``, or raise if there is none."""
+    privacy.budget("[privacy]")
+    return BudgetSection(epsilon=privacy.epsilon, delta=privacy.delta, rho=privacy.rho)
+
+
 def words_of(entry: Section) -> str:
     """Return a name for an allocation or an estimator."""
     given: dict[str, Any] = entry.model_dump(exclude_none=True)
@@ -128,15 +135,7 @@ def words_of(entry: Section) -> str:
 
 
 USUAL_ESTIMATORS = ("chebyshev", "euclidean", "sparse")
-BASELINES: tuple[Baseline, ...] = (
-    "uniform",
-    "boninsegna",
-    "ko-uniform",
-    "ko-optimal",
-    "independent-noise",
-    "leaf-noise",
-    "stability-histogram",
-)
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 
 Made = tuple[str, Method | HedgerowError]
 """A name, and the setting or the reason why it is impossible."""
@@ -151,12 +150,25 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """The settings that a section compares: its lists, and for the rest the release file.
+class Combination:
+    """One combination of the lists of a file, as sections; the estimator's has no measure."""
 
-    A setting is the release file with other sections: budget, mechanism, workload, allocation,
-    measure and estimator.
-    """
+    budget: BudgetSection
+    mechanism: str
+    workload: WorkloadSection
+    allocation: AllocationSection
+    measure: str
+    estimator: EstimateSection
+
+    def is_same(self, other: "Combination") -> bool:
+        """Return whether both are equal, however the budget's numbers are written."""
+        one, two = (replace(each, budget=BudgetSection()) for each in (self, other))
+        return one == two and self.budget.budget() == other.budget.budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The settings that a section compares: its lists, and for the rest the release file."""
 
     section: SimulateSection
     release: ReleaseSpec
@@ -165,8 +177,7 @@ class Comparison:
         """Return what to compare, and what is impossible; raise if nothing is left."""
         possible: list[Method] = []
         left_out: list[LeftOut] = []
-        own = self.own()
-        for name, made in (*self._combined(tree, own), *self._baselines(tree, own)):
+        for name, made in (*self._combined(tree), *self._baselines(tree)):
             if isinstance(made, HedgerowError):
                 left_out.append(LeftOut(name, str(made)))
             else:
@@ -175,73 +186,78 @@ class Comparison:
             raise SpecError(f"[simulate] leaves no setting to compare: {left_out[0].reason}")
         return possible, left_out
 
-    def own(self) -> ReleaseSpec:
-        """Return the release file's own setting, its measure and its estimator written out."""
-        self.release.file.privacy.budget("[privacy]")
-        said = {"measure": self.release.measure.name, "method": self.release.estimator.name}
-        return self._with(estimate=self.release.file.estimate.model_copy(update=said))
+    def own(self) -> Combination:
+        """Return the release file's own setting."""
+        file = self.release.file
+        method = {"measure": None, "method": self.release.estimator.name}
+        return Combination(
+            own_budget(file.privacy),
+            file.privacy.mechanism,
+            file.workload,
+            file.allocation,
+            self.release.measure.name,
+            file.estimate.model_copy(update=method),
+        )
 
-    def _with(
-        self, budget: BudgetSection | None = None, mechanism: str | None = None, **sections: Section
-    ) -> ReleaseSpec:
-        """Return the release file with a budget, a mechanism and sections in place of its own."""
-        update = {} if budget is None else budget.model_dump()
-        update |= {} if mechanism is None else {"mechanism": mechanism}
-        privacy = self.release.file.privacy.model_copy(update=update)
-        return with_sections(self.release, privacy=privacy, **sections)
+    def _mechanisms(self) -> list[str]:
+        return [*(self.section.mechanisms or [self.release.file.privacy.mechanism])]
 
-    def combinations(self, own: ReleaseSpec) -> list[ReleaseSpec]:
+    def combinations(self) -> list[Combination]:
         """Return those of the lists, each once, the file's own first where a list is left out."""
-        section, estimate = self.section, own.file.estimate
-        combinations: list[ReleaseSpec] = []
-        for workload in section.workloads or [own.file.workload]:
-            is_chain = workload.cuboids == Chain.name
-            methods = USUAL_ESTIMATORS if is_chain else (Euclidean.name,)
-            others = [EstimateSection.model_validate({"method": name}) for name in methods]
-            allocations = [own.file.allocation, AllocationSection(method="uniform")]
-            if is_chain:
-                allocations.append(AllocationSection(method="optimal", objective="released"))
+        section, own = self.section, self.own()
+        measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
+        combinations: list[Combination] = []
+        for workload in section.workloads or [own.workload]:
+            allocations, estimators = _usual(own, workload)
             for budget, mechanism, allocation, measure, estimator in product(
-                section.budgets or [None],
-                section.mechanisms or [None],
+                section.budgets or [own.budget],
+                self._mechanisms(),
                 section.allocations or allocations,
-                section.measures or [estimate.measure, Survivors.name, All.name],
-                section.estimators or [estimate.model_copy(update={"measure": None}), *others],
+                measures,
+                section.estimators or estimators,
             ):
-                measured = estimator.model_copy(update={"measure": estimator.measure or measure})
-                sections = {"workload": workload, "allocation": allocation, "estimate": measured}
-                given = self._with(budget, mechanism, **sections)
-                if not any(is_same(given, other) for other in combinations):
+                own_measure = estimator.measure or measure
+                alone = estimator.model_copy(update={"measure": None})
+                given = Combination(budget, mechanism, workload, allocation, own_measure, alone)
+                if not any(map(given.is_same, combinations)):
                     combinations.append(given)
         return combinations
 
-    def _combined(self, tree: Tree, own: ReleaseSpec) -> Iterator[Made]:
+    def _combined(self, tree: Tree) -> Iterator[Made]:
         plans: dict[str, Plan | HedgerowError] = {}
         taken: set[str] = set()
         usual = self.section.measures is None
-        for given in self.combinations(own):
-            called, file = self._name(given, own), given.file
-            tries = (called, *(f"{called} #{i}" for i in range(2, len(taken) + 3)))
+        for given in self.combinations():
+            own, spec = self._name(given), self._spec(given)
+            tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
             name = next(each for each in tries if each not in taken)
             taken.add(name)
-            measure = file.estimate.measure
-            too_large = measure == All.name and tree.leaves > MOST_CELLS_OF_RUNS
-            if too_large and usual and measure != own.file.estimate.measure:
+            too_large = given.measure == All.name and tree.leaves > MOST_CELLS_OF_RUNS
+            if too_large and usual and given.measure != self.own().measure:
                 yield name, SpecError(f'{tree.leaves:,} leaves: ask for measures = ["all"]')
                 continue
-            key = repr((file.privacy, file.workload, file.allocation, measure))
+            key = repr(replace(given, estimator=EstimateSection()))
             if key not in plans:
-                plans[key] = _attempt(given.plan, tree)
-            yield name, _setting(name, plans[key], given)
+                plans[key] = _attempt(spec.plan, tree)
+            yield name, _setting(name, plans[key], spec)
 
-    def _name(self, given: ReleaseSpec, own: ReleaseSpec) -> str:
-        file = given.file
-        how = f"{file.estimate.measure}, {words_of(file.estimate)}"
-        name = f"{words_of(file.allocation)}, {how}"
+    def _spec(self, given: Combination) -> ReleaseSpec:
+        """Return the release file with the sections of a combination."""
+        privacy = {"mechanism": given.mechanism, **given.budget.model_dump()}
+        return with_sections(
+            self.release,
+            privacy=self.release.file.privacy.model_copy(update=privacy),
+            workload=given.workload,
+            allocation=given.allocation,
+            estimate=given.estimator.model_copy(update={"measure": given.measure}),
+        )
+
+    def _name(self, given: Combination) -> str:
+        name = f"{words_of(given.allocation)}, {given.measure}, {words_of(given.estimator)}"
         if len(self.section.workloads or ()) > 1:
-            name = f"{file.workload.words}, {name}"
-        suffix = self._suffix(file.privacy, file.privacy.mechanism)
-        return name + suffix + (" (own)" if is_same(given, own) else "")
+            name = f"{given.workload.words}, {name}"
+        own = " (own)" if given.is_same(self.own()) else ""
+        return name + self._suffix(given.budget, given.mechanism) + own
 
     def _suffix(self, budget: BudgetSection, mechanism: str | None) -> str:
         """Return the suffix of a name where there are several budgets or mechanisms."""
@@ -251,22 +267,19 @@ class Comparison:
             words.append(budget_text(budget.budget()))
         return "".join(f", {word}" for word in words)
 
-    def _baselines(self, tree: Tree, own: ReleaseSpec) -> Iterator[Made]:
-        privacy = own.file.privacy
+    def _baselines(self, tree: Tree) -> Iterator[Made]:
+        own = self.own()
         wanted = BASELINES if self.section.baselines is None else self.section.baselines
-        for given, baseline in product(self.section.budgets or [privacy], wanted):
+        for given, baseline in product(self.section.budgets or [own.budget], wanted):
             if baseline == "uniform":
                 even = AllocationSection(method="uniform")
-                budget = given if self.section.budgets else None
-                spec = self._with(budget, allocation=even, estimate=own.file.estimate)
-                # else it is there already
-                if not any(is_same(spec, other) for other in self.combinations(own)):
-                    name = self._name(spec, own)
+                setting = replace(own, budget=given, allocation=even)
+                if not any(map(setting.is_same, self.combinations())):  # else it is there already
+                    name, spec = self._name(setting), self._spec(setting)
                     yield name, _setting(name, _attempt(spec.plan, tree), spec)
                 continue
             noisy = baseline in {"leaf-noise", "independent-noise"}
-            mechanisms = self.section.mechanisms or [privacy.mechanism]
-            kinds: Sequence[str | None] = mechanisms if noisy else [None]
+            kinds: Sequence[str | None] = self._mechanisms() if noisy else [None]
             for kind in kinds:
                 name = baseline.replace("-", " ") + self._suffix(given, kind)
                 yield name, _attempt(self._baseline, tree, baseline, given.budget(), kind, name)
@@ -298,14 +311,16 @@ class Comparison:
         return ko(tree, budget, neighbours, allocation, invariants, name)
 
 
-def is_same(one: ReleaseSpec, other: ReleaseSpec) -> bool:
-    """Return whether two settings are equal, however the budgets' numbers are written."""
-    bare = dict.fromkeys(("epsilon", "delta", "rho"))
-    files = [
-        each.file.model_copy(update={"privacy": each.file.privacy.model_copy(update=bare)})
-        for each in (one, other)
-    ]
-    return files[0] == files[1] and one.file.privacy.budget() == other.file.privacy.budget()
+def _usual(
+    own: Combination, workload: WorkloadSection
+) -> tuple[list[AllocationSection], list[EstimateSection]]:
+    """Return the allocations and estimators of a workload that are compared unless listed."""
+    methods = USUAL_ESTIMATORS if workload.cuboids == Chain.name else (Euclidean.name,)
+    allocations = [own.allocation, AllocationSection(method="uniform")]
+    if workload.cuboids == Chain.name:
+        allocations.append(AllocationSection(method="optimal", objective="released"))
+    estimators = [EstimateSection.model_validate({"method": name}) for name in methods]
+    return allocations, [own.estimator, *estimators]
 
 
 def with_sections(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:

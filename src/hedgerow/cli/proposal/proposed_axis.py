@@ -155,7 +155,7 @@ def axis_of_list(
         # squares; without widths, of 100, 10 and 1 times those of the list
         width = 0 if numbers else shape.grid(listed)
         widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
-        told = {
+        told: Keys = {
             "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
             "divide": widths or [placeholder("widths such as 10000, 1000")],
             "code": list(listed),
