@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 import hedgerow
 from hedgerow.cli import app
 from hedgerow.spec.release_file import ReleaseFile
-from hedgerow.spec.simulate_section import SimulateSection
+from hedgerow.spec.simulate_settings import SimulateSection
 
 DOCS = Path(__file__).parent
 MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)

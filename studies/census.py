@@ -19,8 +19,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Part
 from hedgerow.evaluate.bureau.counts import bureau_counts
 from hedgerow.evaluate.metrics import band_name
-from hedgerow.examples.production_shares import noise_parameters
-from hedgerow.examples.redistricting import PRODUCTION
+from hedgerow.examples.redistricting import PRODUCTION, noise_parameters
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
 from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.redistricting import LEVELS, Table, write_files

@@ -32,10 +32,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from hedgerow import cli
-from hedgerow.spec.account_file import AccountFile
-from hedgerow.spec.measurement_file import MeasurementFile
+from hedgerow.spec.other_file import AccountFile, MeasurementFile
 from hedgerow.spec.release_file import ReleaseFile
-from hedgerow.spec.simulate_section import SimulateFile, SimulateSection
+from hedgerow.spec.simulate_settings import SimulateFile, SimulateSection
 from hedgerow.spec.toml_file import Section
 
 LANGUAGES = {"python", "output", "console", "toml", "csv", "text", "r"}

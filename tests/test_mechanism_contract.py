@@ -31,7 +31,7 @@ from hedgerow.privacy.ledger.records import Charge
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use, read_use
-from hedgerow.spec.account_file import UseSection
+from hedgerow.spec.other_file import UseSection
 from hedgerow.spec.release_file import PrivacySection
 from tests.made import fixed_axis, plain_plan, random_counts
 from tests.own_mechanisms import TwoGaussian, TwoLaplace

@@ -119,10 +119,7 @@ def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -
         return value
     if isinstance(value, Integral):
         return Fraction(int(value))
-    return _from_text(str(value).strip(), subject, error)
-
-
-def _from_text(text: str, subject: str, error: type[HedgerowError]) -> Fraction:
+    text = str(value).strip()
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     if not _TEXT.fullmatch(text):
         raise error(f'{subject} must be a number such as "1/2", "0.25" or "1e-10", got "{shown}"')

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hedgerow.examples.production_shares import RHO, noise_parameters
-from hedgerow.examples.redistricting import write_redistricting
+from hedgerow.examples.redistricting import RHO, noise_parameters, write_redistricting
 from studies.census_figures import SIZES, Errors, largest_within, mean_by_size
 from studies.redistricting import GROUPS, LEVELS, Table
 

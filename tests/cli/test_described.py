@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.cli.described import show_levels
+from hedgerow.cli.terminal import show_levels
 from tests.made import plain_plan
 from tests.release.test_described import DESCRIBE, FILE
 

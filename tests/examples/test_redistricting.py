@@ -9,21 +9,23 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import SpecError
-from hedgerow.examples import redistricting
-from hedgerow.examples.production_shares import (
+from hedgerow.examples import redistricting, redistricting_nation
+from hedgerow.examples.files import families_by
+from hedgerow.examples.redistricting import (
     LEVEL_SHARES,
+    PRODUCTION,
+    REDISTRICTING_SIZES,
     RHO,
     cuboid_of,
     queries_of,
     rho_of,
+    write_redistricting,
 )
-from hedgerow.examples.redistricting import PRODUCTION, REDISTRICTING_SIZES, write_redistricting
 from hedgerow.examples.redistricting_nation import (
     CENRACE,
     GROUPS,
     KINDS,
     RedistrictingSize,
-    limited_families,
 )
 from hedgerow.plan.cuboids import Measured
 from hedgerow.spec.release_spec import ReleaseSpec
@@ -41,7 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory):
-    """Three states: written one after the other into the same files, as the nation is."""
+    """Three states, as the nation has 51."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
         return write_redistricting(tmp_path_factory.mktemp("nation"), "nation").parent
@@ -79,7 +81,7 @@ def test_areas_are_a_tree_of_the_stated_size(request, name, size):
 
 
 def test_families_are_as_large_as_codes_allow_at_most():
-    sizes = np.bincount(limited_families(np.random.default_rng(1), np.arange(1.0, 21), 150, 9))
+    sizes = np.bincount(families_by(np.random.default_rng(1), np.arange(1.0, 21), 150, 9))
     assert sizes.sum() == 150
     assert (sizes >= 1).all()
     assert sizes.max() == 9
@@ -210,13 +212,11 @@ def test_sizes_are_a_small_one_a_state_and_a_nation(tmp_path):
     assert nation.blocks > 8_000_000
 
 
-def test_progress_is_told_state_by_state(several, tmp_path, monkeypatch):
-    monkeypatch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
+def test_progress_is_told_as_people_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(redistricting_nation, "ROWS_AT_ONCE", 1000)
     told = []
-    write_redistricting(tmp_path / "again", "nation", told.append)
-    assert len(told) == 3
+    write_redistricting(tmp_path, "small", told.append)
+    rows = table(tmp_path, "facilities")["block"].n_unique()
+    assert 2 <= len(told) <= rows // 1000 + 1
     assert told == sorted(told)
     assert told[-1] == 1
-    assert (tmp_path / "again" / "people.parquet").read_bytes() == (
-        several / "people.parquet"
-    ).read_bytes()

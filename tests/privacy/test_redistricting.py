@@ -11,7 +11,7 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
 
 import hedgerow as hr
-from hedgerow.examples.production_shares import LEVEL_SHARES, RHO, queries_of
+from hedgerow.examples.redistricting import LEVEL_SHARES, RHO, queries_of
 from hedgerow.noise.loss import GaussianLoss, gather_losses
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use

@@ -8,7 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.answers import questions as noisy_module
 from hedgerow.release.execution import in_memory
-from hedgerow.spec.measurement_file import read_measurements
+from hedgerow.spec.other_file import read_measurements
 from tests.made import plain_plan
 
 NEXT_TO_NO_NOISE = hr.Rho(10**6)

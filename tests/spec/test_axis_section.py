@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import SpecError, TableError
-from hedgerow.spec.measurement_file import read_measurements
+from hedgerow.spec.other_file import read_measurements
 from hedgerow.spec.release_spec import ReleaseSpec
 
 PLACE = '[[axis]]\nname = "place"\nlevels = ["town"]\nareas = "towns.csv"\n'

@@ -15,8 +15,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.rules import Division
 from hedgerow.tables.maps.drawn import unwrapped
-from hedgerow.tables.maps.shapes import GRID, Shapes
-from hedgerow.tables.maps.topology import Topology
+from hedgerow.tables.maps.shapes import GRID, Shapes, Topology
 
 SEED = 20260801
 

@@ -81,7 +81,7 @@ def test_leaf_counts_on_disk_leave_no_file_behind(monkeypatch, tmp_path):
 
 
 def test_a_column_on_disk_has_no_name_that_a_killed_run_could_leave(tmp_path):
-    column = ordered.FileColumn(np.int64, tmp_path / "leaf0")
+    column = ordered.Column(np.int64, tmp_path / "leaf0")
     for part in (np.arange(5), np.arange(5, 9)):
         column.append(part)
         assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,6 @@ import typer
 from typer import Argument, Option
 
 from hedgerow import __version__
-from hedgerow.cli.described import show_heading, show_levels
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
@@ -39,6 +38,8 @@ from hedgerow.cli.terminal import (
     report_reading,
     say,
     say_files,
+    show_heading,
+    show_levels,
     stage,
     stderr,
     stdout,
@@ -344,17 +345,14 @@ def _explain(error: BaseException) -> int:
         _print_error(f"{error.filename or 'the machine'}: {error.strerror or type(error).__name__}")
         return HedgerowError.exit_code if error.errno in MISNAMED else MachineError.exit_code
     elif hasattr(error, "format_message"):  # usage errors of click and typer
-        _print_error(_plain_usage_error(error.format_message()))
+        # a usage error of Typer without its words for types
+        message = error.format_message()
+        message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
+        _print_error(re.sub("Input should be a valid number.*", "must be a number", message))
         return int(getattr(error, "exit_code", 2))
     else:
         _print_bug(error)
     return MachineError.exit_code
-
-
-def _plain_usage_error(message: str) -> str:
-    """Return a usage error of Typer without its words for types."""
-    message = re.sub("Input should be a valid integer.*", "must be a whole number", message)
-    return re.sub("Input should be a valid number.*", "must be a number", message)
 
 
 def _print_error(sentence: str, confidential: str | None = None) -> None:

@@ -77,25 +77,21 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
-        write_export(directory, output, _form(form, output, given))
+        # the format with its options, or raise for those that it has not
+        kind = FORMS[form]
+        known = kind_options(kind)
+        for option in given:
+            if option not in known:
+                others = [other for other, one in FORMS.items() if option in kind_options(one)]
+                raise SpecError(f"{form} has no --{option}, which is for {', '.join(others)}")
+        if kind is StatisticsFile and output.suffix.lower() != f".{form}":
+            raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
+        if kind is GeoParquet and "shapes" not in given:
+            raise SpecError("geoparquet needs --shapes FILE, a public file with the areas' shapes")
+        made: Form = kind(**given)
+        write_export(directory, output, made)
     warn_of_formulas(output)
     stdout.print(f"Export: [bold]{escape(output)}[/bold]")
-
-
-def _form(form: str, output: Path, given: dict[str, Any]) -> Form:
-    """Return the format with its options, or raise for those that it has not."""
-    kind = FORMS[form]
-    known = kind_options(kind)
-    for name in given:
-        if name not in known:
-            others = [other for other, one in FORMS.items() if name in kind_options(one)]
-            raise SpecError(f"{form} has no --{name}, which is for {', '.join(others)}")
-    if kind is StatisticsFile and output.suffix.lower() != f".{form}":
-        raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
-    if kind is GeoParquet and "shapes" not in given:
-        raise SpecError("geoparquet needs --shapes FILE, a public file with the areas' shapes")
-    made: Form = kind(**given)
-    return made
 
 
 def kind_options(kind: type[Any]) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from typer import Option
 
-from hedgerow.cli.described import with_names
 from hedgerow.cli.output_file import (
     TABLES,
     Directory,
@@ -16,7 +15,7 @@ from hedgerow.cli.output_file import (
     pairs,
     write_table,
 )
-from hedgerow.cli.terminal import say, say_files, stage, stdout, warn_of_contradictions
+from hedgerow.cli.terminal import say, say_files, stage, stdout, warn_of_contradictions, with_names
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats

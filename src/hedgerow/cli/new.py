@@ -128,15 +128,16 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
     others = [name for name in rows.names if name not in used]
     hints = numbers_among(others)
     many, who = (None, None) if taken else (count_among(others), unit_among(others))
+    *sections, last = _sections_of(axes)
     text = "\n".join([
         f"# A release file for {toml(table.name)}.",
         f"# Next: hedgerow plan {toml(file.name)[1:-1]}\n",
         _table_section(os.path.relpath(table, file.parent), count, unit, who),
         *(axis.text for axis in axes),
         *map(_number_hint, hints),
-        *_workload_sections(axes),
+        *sections,
         _privacy_section(epsilon, delta, unit, most),
-        _last_sections(axes),
+        last,
     ])  # fmt: skip
     left = " Replace the placeholders in <…>." if to_fill_in(tomllib.loads(text)) else ""
     with machine_errors(f"cannot write {str(file)!r}"), file.open("xb") as written:
@@ -266,35 +267,33 @@ def _number_hint(column: str) -> str:
     )
 
 
-def _workload_sections(axes: Sequence[ProposedAxis]) -> list[str]:
-    """Return ``[workload]`` with a cube over several axes, where its cells fit."""
-    sizes = [axis.sizes for axis in axes]
-    if len(axes) < 2 or not (None in sizes or _fits(axes)):
-        return []
-    other = '"chain": the axes in turns; or a list of those wanted'
-    if None in sizes:
-        other = '"chain" where the lists of areas are too long for it'
-    return [f'[workload]\ncuboids = "cube"   # every combination of levels; {other}\n']
+def _sections_of(axes: Sequence[ProposedAxis]) -> list[str]:
+    """Return ``[workload]``, ``[allocation]``, ``[estimate]``, ``[output]``, ``[describe]``.
 
-
-def _fits(axes: Sequence[ProposedAxis]) -> bool:
-    """Return whether the cells that a cube measures whole are few enough."""
-    whole, leaves = prod(sum(axis.sizes or ()) for axis in axes), prod(axis.last for axis in axes)
+    A cube over several axes, where its cells fit. All its cells are measured unless there are known
+    to be too many; a cube over three axes and more, and an axis beside a spine, measure all.
+    """
+    if len(axes) == 1 and axes[0].is_numeric:
+        return [_DISTRIBUTION + _OUTPUT]
+    sizes = [axis.sizes for axis in axes if axis.sizes is not None]
+    are_known, leaves = len(sizes) == len(axes), prod(each[-1] for each in sizes)
+    whole = prod(map(sum, sizes))
     if len(axes) == 2 and leaves > FEW_LEAVES:
         whole -= leaves  # survivors alone
-    return whole <= MOST_CELLS_PROPOSED
-
-
-def _measure(axes: Sequence[ProposedAxis]) -> str:
-    """Return what is measured: all cells unless there are known to be too many.
-
-    A cube over three axes and more, and an axis beside a spine, measure all cells.
-    """
-    known = [axis for axis in axes if axis.sizes is not None]
-    all_whole = len(known) == len(axes) > 2 and _fits(axes)
-    if all_whole or any("attribute" in axis.keys for axis in axes):
-        return All.name
-    return measure_of(prod(axis.last for axis in known)).name
+    fits, sections = whole <= MOST_CELLS_PROPOSED, list[str]()
+    if len(axes) > 1 and (fits or not are_known):
+        other = '"chain" where the lists of areas are too long for it'
+        if are_known:
+            other = '"chain": the axes in turns; or a list of those wanted'
+        text = f'cuboids = "cube"   # every combination of levels; {other}'
+        sections.append(f"[workload]\n{text}\n")
+    measure = measure_of(leaves)
+    if (are_known and len(axes) > 2 and fits) or any("attribute" in axis.keys for axis in axes):
+        measure = All()
+    usual = USUAL_ALLOCATION
+    given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
+    counts = _COUNTS.format(method=usual.name, measure=measure.name, **given)
+    return [*sections, counts + _OUTPUT]
 
 
 def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: int | None) -> str:
@@ -314,12 +313,3 @@ def _privacy_section(epsilon: str | None, delta: str, unit: str | None, most: in
         f"epsilon       = {toml(given)}   # the promise\n"
         f"delta         = {toml(delta)}   # well below 1 over the number of records\n"
     )
-
-
-def _last_sections(axes: Sequence[ProposedAxis]) -> str:
-    """Return ``[allocation]``, ``[estimate]``, ``[output]`` and a comment on ``[describe]``."""
-    if len(axes) == 1 and axes[0].is_numeric:
-        return _DISTRIBUTION + _OUTPUT
-    usual = USUAL_ALLOCATION
-    given = {"objective": usual.objective, "importance": USUAL_IMPORTANCE.name}
-    return _COUNTS.format(method=usual.name, measure=_measure(axes), **given) + _OUTPUT

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import polars as pl
-import pyarrow.parquet as pq
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
@@ -19,6 +18,7 @@ from hedgerow.errors import (
     shorten,
 )
 from hedgerow.export.released import whole_file as whole_place
+from hedgerow.export.released import write_parts as write_parquet
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
@@ -190,13 +190,27 @@ def write_parts(
     apostrophe before them. No number is a formula.
     """
     if place.suffix.lower() != ".csv":
-        _write_parquet(parts, place)
+        with whole_file(place) as file:
+            write_parquet(file, parts)
         return
     changed = 0
     with whole_file(place) as file:
         for number, part in enumerate(parts):
-            written = _quoted(part)
-            changed += _differing(part, written, headings=not number)
+            # the frame with an apostrophe before every text that is a formula, its headings too
+            text = pl.selectors.string()
+            safe = part.with_columns(
+                pl.when(_runs(text)).then("'" + text).otherwise(text).name.keep()
+            )
+            headings = {name: f"'{name}" for name in part.columns if re.match(FORMULA, name)}
+            written = safe.rename(headings)
+            # how many texts of a frame have an apostrophe in another, its headings too
+            headers = list(zip(part.columns, written.columns, strict=True))
+            many = sum(
+                int((part[before] != written[after]).sum())
+                for before, after in headers
+                if part[before].dtype == pl.String
+            )
+            changed += many + (not number) * sum(before != after for before, after in headers)
             (written if quote_formulas else part).write_csv(file, include_header=not number)
     if not quote_formulas:
         _warn(changed, place, "--quote-formulas puts an apostrophe before them, Parquet keeps them")
@@ -222,42 +236,11 @@ def _warn(found: int, place: Path, way_out: str) -> None:
         )
 
 
-def _write_parquet(parts: Iterable[pl.DataFrame], place: Path) -> None:
-    """Write a Parquet file, a row group a part."""
-    writer = None
-    with whole_file(place) as file, ExitStack() as stack:
-        for part in parts:
-            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
-            if writer is None:
-                new = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
-                writer = stack.enter_context(new)
-            writer.write_table(table)
-
-
-def _differing(frame: pl.DataFrame, written: pl.DataFrame, *, headings: bool) -> int:
-    """Return how many texts of a frame have an apostrophe in another, its headings too."""
-    names = list(zip(frame.columns, written.columns, strict=True))
-    changed = sum(
-        int((frame[old] != written[new]).sum())
-        for old, new in names
-        if frame[old].dtype == pl.String
-    )
-    return changed + headings * sum(old != new for old, new in names)
-
-
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 """The start of a text that spreadsheets take for a formula."""
 
 NUMBER = r"^[+-]?[0-9][0-9 ]*([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 """A text that they take for a number, such as the code -9, which runs nothing."""
-
-
-def _quoted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with an apostrophe before every text that is a formula, its headings too."""
-    text = pl.selectors.string()
-    safe = frame.with_columns(pl.when(_runs(text)).then("'" + text).otherwise(text).name.keep())
-    headings = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
-    return safe.rename(headings)
 
 
 def _runs(text: pl.Expr) -> pl.Expr:

@@ -10,7 +10,6 @@ import polars as pl
 from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_heading, show_levels, with_names
 from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
@@ -19,7 +18,18 @@ from hedgerow.cli.output_file import (
     levels_by,
 )
 from hedgerow.cli.planning_page import check_page_options, write_page
-from hedgerow.cli.terminal import bar, escape, say, say_files, stage, stdout, warn
+from hedgerow.cli.terminal import (
+    bar,
+    escape,
+    say,
+    say_files,
+    show_heading,
+    show_levels,
+    stage,
+    stdout,
+    warn,
+    with_names,
+)
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError, kind_of
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
@@ -155,7 +165,24 @@ def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame])
     if text := sums_text(sums, everything=not isinstance(made.measure, Survivors)):
         say(f"{text}\n")
     if "areas" in more:
-        _show_areas(more["areas"])
+        # print the standard errors of some areas, the largest first
+        of_areas = more["areas"]
+        worst = of_areas.sort(ERROR_OF_ESTIMATE, descending=True, maintain_order=True).head(
+            MOST_AREAS
+        )
+        rows = [
+            (*(visible(str(label or "")) for label in labels), f"{error:,.4g}")
+            for *labels, error in worst.iter_rows()
+        ]
+        stdout.print(
+            f"Estimates of {len(of_areas):,} sums over areas, in records; the least certain "
+            f"{len(worst):,} of them (all with --json):\n"
+        )
+        words = (
+            *(visible(name) for name in of_areas.columns[:-1]),
+            "standard error of the estimate",
+        )
+        say(f"{aligned([words, *rows], left=set(range(len(words) - 1)))}\n")
     if "simulated" in more:
         errors, others = more["simulated"], more["simulated_sums"]
         stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
@@ -253,21 +280,6 @@ def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     with bar("errors of the areas") as progress:
         errors = area_forecast(sums, progress.on_fraction)
     return with_names(made.tree, errors, lookup)
-
-
-def _show_areas(errors: pl.DataFrame) -> None:
-    """Print the standard errors of some areas, the largest first."""
-    worst = errors.sort(ERROR_OF_ESTIMATE, descending=True, maintain_order=True).head(MOST_AREAS)
-    rows = [
-        (*(visible(str(label or "")) for label in labels), f"{error:,.4g}")
-        for *labels, error in worst.iter_rows()
-    ]
-    stdout.print(
-        f"Estimates of {len(errors):,} sums over areas, in records; the least certain "
-        f"{len(worst):,} of them (all with --json):\n"
-    )
-    headings = (*(visible(name) for name in errors.columns[:-1]), "standard error of the estimate")
-    say(f"{aligned([headings, *rows], left=set(range(len(headings) - 1)))}\n")
 
 
 def _show_fairness(made: Plan) -> None:

@@ -25,10 +25,9 @@ from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
-from hedgerow.privacy.profile import Profile
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
-from hedgerow.spec.account_file import read_account
+from hedgerow.spec.other_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.text import format_delta, format_rounded_up
 
@@ -67,7 +66,20 @@ def account(
     attacker = "" if plan is None else f"{plan.promise.attacker}\n"
     parts = [f"{stated}\n", attacker, price_table(profile, deltas, promise.epsilon)]
     if match is not None:
-        parts.append(_match(profile, match, deltas[0]))
+        # how much less noise keeps the ε of Bun & Steinke, in words and as a table
+        at = deltas[0]
+        if match != "bureau":
+            raise SpecError(f"--match takes bureau, got {match!r}")
+        factor = matching_factor(profile, at)
+        own = profile.bureau_epsilon(at)
+        less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
+        listed = [("", "uses", "σ²", "reduced σ²")]
+        for use in profile.uses:
+            whole = use.noise.parameter
+            listed.append(
+                ("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}")
+            )
+        parts.append(f"\nThe Bureau's ε = {own:.4f} at δ = {at} takes {less}:\n{aligned(listed)}")
     if plan is not None:
         parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in filter(None, parts):
@@ -163,17 +175,3 @@ def _deltas(plan: Plan) -> list[str]:
     asked = plan.promise.budget
     own = [] if asked is None else [format_delta(asked.delta)]
     return [*own, *(delta for delta in DELTAS if asked is None or Fraction(delta) != asked.delta)]
-
-
-def _match(profile: Profile, match: str, delta: str) -> str:
-    """Return how much less noise keeps the ε of Bun & Steinke, in words and as a table."""
-    if match != "bureau":
-        raise SpecError(f"--match takes bureau, got {match!r}")
-    factor = matching_factor(profile, delta)
-    stated = profile.bureau_epsilon(delta)
-    less = f"{float(1 - factor):.2%} less variance (σ² times {float(factor)} exactly)"
-    rows = [("", "uses", "σ²", "reduced σ²")]
-    for use in profile.uses:
-        whole = use.noise.parameter
-        rows.append(("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}"))
-    return f"\nThe Bureau's ε = {stated:.4f} at δ = {delta} takes {less}:\n{aligned(rows)}"

@@ -1,7 +1,7 @@
 """The commands on a release directory but `table`: `check`, `report` and `estimate`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +12,11 @@ from typer import Argument, Option
 from hedgerow.arrays import Levels
 from hedgerow.cli.output_file import (
     Directory,
+    check_named,
     check_place,
+    write_parts,
 )
-from hedgerow.cli.terminal import escape, say, stage, stdout
+from hedgerow.cli.terminal import bar, escape, say, stage, stdout
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.registry import ESTIMATORS, read_estimator
@@ -37,8 +39,8 @@ from hedgerow.release.reestimate.reestimate import (
     reestimate,
 )
 from hedgerow.release.release import read_release
-from hedgerow.spec.measurement_file import read_measurements
-from hedgerow.text import Texts, one_line
+from hedgerow.spec.other_file import read_measurements
+from hedgerow.text import Texts, one_line, visible
 
 NOT_VERIFIED = 3
 FIRST_CHECKS = 3
@@ -182,3 +184,48 @@ def _estimate_row(estimates: Estimates, levels: Levels) -> Texts:
 def _mean(values: pl.Series) -> float:
     numbers = values.drop_nulls().to_numpy()
     return float(numbers.mean()) if len(numbers) else 0.0
+
+
+FIRST_ROWS = 20
+
+
+def show_records(
+    directory: Path,
+    level: str | None,
+    depth: int | None,
+    output: Path | None,
+    *,
+    quote_formulas: bool,
+) -> None:
+    """Write the records of a table of a release, or show the first of them."""
+    with stage("reading the release"), undamaged(directory):
+        released = read_release(directory)
+        check_named(released.plan, level, depth, records=True)
+        total = released.content.total
+        parts = released.records(level, depth=depth)
+    if output is None:
+        with undamaged(directory):
+            _show(next(parts).head(FIRST_ROWS), total)
+        return
+    with bar("writing the records") as progress, undamaged(directory):
+
+        def written() -> Iterator[pl.DataFrame]:
+            """Yield what is written, and tell how much of it has been."""
+            done = 0
+            for part in parts:
+                yield part
+                done += len(part)
+                progress.on_cells(len(part))
+                progress.on_fraction(done / max(1, total))
+
+        write_parts(written(), output, quote_formulas=quote_formulas)
+    stdout.print(f"{total:,} rows: [bold]{escape(output)}[/bold]")
+
+
+def _show(head: pl.DataFrame, total: int) -> None:
+    rows = [[visible(str(value)) for value in row] for row in head.iter_rows()]
+    say(aligned([head.columns, *rows], left=set(range(len(head.columns)))))
+    stdout.print(
+        f"\n{len(head):,} of {total:,} records; each is a released count written out, nobody "
+        f"stands behind it. --output FILE.csv writes all."
+    )

@@ -9,7 +9,6 @@ import polars as pl
 from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
-from hedgerow.cli.described import show_columns, show_heading, with_names
 from hedgerow.cli.output_file import (
     TABLES,
     ByLevels,
@@ -20,8 +19,19 @@ from hedgerow.cli.output_file import (
     levels_by,
     write_table,
 )
-from hedgerow.cli.records import show_records
-from hedgerow.cli.terminal import bar, escape, say, stage, stderr, stdout, warn_of_contradictions
+from hedgerow.cli.released import show_records
+from hedgerow.cli.terminal import (
+    bar,
+    escape,
+    say,
+    show_columns,
+    show_heading,
+    stage,
+    stderr,
+    stdout,
+    warn_of_contradictions,
+    with_names,
+)
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -14,7 +13,7 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources.source import Source, describe_source, float_sql, load, open_source
+from hedgerow.tables.sources.source import describe_source, float_sql, load, open_source
 
 # Codes of bins that say which values they hold, so that a list of bins is its own legend.
 #
@@ -30,7 +29,14 @@ _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
     """Return the axis of `Ranges.axis`, with the range of each node in its code."""
     axis = ranges.axis(branching)
-    texts = _texts(ranges)
+    # the edges as text that reads back as the same doubles
+    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
+    texts = edges.cast(pl.String).str.strip_suffix(".0")
+    texts = (
+        (texts)
+        if ((texts.cast(pl.Float64) == edges).all())
+        else (pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()]))
+    )
     clamps = ranges.out_of_bounds == "clamp"
     lower, upper = texts[:-1], texts[1:]
     if clamps:
@@ -55,15 +61,6 @@ def ranges_of(axis: Axis) -> Ranges:
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
     clamps = parts["less"][0] is not None and parts["more"][-1] is not None
     return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
-
-
-def _texts(ranges: Ranges) -> pl.Series:
-    """Return the edges as text that reads back as the same doubles."""
-    edges = pl.Series(ranges.edges + 0.0)  # -0 is 0
-    texts = edges.cast(pl.String).str.strip_suffix(".0")
-    if (texts.cast(pl.Float64) == edges).all():
-        return texts
-    return pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()])
 
 
 TEXT = "VARCHAR"
@@ -121,40 +118,29 @@ def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) 
     with open_database() as db, open_source(db, table, subject) as source:
         kept = [name for name in dict.fromkeys(others) if name in source.names]
         kinds = load(db, source, [*(n.column for n in numeric), *kept])
-        values = [_number(source, n.column, f"c{i}", kinds[i]) for i, n in enumerate(numeric)]
+        values = [f"TRY_CAST(c{i} AS DOUBLE) AS v{i}" for i in range(len(numeric))]
+        for n, kind in zip(numeric, kinds, strict=False):
+            if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
+                raise TableError(
+                    f"{source.subject}: column {n.column!r} holds {kind}; a numeric axis needs "
+                    f"numbers (write dates as days since a fixed one)"
+                )
         rest = [float_sql(source, name, f"c{i}") for i, name in enumerate(kept, len(numeric))]
         with translate_duckdb_errors(source.subject, "cannot be read to its end"):
             read = db.sql(f"SELECT {', '.join([*values, *rest])} FROM loaded").to_arrow_table()
         columns = {name: read.column(len(numeric) + i) for i, name in enumerate(kept)}
         moved = []
         for i, n in enumerate(numeric):
-            _refuse_words(db, source, n.column, f"c{i}", kinds[i])
+            words = f"NULLIF(TRIM(c{i}), '') IS NOT NULL AND TRY_CAST(c{i} AS DOUBLE) IS NULL"
+            broken = f"SELECT 1 FROM loaded WHERE {words} LIMIT 1"
+            if kinds[i] == TEXT and db.execute(broken).fetchall():
+                rule = (
+                    "holds text that is no number; write 1234.5, with a point and without "
+                    "separators of thousands"
+                )
+                raise outside_limits(source.subject, rule, column=n.column)
             numbers = np.asarray(read.column(i).to_numpy(), dtype=np.float64)
             columns[n.axis.columns[-1]] = n.codes(numbers)
             if n.ranges.out_of_bounds == "clamp":
                 moved.append((n.axis.name, n.ranges.outside(numbers)))
     return Binned(pa.table(columns), tuple(moved))
-
-
-def _number(source: Source, column: str, field: str, kind: str) -> str:
-    """Return the SQL of a column as doubles; missing values are NULL."""
-    if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):
-        raise TableError(
-            f"{source.subject}: column {column!r} holds {kind}; a numeric axis needs numbers "
-            "(write dates as days since a fixed one)"
-        )
-    return f"TRY_CAST({field} AS DOUBLE) AS v{field}"
-
-
-def _refuse_words(
-    db: duckdb.DuckDBPyConnection, source: Source, column: str, field: str, kind: str
-) -> None:
-    if kind != TEXT:
-        return
-    words = f"NULLIF(TRIM({field}), '') IS NOT NULL AND TRY_CAST({field} AS DOUBLE) IS NULL"
-    if db.execute(f"SELECT 1 FROM loaded WHERE {words} LIMIT 1").fetchall():
-        rule = (
-            "holds text that is no number; write 1234.5, with a point and without separators of "
-            "thousands"
-        )
-        raise outside_limits(source.subject, rule, column=column)

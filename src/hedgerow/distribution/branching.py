@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64
 from hedgerow.distribution.branching_search import Costs, best_order
 from hedgerow.errors import PlanError, as_list
 from hedgerow.limits import MOST_BINS_OF_A_TREE
@@ -154,7 +153,10 @@ def best_branching(
     costs = costs_of(mechanism, objective, combine=combine)
     branching = best_order(bins, costs, padded=padded)
     error, shares = costs.error(branching)
-    return Design(bins, branching, _exact_shares(shares), error)
+    # the shares in units of 1/10,000, the largest of them rounded so that they sum to 1
+    units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
+    units[int(np.argmax(shares))] += SHARE_UNITS - sum(units)
+    return Design(bins, branching, tuple(Fraction(unit, SHARE_UNITS) for unit in units), error)
 
 
 def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool) -> Costs:
@@ -163,13 +165,6 @@ def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool)
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
     quantiles = np.array([float(rank) for rank in ranks], dtype=np.float64)
     return Costs(mechanism.price.power, combine, isinstance(objective, AllRanges), quantiles)
-
-
-def _exact_shares(shares: Float64) -> tuple[Fraction, ...]:
-    """Return the shares in units of 1/10,000, the largest of them rounded so that they sum to 1."""
-    units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
-    units[int(np.argmax(shares))] += SHARE_UNITS - sum(units)
-    return tuple(Fraction(unit, SHARE_UNITS) for unit in units)
 
 
 def _check_bins(bins: int) -> None:

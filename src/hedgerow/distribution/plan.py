@@ -31,7 +31,6 @@ from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, check_budget
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import Neighbours, Replace
-from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 HUNDREDTHS = 100
@@ -102,31 +101,27 @@ class ForDistribution:
             )
         if problem.depths[0] > 0:
             return design.shares
-        root = _root_share(problem, axis, design)
+        # the share of the total that minimises the mean variance of the cumulative counts
+        power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
+        changes = [problem.neighbours.changes(t) for t in (0, 1)]
+        total, below_level = (max(map(norm, each)) for each in changes)
+        own = float(total / below_level) ** power
+        variances = [float(share) ** -power for share in design.shares]
+        error = CumulativeError.of_tree(axis.child_start, variances, np.inf)
+        given_total = float(error.given_total.cuts()[1:].mean())
+        carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
+        roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
+        parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
+        r = np.array(roots, dtype=np.float64)
+        rest = (1 - r) ** power
+        mean = given_total / rest + carried / (r**power / own + rest / below)
+        root = roots[int(np.argmin(mean * np.array(parts) ** power))]
         return (root or None, *((1 - root) * share for share in design.shares))
 
 
 @lru_cache(maxsize=8)
 def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Design:
     return best_branching(bins, mechanism=mechanism, objective=objective)
-
-
-def _root_share(problem: Problem, axis: Axis, design: Design) -> Fraction:
-    """Return the share of the total that minimises the mean variance of the cumulative counts."""
-    power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
-    changes = [problem.neighbours.changes(t) for t in (0, 1)]
-    total, level = (max(map(norm, each)) for each in changes)
-    own = float(total / level) ** power
-    variances = [float(share) ** -power for share in design.shares]
-    error = CumulativeError.of_tree(axis.child_start, variances, np.inf)
-    given_total = float(error.given_total.cuts()[1:].mean())
-    carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
-    roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
-    parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
-    r = np.array(roots, dtype=np.float64)
-    rest = (1 - r) ** power
-    mean = given_total / rest + carried / (r**power / own + rest / below)
-    return roots[int(np.argmin(mean * np.array(parts) ** power))]
 
 
 SMALLEST_VARIANCE = 2.0**-1022

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hedgerow.examples.census import CENSUS_SIZES, write_census
 from hedgerow.examples.commuting import COMMUTING_SIZES, write_commuting
-from hedgerow.examples.incomes import INCOME_SIZES, write_incomes
+from hedgerow.examples.files import INCOME_SIZES, write_incomes
 from hedgerow.examples.redistricting import write_redistricting
 
 EXAMPLES: dict[str, Callable[[Path, str], Path]] = {

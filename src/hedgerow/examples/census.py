@@ -12,12 +12,12 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.examples.files import (
     SEED,
     free,
-    in_parts,
     nested_codes,
     parents_of,
     size_of,
     write_release_file,
 )
+from hedgerow.export.released import write_parts
 
 BLOCKS_A_PART = 1 << 15
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
@@ -73,20 +73,18 @@ def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
-        people = rng.multinomial(population[part], _shares(rng, len(part)))
+        # shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block
+        years = np.diff([*EDGES, 95]).astype(np.float64)
+        middle = np.asarray(EDGES) + years / 2
+        pull = years * (
+            0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(len(part), 1))) / 22) ** 2))
+        )
+        share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
+        people = rng.multinomial(population[part], np.repeat(share, len(SEXES), axis=1))
         block, cell = np.nonzero(people)
         age, sex = np.divmod(cell, len(SEXES))
         count = pl.Series("people", people[block, cell])
         yield pl.DataFrame([blocks[part[block]], ages[age], sexes[sex], count])
-
-
-def _shares(rng: Generator, blocks: int) -> Float64:
-    """Return shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block."""
-    years = np.diff([*EDGES, 95]).astype(np.float64)
-    middle = np.asarray(EDGES) + years / 2
-    pull = years * (0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(blocks, 1))) / 22) ** 2)))
-    share: Float64 = pull / pull.sum(axis=1, keepdims=True) / len(SEXES)
-    return np.repeat(share, len(SEXES), axis=1)
 
 
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
@@ -134,19 +132,26 @@ def write_census(directory: Path, size: str = "small") -> Path:
     file, *files = free(directory, "release.toml", *(f"{name}.parquet" for name in names))
     rng = np.random.default_rng(SEED)
     areas, tract_of = _blocks(rng, chosen)
-    population = _population(rng, tract_of, chosen)
+    # people in each block: none in two fifths of them (more in some tracts)
+    inhabited_share = rng.beta(3.0, 2.0, size=chosen.tracts)
+    inhabited = np.flatnonzero(rng.random(chosen.blocks) < inhabited_share[tract_of])
+    density = rng.lognormal(sigma=0.5, size=chosen.tracts)[tract_of[inhabited]]
+    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
+    population = np.zeros(chosen.blocks, dtype=np.int64)
+    extra = rng.multinomial(chosen.population - len(inhabited), pull / pull.sum())
+    population[inhabited] = 1 + extra
     frames = [areas, *map(pl.DataFrame, lists.values())]
     for frame, path in zip(frames, files, strict=False):
         frame.write_parquet(path)
+    title, text = "A census over its geography", _CENSUS
     if chosen.crossed:
-        with in_parts(files[-1]) as write:
-            for people in _people(rng, areas["block"], population):
-                write(people)
-        write_release_file(file, "A census by block, age and sex", _PEOPLE + _PRIVACY)
-        return file
-    rows = areas.with_columns(population=population).filter(pl.col("population") > 0)
-    rows.write_parquet(files[-1])
-    write_release_file(file, "A census over its geography", _CENSUS + _PRIVACY)
+        title, text = "A census by block, age and sex", _PEOPLE
+        parts = _people(rng, areas["block"], population)
+    else:
+        rows = areas.with_columns(population=population)
+        parts = iter([rows.filter(pl.col("population") > 0)])
+    write_parts(files[-1], parts)
+    write_release_file(file, title, text + _PRIVACY)
     return file
 
 
@@ -163,15 +168,3 @@ def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
     blocks = ("block", tract_of, 15, 1_000, 1_001)
     return nested_codes("state", states, 2, counties, tracts, blocks), tract_of
-
-
-def _population(rng: Generator, tract_of: Int64, size: CensusSize) -> Int64:
-    """Return people in each block: none in two fifths of them (more in some tracts)."""
-    inhabited_share = rng.beta(3.0, 2.0, size=size.tracts)
-    inhabited = np.flatnonzero(rng.random(size.blocks) < inhabited_share[tract_of])
-    density = rng.lognormal(sigma=0.5, size=size.tracts)[tract_of[inhabited]]
-    pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
-    population = np.zeros(size.blocks, dtype=np.int64)
-    extra = rng.multinomial(size.population - len(inhabited), pull / pull.sum())
-    population[inhabited] = 1 + extra
-    return population

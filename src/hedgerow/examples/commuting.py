@@ -1,7 +1,7 @@
 """Synthetic trips to work, by origin and destination: near and large places attract more."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +17,12 @@ from hedgerow.examples.files import (
     codes_of,
     families_by,
     free,
-    in_parts,
     parents_of,
     place_in_family,
     size_of,
     write_release_file,
 )
+from hedgerow.export.released import write_parts
 
 TRIPS_A_BLOCK = 1 << 21
 Pairs = tuple[Int64, Int64, Int64]
@@ -45,49 +45,18 @@ delta         = 1e-8            # well below one over the number of trips
 """
 
 
-def _release_text(levels: Sequence[str], areas: str) -> str:
-    """Return the sections of a release file of trips between the finest level's areas."""
-    axes = ""
-    for axis in ("origin", "destination"):
-        columns = [f"{axis[0]}_{level}" for level in levels]
-        axes += (
-            f'\n[[axis]]\nname    = "{axis}"\n'
-            f"levels  = {json.dumps(levels)}   # from coarse to fine\n"
-            f"columns = {json.dumps(columns)}   # of the table\n"
-            f'areas   = "{areas}"   # the public list\n'
-        )
-    return _TRIPS.format(axes=axes)
-
-
-@dataclass(frozen=True, slots=True)
-class Sections:
-    """The sections of a country, in the order of their municipalities.
-
-    `start` holds where each municipality's sections begin, `residents` and `workplaces` running
-    sums of how often trips start and end in a section.
-    """
-
-    areas: pl.DataFrame
-    start: Int64
-    residents: Float64
-    workplaces: Float64
-
-
 def draw_sections(
-    rng: Generator,
-    areas: pl.DataFrame,
-    people: Float64,
-    size: "CommutingSize",
-) -> Sections:
-    """Return sections below a list of municipalities, numbered in the manner of ISTAT.
+    rng: Generator, areas: pl.DataFrame, people: Float64, size: "CommutingSize"
+) -> tuple[pl.DataFrame, Int64]:
+    """Return sections below a list of municipalities, and where each municipality's begin.
 
-    A locality's code is its municipality's with five more digits, a section's with seven.
+    Numbered in the manner of ISTAT: a locality's code is its municipality's with five more digits,
+    a section's with seven.
     """
-    localities, sections = size.localities, size.sections
-    municipality_of = families_by(rng, np.sqrt(people), localities)
+    municipality_of = families_by(rng, np.sqrt(people), size.localities)
     alone = people / np.bincount(municipality_of)
-    pull = alone[municipality_of] * rng.lognormal(sigma=1.0, size=localities)
-    locality_of = families_by(rng, pull, sections)
+    pull = alone[municipality_of] * rng.lognormal(sigma=1.0, size=size.localities)
+    locality_of = families_by(rng, pull, size.sections)
     rows = municipality_of[locality_of]
     numbers = areas["municipality"].cast(pl.Int64).to_numpy()
     locality = numbers[municipality_of] * 100_000 + 10_001 + place_in_family(municipality_of)
@@ -95,28 +64,25 @@ def draw_sections(
     whole = areas[rows].with_columns(
         codes_of("locality", locality, 11)[locality_of], codes_of("section", section, 13)
     )
-    start = np.searchsorted(rows, np.arange(areas.height + 1))
-    residents = _running(rng.lognormal(sigma=1.2, size=sections))
-    workplaces = _running(rng.lognormal(sigma=2.7, size=sections))
-    return Sections(whole, start.astype(np.int64), residents, workplaces)
+    return whole, np.searchsorted(rows, np.arange(areas.height + 1)).astype(np.int64)
 
 
-def _flows(rng: Generator, sections: Sections, pairs: Pairs) -> Iterator[Pairs]:
+def _flows(rng: Generator, first: Int64, pairs: Pairs) -> Iterator[Pairs]:
     """Yield the sections of both ends with how many trips, some pairs of municipalities a time."""
-    origin, destination, trips = pairs
+    *ends, trips = pairs
     blocks = np.arange(TRIPS_A_BLOCK, trips.sum(), TRIPS_A_BLOCK)
     cuts = [0, *np.searchsorted(np.cumsum(trips), blocks).tolist(), len(trips)]
-    many = len(sections.areas)
-    for first, last in pairwise(cuts):
-        part = slice(first, last)
-        start = _drawn(rng, sections.residents, sections.start, origin[part], trips[part])
-        stop = _drawn(rng, sections.workplaces, sections.start, destination[part], trips[part])
+    many = first[-1]
+    often = [rng.lognormal(sigma=sigma, size=many) for sigma in (1.2, 2.7)]  # residents, workplaces
+    running = [np.append(0.0, np.cumsum(pull)) for pull in often]
+    for begin, last in pairwise(cuts):
+        times = trips[begin:last]
+        start, stop = (
+            _drawn(rng, sums, first, end[begin:last], times)
+            for sums, end in zip(running, ends, strict=True)
+        )
         flow, trips_of = np.unique(start * many + stop, return_counts=True)
         yield *np.divmod(flow, many), trips_of
-
-
-def _running(pull: Float64) -> Float64:
-    return np.append(0.0, np.cumsum(pull))
 
 
 def _drawn(
@@ -167,37 +133,42 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     name = "sections" if chosen.sections else "municipalities"
     file, listed, table = free(directory, "release.toml", f"{name}.parquet", "trips.parquet")
     rng = np.random.default_rng(SEED)
-    areas, place = _municipalities(rng, chosen)
-    whole = _trips(rng, place, chosen)
+    areas, spot = _municipalities(rng, chosen)
+    people = rng.lognormal(sigma=1.5, size=chosen.municipalities)
+    whole = _trips(rng, spot, people, chosen)
     parts, title = iter([whole]), "Trips to work over origin × destination"
     if chosen.sections:
-        sections = draw_sections(rng, areas, place.people, chosen)
-        areas, parts = sections.areas, _flows(rng, sections, whole)
-        title = "Trips to work between census sections"
+        areas, first = draw_sections(rng, areas, people, chosen)
+        parts, title = _flows(rng, first, whole), "Trips to work between census sections"
     areas.write_parquet(listed)
-    with in_parts(table) as write:
-        for *pair, trips in parts:
-            columns = [
-                column.alias(f"{end}_{column.name}")
-                for end, rows in zip("od", pair, strict=True)
-                for column in areas[rows]
-            ]
-            write(pl.DataFrame([*columns, pl.Series("trips", trips)]))
-    write_release_file(file, title, _release_text(areas.columns, listed.name))
+    origins, destinations = (
+        areas.rename({name: f"{end}_{name}" for name in areas.columns}) for end in "od"
+    )
+    rows = (
+        pl.concat([origins[o], destinations[d], pl.DataFrame({"trips": n})], how="horizontal")
+        for o, d, n in parts
+    )
+    write_parts(table, rows)
+    # the sections of a release file of trips between the finest level's areas
+    axes = ""
+    for axis in ("origin", "destination"):
+        columns = [f"{axis[0]}_{level}" for level in areas.columns]
+        axes += (
+            f'\n[[axis]]\nname    = "{axis}"\n'
+            f"levels  = {json.dumps(areas.columns)}   # from coarse to fine\n"
+            f"columns = {json.dumps(columns)}   # of the table\n"
+            f'areas   = "{listed.name}"   # the public list\n'
+        )
+    write_release_file(file, title, _TRIPS.format(axes=axes))
     return file
 
 
-@dataclass(frozen=True, slots=True)
-class _Map:
-    """Where the municipalities lie (plane coordinates) and how many people travel from each."""
-
-    x: NDArray[np.float32]
-    y: NDArray[np.float32]
-    people: Float64
+Spots = NDArray[np.float32]
+"""Where municipalities lie in a plane: (municipalities, 2)."""
 
 
-def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, _Map]:
-    """Return the list of municipalities in the manner of ISTAT, and a map of them.
+def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, Spots]:
+    """Return the list of municipalities in the manner of ISTAT, and where they lie.
 
     A municipality's code is its province's with three more digits; provinces are numbered through.
     """
@@ -205,50 +176,44 @@ def _municipalities(rng: Generator, size: CommutingSize) -> tuple[pl.DataFrame, 
     province_of = parents_of(rng, size.provinces, size.municipalities, sigma=0.7)
     numbers = (province_of + 1) * 1_000 + place_in_family(province_of) + 1
     areas = [
-        codes_of("region", np.arange(1, size.regions + 1), 2)[region_of[province_of]],
-        codes_of("province", np.arange(1, size.provinces + 1), 3)[province_of],
+        codes_of("region", region_of[province_of] + 1, 2),
+        codes_of("province", province_of + 1, 3),
         codes_of("municipality", numbers, 6),
     ]
     # A country of side 1: provinces lie around the middle of their region, and so on down.
     middle = rng.random((size.regions, 2))[region_of] + rng.normal(0, 0.06, (size.provinces, 2))
     spot = middle[province_of] + rng.normal(0, 0.02, (size.municipalities, 2))
-    x, y = spot.astype(np.float32).T
-    return pl.DataFrame(areas), _Map(x, y, rng.lognormal(sigma=1.5, size=size.municipalities))
+    return pl.DataFrame(areas), spot.astype(np.float32)
 
 
-def _trips(rng: Generator, place: _Map, size: CommutingSize) -> Pairs:
-    """Return origin, destination and trips of every pair that has any, in order of origin."""
+def _trips(rng: Generator, spot: Spots, people: Float64, size: CommutingSize) -> Pairs:
+    """Return origin, destination and trips of every pair that has any, in order of origin.
+
+    Pairs race: exponential times with rates w arrive in the order of draws without replacement in
+    proportion to w (Efraimidis & Spirakis 2006), and the first are taken. Nearer and larger places
+    are likelier; staying at home always comes first.
+    """
+
+    def attraction(origin: int | Int64, destination: slice | Int64) -> Float64:
+        """Return the gravity law: people at both ends over the square of the distance."""
+        across, along = (spot[origin] - spot[destination]).T
+        masses = people[origin] * people[destination]
+        pull: Float64 = masses / (across * across + along * along + np.float32(1e-5))
+        return pull
+
     n = size.municipalities
-    arrival = _arrivals(rng, place).reshape(-1)
-    last = np.partition(arrival, size.pairs - 1)[size.pairs - 1]
-    chosen = np.flatnonzero(arrival <= last)[: size.pairs]
-    origin, destination = chosen // n, chosen % n
+    arrival = np.empty((n, n), dtype=np.float32)
+    for row in range(n):  # by rows: all pairs at once would take gigabytes in between
+        waiting = rng.standard_exponential(n, dtype=np.float32)
+        arrival[row] = waiting / attraction(row, slice(None))
+    np.fill_diagonal(arrival, 0)
+    flat = arrival.reshape(-1)
+    last = np.partition(flat, size.pairs - 1)[size.pairs - 1]
+    chosen = np.flatnonzero(flat <= last)[: size.pairs]
+    origin, destination = np.divmod(chosen, n)
     at_home = origin == destination
-    pull = np.where(at_home, place.people[origin], _attraction(place, origin, destination))
+    pull = np.where(at_home, people[origin], attraction(origin, destination))
     # Half of what is left after one trip a pair stays at home.
     share = np.where(at_home, 0.5 * pull / pull[at_home].sum(), 0.5 * pull / pull[~at_home].sum())
     trips = 1 + rng.multinomial(size.trips - len(chosen), share / share.sum())
     return origin, destination, trips.astype(np.int64)
-
-
-def _arrivals(rng: Generator, place: _Map) -> NDArray[np.float32]:
-    """Return arrival times of pairs in a race: the first k are a sample, nearer pairs likelier.
-
-    Exponential times with rates w arrive in the order of draws without replacement in proportion
-    to w (Efraimidis & Spirakis 2006). Staying at home always comes first.
-    """
-    n = len(place.people)
-    arrival = np.empty((n, n), dtype=np.float32)
-    for row in range(n):  # by rows: all pairs at once would take gigabytes in between
-        waiting = rng.standard_exponential(n, dtype=np.float32)
-        arrival[row] = waiting / _attraction(place, row, slice(None))
-    np.fill_diagonal(arrival, 0)
-    return arrival
-
-
-def _attraction(place: _Map, origin: int | Int64, destination: slice | Int64) -> Float64:
-    """Return the gravity law: people at both ends over the square of the distance."""
-    across = place.x[origin] - place.x[destination]
-    along = place.y[origin] - place.y[destination]
-    masses = place.people[origin] * place.people[destination]
-    return masses / (across * across + along * along + np.float32(1e-5))

@@ -1,13 +1,11 @@
 """The files of an example: where they go, and what writes the release file and long tables."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
@@ -20,11 +18,16 @@ def parents_of(rng: Generator, parents: int, children: int, sigma: float) -> Int
     return families_by(rng, rng.lognormal(sigma=sigma, size=parents), children)
 
 
-def families_by(rng: Generator, pull: Float64, children: int) -> Int64:
-    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``."""
-    parents = len(pull)
-    family = 1 + rng.multinomial(children - parents, pull / pull.sum())
-    return np.repeat(np.arange(parents), family)
+def families_by(rng: Generator, pull: Float64, children: int, most: int | None = None) -> Int64:
+    """Return the parent of each child, in order: one each, the rest in proportion to ``pull``.
+
+    In families of at most ``most``, where that is said.
+    """
+    sizes = 1 + rng.multinomial(children - len(pull), pull / pull.sum())
+    while most is not None and (over := int(np.maximum(sizes - most, 0).sum())) > 0:
+        free = np.where(sizes < most, pull, 0.0)
+        sizes = np.minimum(sizes, most) + rng.multinomial(over, free / free.sum())
+    return np.repeat(np.arange(len(pull)), sizes)
 
 
 def place_in_family(parent_of: Int64) -> Int64:
@@ -116,18 +119,48 @@ def write_release_file(
     path.write_text(text, encoding="utf-8")
 
 
-@contextmanager
-def in_parts(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Give what writes rows to a Parquet file, in bounded memory; the first say its columns."""
-    with ExitStack() as stack:
-        writer = None
+INCOME_SIZES = {"small": 20_000, "national": 10_000_000}
+"""Households."""
 
-        def write(frame: pl.DataFrame) -> None:
-            nonlocal writer
-            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-            if writer is None:
-                new = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
-                writer = stack.enter_context(new)
-            writer.write_table(table)
+_INCOMES = """\
+[table]
+source = "incomes.parquet"      # the confidential table: one row a household
 
-        yield write
+[[axis]]
+name = "income"                 # the column of numbers
+low  = 0                        # public bounds, chosen without looking at the table
+high = 200000
+bins = 1000                     # of equal width; the tree over them is designed by itself
+out_of_bounds = "clamp"         # move values outside to the nearest bound; or "refuse"
+
+[privacy]
+neighbours    = "replace"       # protects what a household earns; their number is public
+contributions = 1               # a household is in one row
+mechanism     = "discrete-laplace"
+epsilon       = 1               # the promise: smaller is more private and less precise
+"""
+
+_CHOICES = """\
+[allocation]
+method = "distribution"         # the shares that suit cumulative counts best
+
+[estimate]
+method  = "euclidean"           # how noisy counts become counts that add up
+measure = "all"                 # every bin and every group of bins, to combine them
+"""
+
+
+def write_incomes(directory: Path, size: str = "small") -> Path:
+    """Return the path of ``release.toml``, written beside synthetic incomes.
+
+    Files: ``incomes.parquet`` (household, income: one row a household, whole euros a year; some
+    have none, a few have more than the bounds of the release).
+    """
+    households = size_of(INCOME_SIZES, size)
+    file, table = free(directory, "release.toml", "incomes.parquet")
+    rng = np.random.default_rng(SEED)
+    earned = rng.lognormal(np.log(34_000), 0.65, households)
+    income = np.where(rng.random(households) < 0.02, 0.0, earned).astype(np.int64)
+    pl.DataFrame({"household": np.arange(1, households + 1), "income": income}).write_parquet(table)
+    write_release_file(file, "Incomes of households, their distribution", _INCOMES, _CHOICES)
+    return file

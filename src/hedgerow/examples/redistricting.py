@@ -5,31 +5,142 @@ release files: geography × one axis of all attributes, and the production's mar
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from hedgerow.examples.files import free, in_parts, size_of, write_release_file
-from hedgerow.examples.production_shares import production_sections, rho_of
+from hedgerow.examples.files import free, size_of, write_release_file
 from hedgerow.examples.redistricting_nation import (
     AGES,
     CENRACE,
     GROUPS,
     HISPANIC,
-    HOUSEHOLD,
-    INSTITUTIONAL,
+    INSTITUTIONS,
     KINDS,
     RACES,
     RedistrictingSize,
-    Residents,
-    State,
-    draw_nation,
+    draw_geography,
     draw_people,
     draw_residents,
-    draw_state,
 )
+from hedgerow.export.released import write_parts
+
+RHO = Fraction(293764, 114921)
+
+LEVEL_SHARES = {
+    "total": 104, "state": 1440, "county": 447, "tract": 687, "block_group": 1256, "block": 165,
+}  # fmt: skip
+"""4,099ths of ρ; the total of the levels is the United States."""
+
+OF_LEVELS = 4099
+
+QUERY_SHARES = {
+    "total": (0, 3773, 3126, 1567, 1705, 5),
+    "cenrace": (52, 6, 10, 8, 3, 9),
+    "hispanic": (26, 6, 10, 5, 3, 5),
+    "votingage": (26, 6, 10, 5, 3, 5),
+    "inst": (26, 6, 10, 5, 3, 5),
+    "hhgq": (26, 6, 10, 5, 3, 5),
+    "hispanic × cenrace": (130, 12, 28, 1933, 1055, 21),
+    "votingage × cenrace": (130, 12, 28, 20, 9, 21),
+    "votingage × hispanic": (26, 6, 10, 5, 3, 5),
+    "votingage × hispanic × cenrace": (442, 34, 101, 67, 24, 71),
+    "hhgq × votingage × hispanic × cenrace": (3213, 230, 754, 482, 1288, 3945),
+}
+"""By level, in parts of `OF_QUERIES`. The total of the United States is public."""
+
+OF_QUERIES = (4097, 4097, 4097, 4102, 4099, 4097)
+
+AXIS_OF = {"inst": "hhgq"}
+"""The axis of a level that is not called like it."""
+
+
+def queries_of(level: str) -> dict[str, Fraction]:
+    """Return the shares of the queries within a level, which sum to 1."""
+    place = list(LEVEL_SHARES).index(level)
+    return {
+        query: Fraction(parts[place], OF_QUERIES[place])
+        for query, parts in QUERY_SHARES.items()
+        if parts[place]
+    }
+
+
+def parts_of(*, several: bool) -> dict[tuple[str, str], Fraction]:
+    """Return the part of ρ of each level and query that is measured.
+
+    A single state has no level above it, and its total is public as the nation's is.
+    """
+    return {
+        (level, query): Fraction(parts, OF_LEVELS) * share
+        for level, parts in LEVEL_SHARES.items()
+        for query, share in queries_of(level).items()
+        if several or (level != "total" and (level, query) != ("state", "total"))
+    }
+
+
+def noise_parameters() -> dict[tuple[str, str], Fraction]:
+    """Return σ² of each level and query that the census measured, the United States included.
+
+    A record that is replaced changes two counts of a query by one, so σ² = 1 / (ρ · level share ·
+    query share) costs ρ · level share · query share.
+    """
+    return {place: 1 / (RHO * part) for place, part in parts_of(several=True).items()}
+
+
+def rho_of(*, several: bool) -> Fraction:
+    """Return what the levels of one state cost, or those of the nation."""
+    return RHO * (1 - (0 if several else Fraction(LEVEL_SHARES["total"], OF_LEVELS)))
+
+
+def cuboid_of(level: str, query: str) -> str:
+    """Return the name of the cuboid of a query at a level: every level with its axis."""
+    words = [] if level == "total" else [f"geography.{level}"]
+    if query != "total":
+        words += [f"{AXIS_OF.get(word, word)}.{word}" for word in query.split(" × ")]
+    return " × ".join(words)
+
+
+def production_sections(*, several: bool) -> str:
+    """Return the sections of a release file on the workload, the budget and the shares."""
+    parts = parts_of(several=several)
+    levels = dict.fromkeys(level for level, _ in parts)
+    shares = ", ".join(f'{level} = "{LEVEL_SHARES[level]}/{OF_LEVELS}"' for level in levels)
+    left_out = "" if several else " less the parts of the United States and of the state's total"
+    return _SECTIONS.format(
+        cuboids="".join(f'    "{cuboid_of(*place)}",\n' for place in parts),
+        rho=RHO * sum(parts.values()),
+        left_out=left_out,
+        shares=shares,
+        tables="".join(
+            f"\n[allocation.queries.{level}]\n"
+            + "".join(
+                f'"{query}" = "{QUERY_SHARES[query][place]}/{OF_QUERIES[place]}"\n'
+                for query in queries_of(level)
+            )
+            for place, level in enumerate(LEVEL_SHARES)
+            if level in levels
+        ),
+    )
+
+
+_SECTIONS = """\
+[workload]
+cuboids = [                     # level × query; a level of geography is a geolevel
+{cuboids}]
+
+[privacy]
+neighbours    = "replace"       # protects what a person's record says; their number is public
+contributions = 1
+mechanism     = "discrete-gaussian"
+# 293764/114921 = (542/339)^2{left_out}:
+rho           = "{rho}"
+
+[allocation]
+method = "shares"               # of rho: by level, and within a level by query
+levels = {{ {shares} }}
+{tables}"""
+
 
 REDISTRICTING_SIZES = {
     "small": RedistrictingSize(1, 3, 24, 70, 2_100, 90_000),
@@ -55,7 +166,8 @@ def write_redistricting(
     people in it; confidential, were it real); ``areas.parquet`` (state … block: one row a block);
     ``facilities.parquet`` (block, hhgq, facilities, people_at_least: one row a kind of quarters
     that a block has; housing units of households); lists of attributes; ``production.toml``, which
-    measures the marginals of the 2020 census with its shares. One state is in memory at a time.
+    measures the marginals of the 2020 census with its shares. The people
+    are in memory some blocks at a time.
     """
     chosen = size_of(REDISTRICTING_SIZES, size)
     free(directory, "release.toml", PRODUCTION, *LISTS, *TABLES)
@@ -65,7 +177,7 @@ def write_redistricting(
         for one in CENRACE
     ]
     lists = [
-        pl.DataFrame({"hhgq": KINDS, "inst": list(map(_institution, KINDS))}),
+        pl.DataFrame({"hhgq": KINDS, "inst": INSTITUTIONS}),
         pl.DataFrame({"votingage": AGES}),
         pl.DataFrame(race, schema=["hispanic", "cenrace", "group"], orient="row"),
         pl.DataFrame({"hispanic": HISPANIC}),
@@ -73,7 +185,28 @@ def write_redistricting(
     ]
     for name, frame in zip(LISTS, lists, strict=True):
         frame.write_csv(directory / name)
-    _write_tables(directory, chosen, progress)
+    # write the lists of blocks and of facilities and the people in them
+    areas, facilities, people = (directory / name for name in TABLES)
+    places, rng = draw_geography(chosen)
+    places.areas.write_parquet(areas)
+    residents = draw_residents(rng, places, chosen.people)
+    kinds = pl.Series("hhgq", KINDS)[residents["kind"]]
+    at_least = pl.when(pl.col("kind") > 0).then("facilities").otherwise(0)
+    residents.select(
+        places.areas["block"][residents["block"]],
+        kinds,
+        "facilities",
+        people_at_least=at_least,
+    ).write_parquet(facilities)
+
+    def told() -> Iterator[pl.DataFrame]:
+        done = 0
+        for part in draw_people(rng, places, residents):
+            yield part
+            done += int(part["count"].sum())
+            progress(done / chosen.people)
+
+    write_parts(people, told())
     several = chosen.states > 1
     cube = _CUBE.format(rho=rho_of(several=several), shares=GEOGRAPHY_SHARES[several])
     of_2020 = production_sections(several=several)
@@ -83,43 +216,6 @@ def write_redistricting(
     title = "A redistricting file with the marginals and shares of 2020"
     write_release_file(production, title, tables[1], of_2020, output="out_production")
     return file
-
-
-def _write_tables(directory: Path, size: RedistrictingSize, progress: Progress) -> None:
-    """Write the lists of blocks and of facilities and the people in them, state by state."""
-    nation, done = draw_nation(size), 0
-    with ExitStack() as stack:
-        areas, facilities, people = (
-            stack.enter_context(in_parts(directory / name)) for name in TABLES
-        )
-        for number in range(size.states):
-            state, rng = draw_state(nation, number)
-            residents = draw_residents(rng, state)
-            areas(state.areas)
-            facilities(residents.frame(state.areas["block"]))
-            for part in _people(rng, state, residents):
-                people(part)
-            done += state.people
-            progress(done / size.people)
-
-
-def _people(rng: np.random.Generator, state: State, residents: Residents) -> Iterator[pl.DataFrame]:
-    """Yield the rows of ``people.parquet``, some blocks at a time."""
-    names = {"hhgq": KINDS, "votingage": AGES, "hispanic": HISPANIC, "cenrace": CENRACE}
-    blocks = state.areas["block"]
-    for row, age, hispanic, race, count in draw_people(rng, state, residents):
-        cells = zip(names.items(), (residents.kind[row], age, hispanic, race), strict=True)
-        texts = [
-            pl.Series(name, pl.Series(words, dtype=pl.Categorical)[place])
-            for (name, words), place in cells
-        ]
-        yield pl.DataFrame([blocks[residents.block[row]], *texts, pl.Series("count", count)])
-
-
-def _institution(kind: str) -> str:
-    if kind == HOUSEHOLD:
-        return HOUSEHOLD
-    return "institutional" if kind in INSTITUTIONAL else "noninstitutional"
 
 
 GEOGRAPHY_SHARES = {

@@ -1,6 +1,6 @@
-"""A synthetic redistricting file: its states down to blocks, and who lives where in them.
+"""A synthetic redistricting file: states down to blocks, and who lives where in them.
 
-One state at a time: facilities and homes first, then the people in them.
+Facilities and homes first, then the people in them.
 """
 
 from collections.abc import Iterator
@@ -39,93 +39,49 @@ class RedistrictingSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Nation:
-    """What all states have in common: which area lies in which, down to block groups.
-
-    Attributes:
-        size: of the whole.
-        state_of: int64 (counties).
-        county_of: int64 (tracts).
-        tract_of: int64 (block groups).
-        blocks: int64 (block groups): how many there are in each.
-        people: int64 (states).
-    """
-
-    size: RedistrictingSize
-    state_of: Int64
-    county_of: Int64
-    tract_of: Int64
-    blocks: Int64
-    people: Int64
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The blocks of one state.
+class Geography:
+    """Which area lies in which.
 
     Attributes:
         areas: one row a block: state, county, tract, block_group, block.
-        county_of: int64 (tracts), numbered from 0 within the state, as all of these are.
+        state_of: int64 (counties).
+        county_of: int64 (tracts).
         tract_of: int64 (block groups).
         group_of: int64 (blocks).
         inhabited: bool (blocks): whether somebody lives there.
-        people: in all.
-        number: of the state, from 0; the randomness of each is its own.
     """
 
     areas: pl.DataFrame
+    state_of: Int64
     county_of: Int64
     tract_of: Int64
     group_of: Int64
     inhabited: Bool
-    people: int
-    number: int
 
 
-def draw_nation(size: RedistrictingSize) -> Nation:
-    """Return a geography: every area has a child, families are uneven, codes have enough digits."""
+def draw_geography(size: RedistrictingSize) -> tuple[Geography, Generator]:
+    """Return a geography, and the generator that goes on drawing for it.
+
+    Every area has a child, families are uneven, and codes have enough digits.
+    """
     rng = np.random.default_rng(SEED)
     state_of = parents_of(rng, size.states, size.counties, sigma=0.8)
-    county_of = families_by(rng, rng.lognormal(sigma=1.2, size=size.counties), size.tracts)
-    tract_of = limited_families(rng, np.ones(size.tracts), size.block_groups, MOST_GROUPS)
+    county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
+    tract_of = families_by(rng, np.ones(size.tracts), size.block_groups, MOST_GROUPS)
     pull = rng.lognormal(sigma=0.6, size=size.block_groups)
-    blocks = np.bincount(limited_families(rng, pull, size.blocks, MOST_BLOCKS))
-    by_state = np.bincount(state_of[county_of[tract_of]], minlength=size.states)
-    people = rng.multinomial(size.people, by_state / by_state.sum())
-    return Nation(size, state_of, county_of, tract_of, blocks, people.astype(np.int64))
-
-
-def draw_state(nation: Nation, number: int) -> tuple[State, Generator]:
-    """Return the blocks of a state, and the generator that goes on drawing for it."""
-    rng = np.random.default_rng([SEED, number])
-    counties = np.flatnonzero(nation.state_of == number)
-    tracts = np.flatnonzero(np.isin(nation.county_of, counties))
-    groups = np.flatnonzero(np.isin(nation.tract_of, tracts))
-    county_of = nation.county_of[tracts] - counties[0]
-    tract_of = nation.tract_of[groups] - tracts[0]
-    group_of = np.repeat(np.arange(len(groups)), nation.blocks[groups])
-    dense = rng.beta(10 * WITH_PEOPLE, 10 * (1 - WITH_PEOPLE), size=len(tracts))
-    likely = dense[tract_of[group_of]] - rng.random(len(group_of))
+    group_of = families_by(rng, pull, size.blocks, MOST_BLOCKS)
+    rng = np.random.default_rng([SEED, 0])
+    dense = rng.beta(10 * WITH_PEOPLE, 10 * (1 - WITH_PEOPLE), size=size.tracts)
+    likely = dense[tract_of[group_of]] - rng.random(size.blocks)
     inhabited = likely > np.quantile(likely, 1 - WITH_PEOPLE)
     # As in FIPS, a code is its parent's with more digits: 2 for the state, 3 for the county (odd
     # numbers), 6 for the tract (hundreds), 1 for the block group (from 1 on), 3 for the block.
-    state_of = np.zeros(len(counties), dtype=np.int64)
     below = (
         *(("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)),
         *(("block_group", tract_of, 12, 1, 2), ("block", group_of, 15, 0, 1)),
     )
-    areas = nested_codes("state", np.array([STATE_CODES[number]]), 2, *below)
-    people = int(nation.people[number])
-    return State(areas, county_of, tract_of, group_of, inhabited, people, number), rng
-
-
-def limited_families(rng: Generator, pull: Float64, children: int, most: int) -> Int64:
-    """Return the parent of each child as `families_by` does, in families of at most ``most``."""
-    sizes = np.bincount(families_by(rng, pull, children))
-    while (over := int(np.maximum(sizes - most, 0).sum())) > 0:
-        free = np.where(sizes < most, pull, 0.0)
-        sizes = np.minimum(sizes, most) + rng.multinomial(over, free / free.sum())
-    return np.repeat(np.arange(len(pull)), sizes)
+    areas = nested_codes("state", np.array(STATE_CODES[: size.states]), 2, *below)
+    return Geography(areas, state_of, county_of, tract_of, group_of, inhabited), rng
 
 
 RACES = ["white", "black", "aian", "asian", "nhpi", "other"]
@@ -137,7 +93,7 @@ GROUPS = [*RACES, "two or more", "hispanic"]
 
 AGES = ["minor", "adult"]
 HISPANIC = ["no", "yes"]
-ROWS_AT_ONCE = 1 << 17
+ROWS_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +126,12 @@ QUARTERS = {
     "other_noninstitutional": Quarters(140, 14, 0.08),
 }
 KINDS = [HOUSEHOLD, *QUARTERS]
-INSTITUTIONAL = ["correctional", "juvenile", "nursing", "other_institutional"]
+INSTITUTIONS = [HOUSEHOLD, *4 * ["institutional"], *3 * ["noninstitutional"]]
+"""The kind of each of `KINDS`."""
+
+NAMES = ["hhgq", "votingage", "hispanic", "cenrace"]
+WORDS = [KINDS, AGES, HISPANIC, CENRACE]
+"""The columns that tell people apart, and the words of each."""
 
 BASE = np.array([0.60, 0.12, 0.007, 0.06, 0.002, 0.005, 0.036, 0.17])
 """Shares of `GROUPS` in the nation."""
@@ -192,122 +153,80 @@ MIXED = _of_several()
 OF_HISPANICS = np.concatenate([[0.50, 0.03, 0.014, 0.005, 0.001, 0.35], 0.10 * MIXED])
 
 
-@dataclass(frozen=True, slots=True)
-class Residents:
-    """How many people live in each kind of quarters of each block; only where there is any.
+def draw_residents(rng: Generator, places: Geography, people: int) -> pl.DataFrame:
+    """Return who lives in which kind of quarters: group quarters first, then homes.
 
-    Attributes:
-        block: int64 (rows), ascending: its number in the state.
-        kind: int64 (rows), ascending in a block: its place in `KINDS`.
-        facilities: int64 (rows): how many there are, or housing units.
-        people: int64 (rows): at least one a facility of group quarters; homes may be empty.
+    Columns, ordered by the first two: block (its number), kind (its place in `KINDS`), facilities
+    (how many there are, or housing units), people (at least one a facility of group quarters; homes
+    may be empty).
     """
-
-    block: Int64
-    kind: Int64
-    facilities: Int64
-    people: Int64
-
-    def frame(self, blocks: pl.Series) -> pl.DataFrame:
-        """Return the public list of facilities."""
-        return pl.DataFrame(
-            [
-                blocks[self.block],
-                pl.Series("hhgq", KINDS)[self.kind],
-                pl.Series("facilities", self.facilities),
-                pl.Series("people_at_least", np.where(self.kind > 0, self.facilities, 0)),
-            ]
-        )
+    inhabited = np.flatnonzero(places.inhabited)
+    with_homes = places.inhabited.copy()
+    parts = list[pl.DataFrame]()
+    for number, kind in enumerate(QUARTERS.values(), start=1):
+        count = max(1, rng.poisson(kind.blocks * people / 1e6))
+        block = np.sort(rng.choice(inhabited, min(count, len(inhabited) // 10), replace=False))
+        with_homes[block[rng.random(len(block)) < kind.alone]] = False
+        facilities = 1 + rng.poisson(kind.facilities - 1, len(block))
+        more = rng.poisson(facilities * kind.people * rng.lognormal(0, 0.8, len(block)))
+        parts.append(_rows(block, number, facilities, facilities + more))
+    at_home = people - sum(int(part["people"].sum()) for part in parts)
+    parts += _in_homes(rng, places, np.flatnonzero(with_homes), at_home)
+    return pl.concat(parts).sort("block", "kind")
 
 
-def draw_residents(rng: Generator, state: State) -> Residents:
-    """Return who lives in which kind of quarters: group quarters first, then homes."""
-    inhabited = np.flatnonzero(state.inhabited)
-    with_homes = state.inhabited.copy()
-    parts = [_in_quarters(rng, number, inhabited, with_homes, state) for number in range(1, 8)]
-    in_homes = state.people - sum(int(part[3].sum()) for part in parts)
-    parts.append(_in_homes(rng, state, np.flatnonzero(with_homes), in_homes))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.lexsort((columns[1], columns[0]))
-    return Residents(*(column[order] for column in columns))
+def _rows(block: Int64, kind: int, facilities: Int64, people: Int64 | int) -> pl.DataFrame:
+    columns = {"block": block, "facilities": facilities, "people": people}
+    kinds = pl.lit(kind, pl.Int64).alias("kind")
+    return pl.DataFrame(columns).select("block", kinds, "facilities", pl.col("people").cast(int))
 
 
-Rows = tuple[Int64, Int64, Int64, Int64]
-
-
-def _in_quarters(
-    rng: Generator, number: int, inhabited: Int64, with_homes: np.ndarray, state: State
-) -> Rows:
-    """Return the blocks of one kind of group quarters; strike out those that have no homes."""
-    kind = QUARTERS[KINDS[number]]
-    count = max(1, rng.poisson(kind.blocks * state.people / 1e6))
-    block = np.sort(rng.choice(inhabited, min(count, len(inhabited) // 10), replace=False))
-    with_homes[block[rng.random(len(block)) < kind.alone]] = False
-    facilities = 1 + rng.poisson(kind.facilities - 1, len(block))
-    people = facilities + rng.poisson(facilities * kind.people * rng.lognormal(0, 0.8, len(block)))
-    return block, np.full(len(block), number), facilities, people.astype(np.int64)
-
-
-def _in_homes(rng: Generator, state: State, block: Int64, people: int) -> Rows:
-    """Return housing units and who lives in them; some blocks have empty homes alone."""
-    group = state.group_of[block]
+def _in_homes(
+    rng: Generator, places: Geography, block: Int64, people: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return housing units and who lives in them, and of some other blocks empty homes."""
+    group = places.group_of[block]
     pull = rng.lognormal(sigma=0.95, size=len(block))
-    wanted = rng.lognormal(sigma=0.35, size=len(state.tract_of))  # of whole block groups
+    wanted = rng.lognormal(sigma=0.35, size=len(places.tract_of))  # of whole block groups
     share = pull * (wanted / np.bincount(group, pull, len(wanted)).clip(1e-9))[group]
     count = 1 + rng.multinomial(people - len(block), share / share.sum())
     homes = 1 + rng.binomial(count - 1, 0.38) + rng.poisson(0.05 * count)
-    empty = np.flatnonzero(~state.inhabited & (rng.random(len(state.inhabited)) < 0.12))
-    none = np.zeros(len(empty), dtype=np.int64)
+    is_empty = ~places.inhabited & (rng.random(len(places.inhabited)) < 0.12)
+    empty = np.flatnonzero(is_empty)
     vacant = 1 + rng.poisson(1.0, len(empty))
-    block, count = np.concatenate([block, empty]), np.concatenate([count, none])
-    return block, np.zeros_like(block), np.concatenate([homes, vacant]), count
+    return _rows(block, 0, homes, count), _rows(empty, 0, vacant, 0)
 
 
-Cells = tuple[Int64, Int64, Int64, Int64, Int64]
-"""Rows of `Residents`, places in `AGES`, `HISPANIC` and `CENRACE`, and how many people."""
+def draw_people(
+    rng: Generator, places: Geography, residents: pl.DataFrame
+) -> Iterator[pl.DataFrame]:
+    """Yield the cells in which somebody lives, in order, some rows of the residents at a time.
 
-
-def draw_people(rng: Generator, state: State, residents: Residents) -> Iterator[Cells]:
-    """Yield the cells in which somebody lives, in order, some rows of the residents at a time."""
-    shares = _shares(rng, state)
+    Columns: block, hhgq, votingage, hispanic, cenrace, and how many people as count.
+    """
+    shares = BASE
+    for varies, above in ((0.4, places.state_of), (0.6, places.county_of), (0.9, None)):
+        areas = len(places.county_of) if above is None else int(above[-1]) + 1
+        own = rng.lognormal(sigma=varies * UNEVEN, size=(areas, len(GROUPS)))
+        shares = shares * own if above is None else (shares * own)[above]
     minors = np.array([0.0, *(kind.minors for kind in QUARTERS.values())])
-    inhabited = np.flatnonzero(residents.people)
-    for first in range(0, len(inhabited), ROWS_AT_ONCE):
-        rows = inhabited[first : first + ROWS_AT_ONCE]
-        kind = residents.kind[rows]
-        young = np.where(kind == 0, rng.beta(8, 28, len(rows)), minors[kind])
-        tract = state.tract_of[state.group_of[residents.block[rows]]]
-        groups = shares[tract] * rng.lognormal(sigma=0.5 * UNEVEN, size=(len(rows), len(GROUPS)))
+    blocks, texts = places.areas["block"], [pl.Series(w, dtype=pl.Categorical) for w in WORDS]
+    for part in residents.filter(pl.col("people") > 0).iter_slices(ROWS_AT_ONCE):
+        block, kind, _, people = (column.to_numpy() for column in part)
+        young = np.where(kind == 0, rng.beta(8, 28, len(part)), minors[kind])
+        tract = places.tract_of[places.group_of[block]]
+        groups = shares[tract] * rng.lognormal(sigma=0.5 * UNEVEN, size=(len(part), len(GROUPS)))
         groups /= groups.sum(axis=1, keepdims=True)
         cells = np.concatenate([groups * young[:, None], groups * (1 - young)[:, None]], axis=1)
-        people = rng.multinomial(residents.people[rows], cells)
-        yield _by_race(rng, rows, people.reshape(len(rows) * len(AGES), len(GROUPS)))
-
-
-def _shares(rng: Generator, state: State) -> Float64:
-    """Return shares of the groups: float64 (tracts, groups), around those of state and county."""
-    counties = int(state.county_of[-1]) + 1
-    of_state = rng.lognormal(sigma=0.4 * UNEVEN, size=(1, len(GROUPS)))
-    of_county = rng.lognormal(sigma=0.6 * UNEVEN, size=(counties, len(GROUPS)))
-    of_tract = rng.lognormal(sigma=0.9 * UNEVEN, size=(len(state.county_of), len(GROUPS)))
-    return BASE * of_state * of_county[state.county_of] * of_tract
-
-
-def _by_race(rng: Generator, rows: Int64, people: Int64) -> Cells:
-    """Return the cells of people by age and group: int64 (rows × ages, groups).
-
-    One race: the group says it. Several races, or Hispanic: drawn from the same shares everywhere.
-    """
-    row, race = np.nonzero(people[:, : len(RACES)])
-    parts = [(row, np.zeros_like(row), race, people[row, race])]
-    for group, first, shares in (("two or more", len(RACES), MIXED), ("hispanic", 0, OF_HISPANICS)):
-        total = people[:, GROUPS.index(group)]
-        some = np.flatnonzero(total)
-        drawn = rng.multinomial(total[some], shares / shares.sum())
-        row, race = np.nonzero(drawn)
-        is_hispanic = np.full(len(row), int(group == "hispanic"))
-        parts.append((some[row], is_hispanic, race + first, drawn[row, race]))
-    line, hispanic, race, count = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.argsort((line * 2 + hispanic) * len(CENRACE) + race)
-    line = line[order]
-    return rows[line // 2], line % 2, hispanic[order], race[order], count[order]
+        of_group = rng.multinomial(people, cells).reshape(-1, len(AGES), len(GROUPS))
+        # one race: the group says it; several races, or Hispanic: the same shares everywhere
+        *_, several, hispanic = np.moveaxis(of_group, 2, 0)
+        mixed = rng.multinomial(several, MIXED / MIXED.sum())
+        others = np.concatenate([of_group[:, :, : len(RACES)], mixed], axis=2)
+        by_race = [others, rng.multinomial(hispanic, OF_HISPANICS / OF_HISPANICS.sum())]
+        counts = np.stack(by_race, axis=2)
+        row, *places_of = np.nonzero(counts)
+        cells_of = zip(NAMES, texts, (kind[row], *places_of), strict=True)
+        named = [words[place].alias(name) for name, words, place in cells_of]
+        many = pl.Series("count", counts[row, *places_of])
+        yield pl.DataFrame([blocks[block[row]], *named, many])

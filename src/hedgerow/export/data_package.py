@@ -67,12 +67,19 @@ class _Files:
     release: Release
 
     def lists(self) -> list[Json]:
-        """Write the list of each level of each axis; return what describes them."""
+        """Write the list of each level of each axis, and its names; return what describes them."""
         (self.folder / "domain").mkdir()
-        every = [(axis, level) for axis in self._axes for level in _levels(axis)]
-        lists = [self._list(axis, level) for axis, level in every]
-        named = [(axis, level) for axis, level in every if axis.names_of(level) is not None]
-        return lists + [self._names(axis, level) for axis, level in named]
+        lists, names = list[Json](), list[Json]()
+        for axis, level in ((a, level) for a in self._axes for level in range(1, a.depth + 1)):
+            name, codes, words = self._name(axis, level), axis.keys(level), self._words(axis, level)
+            path, own = f"domain/{name}.csv", codes.columns
+            keys = [self._reference(axis, level - 1)] if level > 1 else []
+            lists.append(self._resource(axis.paths(level), name, path, words, own, keys))
+            if axis.names_of(level) is not None:
+                frame, path = axis.with_names(codes).drop_nulls(), f"domain/{name}.names.csv"
+                key, words = [self._reference(axis, level)], f"{words}: names"
+                names.append(self._resource(frame, f"{name}.names", path, words, own, key))
+        return lists + names
 
     @property
     def _axes(self) -> Sequence[Axis]:
@@ -95,19 +102,6 @@ class _Files:
             "fields": fields,
             "reference": {"resource": self._name(axis, level), "fields": fields},
         }
-
-    def _list(self, axis: Axis, level: int) -> Json:
-        name, own = self._name(axis, level), axis.keys(level).columns
-        keys = [self._reference(axis, level - 1)] if level > 1 else []
-        words = self._words(axis, level)
-        return self._resource(axis.paths(level), name, f"domain/{name}.csv", words, own, keys)
-
-    def _names(self, axis: Axis, level: int) -> Json:
-        """Write the names of a level's areas; return what describes them."""
-        name, codes = f"{self._name(axis, level)}.names", axis.keys(level)
-        frame, words = axis.with_names(codes).drop_nulls(), f"{self._words(axis, level)}: names"
-        keys = [self._reference(axis, level)]
-        return self._resource(frame, name, f"domain/{name}.csv", words, codes.columns, keys)
 
     def tables(self) -> list[Json]:
         """Write all tables of counts; return what describes them."""
@@ -166,10 +160,6 @@ _TYPES: dict[Any, str] = {
     pl.Float64: "number",
     pl.Boolean: "boolean",
 }
-
-
-def _levels(axis: Axis) -> range:
-    return range(1, axis.depth + 1)
 
 
 def _described(release: Release) -> Json:

@@ -33,7 +33,6 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree, cell_codes
-from hedgerow.text import Json
 
 GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
@@ -97,7 +96,14 @@ class GeoParquet:
                 f"the table has a column {GEOMETRY!r} already, where the shapes would be; choose "
                 f"a cuboid without it"
             )
-        shapes = _shapes(given, key)
+        # code → geometry; of rows without a code, which are no area of ours, none. Publishers
+        # list areas that are no place ("no usual address") without a geometry: None.
+        shapes: dict[str, Any] = {}
+        for own, shape in zip(given.codes(key), given.geometry, strict=True):
+            if own in shapes:
+                raise ReleaseError(f"the code {shorten(own, 40)!r} has two shapes in the shapes")
+            if own is not None:
+                shapes[own] = shape
         missing = frame.filter(~pl.col(column).is_in(list(shapes) + no_places(tree, column)))
         if len(missing):
             raise ReleaseError(
@@ -106,7 +112,15 @@ class GeoParquet:
                 f"shapes: name the column with the codes, or a file that has all areas"
             )
         geometry = [shapes.get(code) for code in frame[column]]
-        whole = _with_shapes(frame, geometry, given.crs.to_json())
+        # a table with a geometry for each row, and what GeoParquet 1.0 says of it
+        shapely = import_module("shapely")
+        there = [shape for shape in geometry if shape is not None]
+        names = {f"{shape.geom_type}{' Z' * shape.has_z}" for shape in there}
+        about = {"encoding": "WKB", "geometry_types": sorted(names), "crs": given.crs.to_json()}
+        facts = {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
+        written = pa.array(shapely.to_wkb(geometry, flavor="iso"), pa.binary())
+        table = frame.to_arrow().append_column(GEOMETRY, written)
+        whole = table.replace_schema_metadata({"geo": json.dumps(facts)})
         with whole_file(output) as part:
             pq.write_table(whole, part)
 
@@ -170,29 +184,3 @@ def no_places(tree: Tree, column: str) -> list[str]:
     level = axis.columns.index(column) + 1
     codes: list[str] = axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()
     return codes
-
-
-def _shapes(given: Any, key: str) -> dict[str, Any]:
-    """Return code → geometry; of rows without a code, which are no area of ours, none.
-
-    Publishers list areas that are no place ("no usual address") without a geometry: None.
-    """
-    shapes: dict[str, Any] = {}
-    for code, shape in zip(given.codes(key), given.geometry, strict=True):
-        if code in shapes:
-            raise ReleaseError(f"the code {shorten(code, 40)!r} has two shapes in the shapes")
-        if code is not None:
-            shapes[code] = shape
-    return shapes
-
-
-def _with_shapes(frame: pl.DataFrame, geometry: list[Any], crs: Json | None) -> pa.Table:
-    """Return a table with a geometry for each row, and what GeoParquet 1.0 says of it."""
-    shapely = import_module("shapely")
-    there = [shape for shape in geometry if shape is not None]
-    names = {f"{shape.geom_type}{' Z' * shape.has_z}" for shape in there}
-    column = {"encoding": "WKB", "geometry_types": sorted(names), "crs": crs}
-    facts = {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}
-    written = pa.array(shapely.to_wkb(geometry, flavor="iso"), pa.binary())
-    table = frame.to_arrow().append_column(GEOMETRY, written)
-    return table.replace_schema_metadata({"geo": json.dumps(facts)})

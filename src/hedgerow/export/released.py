@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.plan.plan import Plan
@@ -48,6 +49,18 @@ def whole_file(place: Path) -> Iterator[Path]:
             part.replace(place)
         finally:
             part.unlink(missing_ok=True)
+
+
+def write_parts(place: Path | BinaryIO, parts: Iterable[pl.DataFrame]) -> None:
+    """Write rows to a Parquet file, some at a time; the first say its columns."""
+    with ExitStack() as stack:
+        writer = None
+        for part in parts:
+            table = part.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if writer is None:
+                new = pq.ParquetWriter(place, table.schema, compression="zstd", store_schema=False)
+                writer = stack.enter_context(new)
+            writer.write_table(table)
 
 
 def one_table(

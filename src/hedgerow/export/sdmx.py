@@ -233,24 +233,21 @@ class _Structures:
             words = described.level_label(axis, each)
             level = codes.LevelType(id=plain[each].upper(), name=words, level=level)
         level = codes.LevelType(id="TOTAL", name="Total", level=level)
+        # the nodes of the coarsest level with all below them, made from the leaves up
+        own = self._axes[a]
+        below: list[list[Any]] = [[] for _ in range(own.size(own.depth))]
+        for k in range(own.depth, 0, -1):
+            pairs = zip(self.ids[a][k - 1], below, strict=True)
+            nodes = [self._node(a, each, children) for each, children in pairs]
+            start = own.child_start[k - 1]
+            below = [nodes[start[j] : start[j + 1]] for j in range(own.size(k - 1))]
         return codes.Hierarchy(
             **self._maintained(f"H_{name}", described.axis_label(axis)),
             is_partial=False,
             has_formal_levels=True,
             level=level,
-            codes=[self._node(a, TOTAL, self._below(a))],
+            codes=[self._node(a, TOTAL, below[0])],
         )
-
-    def _below(self, a: int) -> list[Any]:
-        """Return the nodes of the coarsest level with all below them, made from the leaves up."""
-        axis = self._axes[a]
-        below: list[list[Any]] = [[] for _ in range(axis.size(axis.depth))]
-        for level in range(axis.depth, 0, -1):
-            pairs = zip(self.ids[a][level - 1], below, strict=True)
-            nodes = [self._node(a, each, children) for each, children in pairs]
-            start = axis.child_start[level - 1]
-            below = [nodes[start[j] : start[j + 1]] for j in range(axis.size(level - 1))]
-        return below[0]
 
     def _node(self, a: int, code: str, below: list[Any]) -> Any:
         urn = self._urn("codelist.Code", f"CL_{self.dimensions[a]}", code)

@@ -101,25 +101,23 @@ class StatisticsFile:
         }
         if limits.notes:
             given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
-            given["variable_value_labels"] = _value_labels(release, frame, names)
+            # for each plain column of codes what its codes are called: code → name
+            coded = frame.select(
+                column for column in column_codes(release.plan) if column in frame.columns
+            )
+            found: dict[str, TextByName] = {}
+            for column in coded.columns:
+                named = release.plan.tree.with_names(
+                    coded.select(column).unique(maintain_order=True)
+                )
+                if len(named.columns) > 1:
+                    pairs = named.drop_nulls().rows()
+                    found[names[column]] = {code: _cut(name, LONGEST_VALUE) for code, name in pairs}
+            given["variable_value_labels"] = found
         pyreadstat = library("pyreadstat", "stats")
         with whole_file(output) as part:
             plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))
             getattr(pyreadstat, limits.writer)(plain, str(part), **given)
-
-
-def _value_labels(
-    release: Release, frame: pl.DataFrame, names: TextByName
-) -> dict[str, TextByName]:
-    """Return for each plain column of codes what its codes are called: code → name."""
-    coded = frame.select(column for column in column_codes(release.plan) if column in frame.columns)
-    found: dict[str, TextByName] = {}
-    for column in coded.columns:
-        named = release.plan.tree.with_names(coded.select(column).unique(maintain_order=True))
-        if len(named.columns) > 1:
-            pairs = named.drop_nulls().rows()
-            found[names[column]] = {code: _cut(name, LONGEST_VALUE) for code, name in pairs}
-    return found
 
 
 def check_fits(frame: pl.DataFrame, limits: Limits, suffix: str) -> None:

@@ -60,7 +60,15 @@ def table(
         for i, cell in enumerate(headings)
     )
     plain = [_TAG.sub(" ", cell) for cell in headings]
-    body = "\n".join(f"<tr>{_row(row, plain, words)}</tr>" for row in rows)
+    body = "\n".join(
+        f'<tr><th scope="row">{row[0]}</th>'
+        + "".join(
+            f'<td data-of="{plain[i]}"{"" if i < words else _NUMBER}>{cell}</td>'
+            for i, cell in enumerate(row[1:], start=1)
+        )
+        + "</tr>"
+        for row in rows
+    )
     return (
         f'<div class="scroll" tabindex="0" role="group" aria-label="{say("table.scrolls")}">\n'
         f"<table><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n"
@@ -83,15 +91,6 @@ def items(pairs: Sequence[tuple[str, str]], kind: str) -> str:
 
 _NUMBER = ' class="n"'
 _TAG = re.compile(r"<[^>]*>")
-
-
-def _row(row: Sequence[str], headings: Sequence[str], words: int) -> str:
-    first, *others = row
-    cells = (
-        f'<td data-of="{headings[i]}"{"" if i < words else _NUMBER}>{cell}</td>'
-        for i, cell in enumerate(others, start=1)
-    )
-    return f'<th scope="row">{first}</th>{"".join(cells)}'
 
 
 # Line pictures as SVG: they scale, print, follow the colours of the page and have a text.

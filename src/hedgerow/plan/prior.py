@@ -16,7 +16,7 @@ from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.reading import Reading
+from hedgerow.tables.codes.rule import Reading
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.column_names import count_among
 from hedgerow.tables.lists.public_table import as_called, columns_in

@@ -140,15 +140,11 @@ def read_notes(folder: Path) -> dict[int, Note]:
     for path in sorted((folder / NOTES).glob("run-*.json")):
         note = json.loads(path.read_text(encoding="utf-8"))
         read = Note(note["run"], tuple(note["sums"]), note["cells"], note["survivors"])
-        if all(part.exists() for part in _parts(folder, read)):
+        kinds = {COUNTS: read.survivors, MEASUREMENTS: read.cells}
+        parts = (_part(folder, kind, slug, read.run) for kind in kinds for slug in kinds[kind])
+        if all(part.exists() for part in parts):
             notes[read.run] = read
     return notes
-
-
-def _parts(folder: Path, note: Note) -> list[Path]:
-    """Return the files that a run has written, but for what was moved since."""
-    kinds = {COUNTS: note.survivors, MEASUREMENTS: note.cells}
-    return [_part(folder, kind, slug, note.run) for kind in kinds for slug in kinds[kind]]
 
 
 def _part(folder: Path, kind: str, slug: str, run: int) -> Path:
@@ -288,21 +284,18 @@ class Cluster:
             if before is not None:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
             collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        self._check(roots, len(runs))
-        return ()
-
-    def _check(self, roots: JobRoots, runs: int) -> None:
         notes = read_notes(self.folder)
-        if sorted(notes) != list(range(runs)):
+        if sorted(notes) != list(range(len(runs))):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         self._check_records(roots, np.array([note.sums for note in notes.values()]))
-        plan = self.plan
-        for levels in plan.levels:
-            slug = cuboid_slug(levels)
+        whole = self.plan
+        for each in whole.levels:
+            slug = cuboid_slug(each)
             if any(slug in note.survivors for note in notes.values()):
                 cells = sum(note.cells.get(slug, 0) for note in notes.values())
                 survivors = sum(note.survivors[slug] for note in notes.values())
-                self.progress.on_cuboid(plan.tree.name_of(levels), cells, survivors, 0.0)
+                self.progress.on_cuboid(whole.tree.name_of(each), cells, survivors, 0.0)
+        return ()
 
     def _check_records(self, roots: JobRoots, seen: Int64) -> None:
         """Raise a TableError unless runs saw the records that the top was made of.

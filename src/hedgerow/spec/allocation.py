@@ -201,33 +201,25 @@ def release_file_lines(plan: Plan) -> str:
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
     others = " and ".join(name for name in BUDGETS if name not in budget)
     if plan.is_chain:
-        shares = _shares_along_a_chain(plan)
+        # the shares as a TOML list, one for each depth that can be measured
+        shares = _listed(list(plan.possible_shares.values()))
     elif plan.axis_shares is not None:
         lists = zip(plan.tree.axes, plan.axis_shares, strict=True)
         by_axis = (f"{json.dumps(axis.name)} = {_listed(each)}" for axis, each in lists)
         shares = f"{{{', '.join(by_axis)}}}"
     else:
-        shares = _shares_by_name(plan)
+        # the shares as an inline TOML table, one for each measured cuboid
+        named = (
+            f"{json.dumps(name, ensure_ascii=False)} = {_quoted(what.share)}"
+            for name, what in plan.cuboids.items()
+            if isinstance(what, Measured)
+        )
+        shares = f"{{{', '.join(named)}}}"
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
         f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
         f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {shares}'
     )
-
-
-def _shares_along_a_chain(plan: Plan) -> str:
-    """Return the shares as a TOML list, one for each depth that can be measured."""
-    return _listed(list(plan.possible_shares.values()))
-
-
-def _shares_by_name(plan: Plan) -> str:
-    """Return the shares as an inline TOML table, one for each measured cuboid."""
-    named = (
-        f"{json.dumps(name, ensure_ascii=False)} = {_quoted(what.share)}"
-        for name, what in plan.cuboids.items()
-        if isinstance(what, Measured)
-    )
-    return f"{{{', '.join(named)}}}"
 
 
 def _listed(shares: Sequence[Fraction]) -> str:

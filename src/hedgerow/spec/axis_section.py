@@ -139,6 +139,17 @@ def product_axis(axis: AxisSection, folder: Path) -> Axis:
     return Axis.from_product(axis.name, lists, axis.product, attribute=axis.attribute)
 
 
+def public_axis(
+    section: AxisSection, folder: Path, mechanism: type[Mechanism] | None = None
+) -> Axis:
+    """Return the axis of public files or bounds; without a mechanism it has no bins."""
+    if section.is_product:
+        return product_axis(section, folder)
+    if section.is_numeric and mechanism is not None:
+        return numeric_axis(section, mechanism)
+    return listed_axis(section, folder / section.areas)
+
+
 def with_shapes(axis: Axis, section: AxisSection, folder: Path) -> Axis:
     """Return an axis with the shapes of its section, if any; their path is relative to a folder."""
     if section.shapes is None:

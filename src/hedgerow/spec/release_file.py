@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import PlanError, SpecError, shorten
@@ -20,11 +20,21 @@ from hedgerow.tables.description import Description, paragraphs
 from hedgerow.text import TextByName, Texts
 
 
+def _is_file(source: str) -> str:
+    """Refuse a URL, which may hold a password, without quoting it."""
+    if "://" in source:
+        raise PydanticCustomError("url", "names a public file, no database; export it first")
+    return source
+
+
+PublicFile = Annotated[str, Field(min_length=1), AfterValidator(_is_file)]
+
+
 class PublicSection(Section):
     """``[[public]]``: what public rules and files say of cells beside a spine."""
 
     zeros: Literal["unlisted", "listed"] | dict[str, list[str]] | None = None
-    source: str | None = Field(None, min_length=1)
+    source: PublicFile | None = None
     at_least: str | None = None
     at_most: str | None = None
 
@@ -43,14 +53,6 @@ class PublicSection(Section):
             'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
             '{hhgq = ["nursing"], votingage = ["minor"]}',
         )
-
-    @field_validator("source")
-    @classmethod
-    def _is_file(cls, source: str) -> str:
-        """Refuse a URL, which may hold a password, without quoting it."""
-        if "://" in source:
-            raise PydanticCustomError("url", "public facts are files, no database; export it first")
-        return source
 
 
 def public_fact(section: PublicSection, folder: Path) -> Zeros | PublicTable:
@@ -206,18 +208,10 @@ class PrivacySection(BudgetSection):
 class PriorSection(Section):
     """``prior = {…}``: an earlier public table with the same levels."""
 
-    source: str = Field(min_length=1)
+    source: PublicFile
     public: bool
     count: str | None = None
     columns: dict[str, list[str]] | None = None
-
-    @field_validator("source")
-    @classmethod
-    def _is_file(cls, source: str) -> str:
-        """Refuse a URL, which may hold a password, without quoting it."""
-        if "://" in source:
-            raise PydanticCustomError("url", "a prior is a file, not a database; export it first")
-        return source
 
 
 Numbers = list[Number] | dict[str, list[Number]] | dict[str, Number]
@@ -293,7 +287,7 @@ class ReleaseFile(Section):
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")
     describe: DescribeSection = DescribeSection()
-    simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_section
+    simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_settings
 
 
 class OtherFile(Section):

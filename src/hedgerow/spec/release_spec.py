@@ -34,8 +34,7 @@ from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     AxisSection,
     listed_axis,
-    numeric_axis,
-    product_axis,
+    public_axis,
     with_shapes,
 )
 from hedgerow.spec.release_file import (
@@ -194,27 +193,24 @@ class ReleaseSpec:
     def _axis(self, axis: AxisSection) -> Axis:
         if self._designed is not None:
             return self._designed.tree.axes[0]
-        if axis.is_product:
-            if any(self.table.shares_files(self.path.parent / each) for each in axis.lists or []):
-                raise SpecError(
-                    "a list is the confidential table itself; name public lists, one a factor"
-                )
-            return product_axis(axis, self.path.parent)
-        if axis.is_numeric:
-            return numeric_axis(axis, self.mechanism)
-        if axis.areas == AREAS_OF_TABLE:
+        folder = self.path.parent
+        if any(self.table.shares_files(folder / each) for each in axis.lists or []):
+            raise SpecError(
+                "a list is the confidential table itself; name public lists, one a factor"
+            )
+        is_listed = not (axis.is_product or axis.is_numeric)
+        if is_listed and axis.areas == AREAS_OF_TABLE:
             source = self.table.source
             if isinstance(source, SparkSource):
                 raise SpecError('areas = "table" needs a file or a query; on Spark name a list')
             return listed_axis(axis, source, of_table=True)
-        path = self.path.parent / axis.areas
-        if self.table.shares_files(path) and axis.areas:
+        if is_listed and axis.areas and self.table.shares_files(folder / axis.areas):
             raise SpecError(
                 "areas is the confidential table itself; name a public list with one row an area, "
                 'or, if the codes in the table are public, areas = "table", which the promise '
                 "states"
             )
-        return listed_axis(axis, path)
+        return public_axis(axis, folder, self.mechanism)
 
     def workload(self, tree: Tree) -> Workload:
         """Return the workload of ``[workload]``."""

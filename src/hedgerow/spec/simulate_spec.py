@@ -8,8 +8,7 @@ from hedgerow.errors import HedgerowError, SpecError, of_public_table
 from hedgerow.evaluate.method import Method
 from hedgerow.plan.prior import has_counts_of
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.spec.simulate_section import read_section
-from hedgerow.spec.simulate_settings import Comparison, LeftOut, with_sections
+from hedgerow.spec.simulate_settings import Comparison, LeftOut, read_section, with_sections
 from hedgerow.spec.table import located
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree

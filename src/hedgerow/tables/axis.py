@@ -24,10 +24,8 @@ from hedgerow.errors import (
 )
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_column import CodeColumn
-from hedgerow.tables.codes.reading import ByParent, Reading, by_parent, called, with_own_leaves
-from hedgerow.tables.codes.rule import Rule
-from hedgerow.tables.lists.area_names import Given, Names, beside, read_names
-from hedgerow.tables.lists.areas import complete, nest
+from hedgerow.tables.codes.rule import ByParent, Reading, Rule, by_parent, called, with_own_leaves
+from hedgerow.tables.lists.area_names import Given, Names, beside, complete, nest, read_names
 from hedgerow.tables.lists.product import (
     Order,
     Product,
@@ -93,8 +91,22 @@ class Axis:
         check_names(self.name, self.levels, self.columns, self._told)
         by_area = self.not_stated_by_parent
         if by_area is not None:
-            self._check_parent_is_told(by_area)
-            self._check_own_leaves(by_area)
+            reading = self.reading
+            if reading is not None and not reading.code(by_area.level, self.depth, reading.columns):
+                raise self.untold_parent(by_area, reading.columns[-1])
+            areas = self.labels[by_area.level - 1]
+            codes = by_area.codes(areas)
+            listed = codes.is_in(self.labels[-1].implode())
+            if listed.all():
+                below = self.ancestors(by_area.level)[self.not_stated_leaves]
+                listed = pl.Series(below == np.arange(len(areas)))
+            if not listed.all():
+                missing = codes.filter(~listed)[0]
+                raise TableError(
+                    f"axis {self.name!r}: not_stated = {self.not_stated!r} needs the leaf "
+                    f"{missing!r} "
+                    f"below its own {self.levels[by_area.level - 1]}"
+                )
         elif self.not_stated is not None and not (self.labels[-1] == self.not_stated).any():
             raise TableError(
                 f"axis {self.name!r}: not_stated = {self.not_stated!r} must be one of the "
@@ -298,12 +310,6 @@ class Axis:
         codes = reading.AreaCodes(self.columns, self.labels, placeless)
         return replace(self, shapes=reading.read_shapes(path, codes, key))
 
-    def _check_parent_is_told(self, rule: ByParent) -> None:
-        """Raise if no table as it is read can tell the parent of a code outside the list."""
-        reading = self.reading
-        if reading is not None and not reading.code(rule.level, self.depth, reading.columns):
-            raise self.untold_parent(rule, reading.columns[-1])
-
     def untold_parent(self, rule: ByParent, column: str) -> TableError:
         """Return the error for a column that does not tell the parent of an unlisted code."""
         return TableError(
@@ -312,21 +318,6 @@ class Axis:
             f"column {column!r} alone does not tell it; give the table all columns of the axis, or "
             f"use prefix or divide"
         )
-
-    def _check_own_leaves(self, rule: ByParent) -> None:
-        """Raise unless each area of a level has its leaf for what is not stated, below itself."""
-        areas = self.labels[rule.level - 1]
-        codes = rule.codes(areas)
-        listed = codes.is_in(self.labels[-1].implode())
-        if listed.all():
-            below = self.ancestors(rule.level)[self.not_stated_leaves]
-            listed = pl.Series(below == np.arange(len(areas)))
-        if not listed.all():
-            missing = codes.filter(~listed)[0]
-            raise TableError(
-                f"axis {self.name!r}: not_stated = {self.not_stated!r} needs the leaf {missing!r} "
-                f"below its own {self.levels[rule.level - 1]}"
-            )
 
     @property
     def _told(self) -> tuple[int, ...] | None:

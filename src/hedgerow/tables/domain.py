@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 from unicodedata import normalize
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
-from hedgerow.tables.codes.reading import ByParent
 from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
 from hedgerow.text import Texts
@@ -123,12 +121,24 @@ def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int
     if axis.reading is not None:
         code = axis.reading.code(axis.depth, axis.depth, fields) or fields[-1]
     join = f"LEFT JOIN {name} ON {name}.label = {code}"
-    outside, more = str(OUTSIDE), ""
-    if axis.not_stated_by_parent is not None:
-        outside, more = _of_parent(db, name, axis, columns, fields)
+    outside = str(OUTSIDE)
+    rule = axis.not_stated_by_parent
+    if rule is not None:  # a record outside the list whose parent is known has a leaf of it
+        if axis.reading is not None:
+            codes = [axis.reading.code(rule.level, axis.depth, fields)]
+        else:
+            codes = list(fields[: rule.level]) if len(columns) > 1 else [None]
+        if codes[-1] is None:
+            raise axis.untold_parent(rule, columns[-1])
+        words = axis.paths(rule.level).get_columns()[-len(codes) :]
+        known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
+        known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
+        db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
+        same = " AND ".join(f"{name}known.p{i} = {code}" for i, code in enumerate(codes))
+        join += f" LEFT JOIN {name}known ON {same}"
+        outside = f"COALESCE({name}known.id, {OUTSIDE})"
     elif axis.not_stated is not None:
         outside = str(axis.not_stated_leaves[0])
-    join += more
     leaf_sql = partial(_leaf_sql, name, fields, levels, is_ragged=ragged)
     leaf = leaf_sql((outside, f"{name}.id"))
     unlisted = None if axis.not_stated is None else leaf_sql(("1", "0"))
@@ -226,33 +236,6 @@ def _uppers_are_listed(db: Database, axis: Axis, fields: Texts) -> bool:
     unlisted = db.execute(f"SELECT 1 FROM {distinct} ANTI JOIN paths ON {same} LIMIT 1").fetchall()
     db.unregister("paths")
     return not unlisted
-
-
-def _of_parent(
-    db: Database,
-    name: str,
-    axis: Axis,
-    columns: Texts,
-    fields: Texts,
-) -> tuple[str, str]:
-    """Return the leaf of a record outside the list whose parent is known, and the JOIN for it.
-
-    Raises:
-        TableError: the table's columns do not tell the parent.
-    """
-    rule = cast("ByParent", axis.not_stated_by_parent)
-    if axis.reading is not None:
-        codes = [axis.reading.code(rule.level, axis.depth, fields)]
-    else:
-        codes = list(fields[: rule.level]) if len(columns) > 1 else [None]
-    if codes[-1] is None:
-        raise axis.untold_parent(rule, columns[-1])
-    words = axis.paths(rule.level).get_columns()[-len(codes) :]
-    known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
-    known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
-    db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
-    same = " AND ".join(f"{name}known.p{i} = {code}" for i, code in enumerate(codes))
-    return f"COALESCE({name}known.id, {OUTSIDE})", f" LEFT JOIN {name}known ON {same}"
 
 
 def raise_unmatched(db: Database, match: Match, wrong: int, subject: str) -> None:

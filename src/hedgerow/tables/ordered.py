@@ -186,17 +186,16 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
         codes: one int32 array (leaves) an axis.
         values: int64 (leaves), records.
     """
-    return tuple(_word(codes, np.uint64(seed)) * values.astype(np.uint64) for seed in SEEDS)
-
-
-def _word(codes: Codes, seed: np.uint64) -> UInt64:
-    word = np.full(len(codes[0]), seed)
-    for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
-        word = word ^ code.astype(np.uint64)
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        word = (word ^ (word >> np.uint64(31))) + seed
-    return word
+    words = list[UInt64]()
+    for seed in map(np.uint64, SEEDS):
+        word = np.full(len(values), seed)
+        for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
+            word = word ^ code.astype(np.uint64)
+            word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            word = (word ^ (word >> np.uint64(31))) + seed
+        words.append(word * values.astype(np.uint64))
+    return tuple(words)
 
 
 Leaves = tuple[Codes, Int64]
@@ -207,45 +206,37 @@ ROWS_A_BATCH = 1 << 20
 
 
 @dataclass(slots=True)
-class MemoryColumn:
-    """A column in memory."""
+class Column:
+    """A column in memory, or in a file without a name, which goes away with the array.
+
+    Attributes:
+        kind: of its values.
+        path: where the file is made; None: in memory.
+    """
 
     kind: type[np.generic]
+    path: Path | None
     parts: list[NDArray[Any]] = field(default_factory=list)
-
-    def append(self, values: NDArray[Any]) -> None:
-        """Add values at the end."""
-        self.parts.append(values)
-
-    def whole(self) -> NDArray[Any]:
-        """Return all of them."""
-        column = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
-        self.parts = []
-        return column
-
-
-@dataclass(slots=True)
-class FileColumn:
-    """A column in a file without a name, which goes away with the array; read a page at a time."""
-
-    kind: type[np.generic]
-    path: Path
     file: Any = None
 
     def append(self, values: NDArray[Any]) -> None:
         """Add values at the end."""
+        if self.path is None:
+            self.parts.append(values)
+            return
         if self.file is None:
             self.file = self.path.open("x+b")
             self.path.unlink()  # a killed run leaves nothing
         values.tofile(self.file)
 
     def whole(self) -> NDArray[Any]:
-        """Return all of them, mapped into memory."""
-        if self.file is None:
-            return np.empty(0, dtype=self.kind)
-        self.file.flush()
-        column: NDArray[Any] = np.memmap(self.file, dtype=self.kind, mode="r").view(np.ndarray)
-        self.file.close()
+        """Return all of them; those of a file are mapped into memory, and read a page at a time."""
+        if self.file is not None:
+            self.file.flush()
+            with self.file as file:
+                return np.memmap(file, dtype=self.kind, mode="r").view(np.ndarray)
+        column = np.concatenate([np.empty(0, dtype=self.kind), *self.parts])
+        self.parts = []
         return column
 
 
@@ -269,7 +260,8 @@ class Ordering:
         """Return the non-zero leaves in tree order, each axis's lowest leaf, flagged records."""
         axes = range(len(self.tree.axes))
         names = [f"leaf{a}" for a in axes]
-        columns = [*(self._column(np.int32, name) for name in names), self._column(np.int64, "n")]
+        kinds: dict[str, type[np.generic]] = {**dict.fromkeys(names, np.int32), "n": np.int64}
+        columns = [Column(kind, self.folder and self.folder / n) for n, kind in kinds.items()]
         lowest, flagged = [0 for _ in axes], [0 for _ in flags]
         waiting: list[NDArray[Any]] = []
         for batch in self._sorted(db, records, names, flags):
@@ -296,9 +288,6 @@ class Ordering:
             column.append(last)
         *codes, values = [column.whole() for column in columns]
         return (tuple(codes), values), lowest, flagged
-
-    def _column(self, kind: type[np.generic], name: str) -> MemoryColumn | FileColumn:
-        return MemoryColumn(kind) if self.folder is None else FileColumn(kind, self.folder / name)
 
     def _sorted(
         self, db: Database, records: str, names: list[str], flags: Sequence[str]

@@ -66,7 +66,17 @@ class Tree:
         for axis in given:
             fitting = "Axis.from_frame(…)"
             check_type("an axis of a tree", axis, Axis, fitting, TableError)
-        object.__setattr__(self, "axes", _told_apart(given))
+        # the axes, with the name of the axis before columns that two have and nobody named
+        times = Counter(column for axis in given for column in axis.columns)
+
+        def renamed(axis: Axis) -> Axis:
+            if axis.reading is None or all(times[column] == 1 for column in axis.columns):
+                return axis
+            free = axis.columns[: axis.depth - axis.reading.own]
+            new = [f"{axis.name}_{column}" if times[column] > 1 else column for column in free]
+            return replace(axis, columns=(*new, *axis.columns[len(new) :]))
+
+        object.__setattr__(self, "axes", tuple(renamed(axis) for axis in given))
         self._check_axes()
         names = [axis.name for axis in self.axes]
         fitting = 'a list of names, or of steps such as "axis.level"'
@@ -389,17 +399,3 @@ def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
     """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
     codes = np.unravel_index(numbers, tree.sizes(levels))
     return tuple(code.astype(np.int32) for code in codes)
-
-
-def _told_apart(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return the axes, with the name of the axis before columns that two have and nobody named."""
-    times = Counter(column for axis in axes for column in axis.columns)
-
-    def renamed(axis: Axis) -> Axis:
-        if axis.reading is None or all(times[column] == 1 for column in axis.columns):
-            return axis
-        free = axis.columns[: axis.depth - axis.reading.own]
-        new = [f"{axis.name}_{column}" if times[column] > 1 else column for column in free]
-        return replace(axis, columns=(*new, *axis.columns[len(new) :]))
-
-    return tuple(renamed(axis) for axis in axes)

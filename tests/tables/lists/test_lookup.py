@@ -68,7 +68,7 @@ def test_columns_that_headers_do_not_tell_apart_are_asked_for(tree):
 
 def test_an_area_has_one_name(tree):
     rows = {"lsoa": ["E01", "E02"], "seat": ["a", "a"], "seat_name": ["Alpha", "Beta"]}
-    with pytest.raises(hr.TableError, match="area a has two names, 'Alpha' and 'Beta'"):
+    with pytest.raises(hr.TableError, match="seat 'a' has two names, 'Alpha' and 'Beta'"):
         Lookup.of(tree, rows)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hedgerow import machine
 from hedgerow.errors import MachineError, TableError
 from hedgerow.plan.prior import Prior
-from hedgerow.spec import measurement_file
+from hedgerow.spec import other_file
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.lists.public_table import read_public_table
@@ -496,7 +496,7 @@ def read_lookup(path):
 
 
 def read_noisy(path):
-    return measurement_file._table(path)
+    return other_file._table(path)
 
 
 def read_prior(path):

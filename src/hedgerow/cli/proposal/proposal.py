@@ -84,7 +84,33 @@ class Proposer:
             self.source.place(name)
             return axis_of_numbers(name, low, high, int(bounds[3]) if bounds[3] else None)
         if all(map(_WHOLE.fullmatch, words)):
-            return self._numbered(name, [int(word) for word in words], shape)
+            # the axis of a code's first characters, or of squares where numbers descend
+            numbers = [int(word) for word in words]
+            listed = shape
+            is_grid = len(numbers) > 1 and numbers[0] > numbers[-1]
+            fitting = [
+                match
+                for match in self.left
+                if listed in {None, match.shape} and len(match.columns) == (2 if is_grid else 1)
+            ]
+            mine = [match for match in fitting if match.is_called(name)] or fitting
+            shapes = {match.shape for match in mine} or set(self.shapes)
+            if listed is None and len(shapes) == 1:
+                (listed,) = shapes
+            if listed is None:
+                raise SpecError(
+                    f"--axis {name}={','.join(map(str, numbers))[:60]} needs the public list of "
+                    f"its "
+                    f"codes: --list {name}=FILE"
+                )
+            if is_grid and not fitting:
+                raise TableError(
+                    f"--axis {name}: the table and {listed.path.name} have no two columns of the "
+                    f"same "
+                    f"names for coordinates, such as x and y"
+                )
+            match = self._chosen(name, fitting, listed, listed.leaf)
+            return self._axis(name, match, numbers=numbers)
         return self._of_columns(name, words, shape)
 
     def _of_columns(self, name: str, words: Sequence[str], shape: ListShape | None) -> ProposedAxis:
@@ -111,31 +137,6 @@ class Proposer:
             return axis_as_said(name, words, f"{name}.csv")
         made = self._axis(name, Match(shape, (), (words[-1],), (shape.leaf,)))
         return replace(made, reason=f"{made.reason}; its name does not say so: check that")
-
-    def _numbered(self, name: str, numbers: Sequence[int], shape: ListShape | None) -> ProposedAxis:
-        """Return the axis of a code's first characters, or of squares where numbers descend."""
-        is_grid = len(numbers) > 1 and numbers[0] > numbers[-1]
-        fitting = [
-            match
-            for match in self.left
-            if shape in {None, match.shape} and len(match.columns) == (2 if is_grid else 1)
-        ]
-        mine = [match for match in fitting if match.is_called(name)] or fitting
-        shapes = {match.shape for match in mine} or set(self.shapes)
-        if shape is None and len(shapes) == 1:
-            (shape,) = shapes
-        if shape is None:
-            raise SpecError(
-                f"--axis {name}={','.join(map(str, numbers))[:60]} needs the public list of its "
-                f"codes: --list {name}=FILE"
-            )
-        if is_grid and not fitting:
-            raise TableError(
-                f"--axis {name}: the table and {shape.path.name} have no two columns of the same "
-                f"names for coordinates, such as x and y"
-            )
-        match = self._chosen(name, fitting, shape, shape.leaf)
-        return self._axis(name, match, numbers=numbers)
 
     def _chosen(self, name: str, fitting: Sequence[Match], shape: ListShape, listed: str) -> Match:
         """Return the only match or that which a name says, and keep it from others.

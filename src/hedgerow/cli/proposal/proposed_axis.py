@@ -10,7 +10,7 @@ from typing import Any
 
 from hedgerow.errors import HedgerowError
 from hedgerow.noise.mechanisms import DiscreteGaussian
-from hedgerow.spec.axis_section import AxisSection, listed_axis, numeric_axis, product_axis
+from hedgerow.spec.axis_section import AxisSection, public_axis
 from hedgerow.spec.toml_file import to_fill_in
 from hedgerow.tables.lists.list_match import Match
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape
@@ -70,20 +70,18 @@ class ProposedAxis:
     def text(self) -> str:
         """The section as TOML."""
         width = max(map(len, self.keys))
-        comments = _COMMENTS if self.reason else _COMMENTS | {"areas": self._of_areas()}
-        lines = [f"# {comment(self.reason)}"] if self.reason else []
-        lines.append("[[axis]]")
+        comments, lines = dict(_COMMENTS), ["[[axis]]"]
+        if self.reason:
+            lines.insert(0, f"# {comment(self.reason)}")
+        else:  # there is no list yet
+            comments["areas"] = (
+                f"the public list: these columns, one row a {self.keys['levels'][-1]!r}, empty "
+                f'ones too;\n#        or "table", if the codes in the table are public'
+            )
         for key, value in self.keys.items():
             said = f"   # {comments[key]}" if key in comments else ""
             lines.append(f"{key:<{width}} = {toml(value)}{said}")
         return "\n".join(lines) + "\n"
-
-    def _of_areas(self) -> str:
-        """Return what the list of areas is to hold, where there is none yet."""
-        return (
-            f"the public list: these columns, one row a {self.keys['levels'][-1]!r}, empty ones "
-            f'too;\n#        or "table", if the codes in the table are public'
-        )
 
     def sized(self, folder: Path, table: Path) -> "ProposedAxis":
         """Return it with the number of areas of each level, where its lists can be read.
@@ -96,12 +94,7 @@ class ProposedAxis:
             return self
         section = AxisSection.model_validate(self.keys)
         try:
-            if section.is_product:
-                axis = product_axis(section, folder)
-            elif section.is_numeric:
-                axis = numeric_axis(section, DiscreteGaussian)
-            else:
-                axis = listed_axis(section, areas)
+            axis = public_axis(section, folder, DiscreteGaussian)
         except HedgerowError:
             return self
         return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])
@@ -159,7 +152,15 @@ def axis_of_list(
     """
     shape, listed, columns = match.shape, match.listed, match.columns
     if len(listed) > 1:
-        told, note = _squares(name, shape, listed, numbers)
+        # squares; without widths, of 100, 10 and 1 times those of the list
+        width = 0 if numbers else shape.grid(listed)
+        widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
+        told: Keys = {
+            "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
+            "divide": widths or [placeholder("widths such as 10000, 1000")],
+            "code": list(listed),
+        }
+        note = f", all multiples of {width}" if width > 1 else ""
     else:
         told, note = _levels(name, shape, listed[0], levels, numbers)
     keys: Keys = {
@@ -200,39 +201,21 @@ def _levels(
 
 def _rule(name: str, shape: ListShape, listed: str, numbers: Sequence[int]) -> tuple[Keys, str]:
     """Return the keys of a list whose codes tell their levels, if so, and how that was found."""
-    if numbers:
-        return _prefix([f"{name}_{n}" for n in numbers], numbers), ""
-    if shape.parents is not None and shape.parents[0] == listed:
+    if not numbers and shape.parents is not None and shape.parents[0] == listed:
         _, parent, depths = shape.parents
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
         return {"levels": levels, "parent": parent}, f", and {parent} its parent"
+    if numbers:
+        return {"levels": [f"{name}_{n}" for n in numbers], "prefix": list(numbers)}, ""
     digits, above = shape.bureau_lengths(listed), shape.levels_above(listed).levels[:-1]
     if above and not (digits and not all(shape.begin(listed, one) for one in above)):
         return {}, ""
-    if digits:
-        levels = [BUREAU[n] for n in digits]
-        return _prefix(levels, digits), f", whose first digits are {', '.join(levels)}"
-    lengths = shape.lengths(listed)
+    lengths = digits or shape.lengths(listed)
+    levels = [BUREAU[n] if digits else f"{name}_{n}" for n in lengths]
     said = f", where each code continues one of fewer characters ({', '.join(map(str, lengths))})"
-    return _prefix([f"{name}_{n}" for n in lengths], lengths), said
-
-
-def _prefix(levels: Sequence[str], lengths: Sequence[int]) -> Keys:
-    return {"levels": levels, "prefix": list(lengths)} if lengths else {}
-
-
-def _squares(
-    name: str, shape: ListShape, listed: Sequence[str], numbers: Sequence[int]
-) -> tuple[Keys, str]:
-    """Return the keys of squares; without widths, of 100, 10 and 1 times those of the list."""
-    width = 0 if numbers else shape.grid(listed)
-    widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
-    keys: Keys = {
-        "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
-        "divide": widths or [placeholder("widths such as 10000, 1000")],
-        "code": list(listed),
-    }
-    return keys, f", all multiples of {width}" if width > 1 else ""
+    if digits:
+        said = f", whose first digits are {', '.join(levels)}"
+    return ({"levels": levels, "prefix": list(lengths)} if lengths else {}), said
 
 
 def axis_of_numbers(name: str, low: Decimal, high: Decimal, bins: int | None) -> ProposedAxis:

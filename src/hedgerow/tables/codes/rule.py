@@ -1,19 +1,15 @@
-"""Public code lists as their publishers ship them: rules that make levels of one list's codes.
+"""What all rules of code lists have in common, and how a table's codes are read."""
 
-A rule gives each code of the list its path of levels, and the same rule finds the path of a code in
-the table: by its first characters (`Prefix`), by the parent that the list names (`Parents`), or by
-integer division of coordinates (`Division`).
-"""
-
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import polars as pl
 
-from hedgerow.errors import TableError, as_list, kind_of
+from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.limits import LARGEST_DOUBLE
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.text import Texts
@@ -128,3 +124,134 @@ def every_code(codes: pl.DataFrame, name: str, subject: str) -> pl.Series:
     if codes[name].null_count():
         raise TableError(f"{subject} has a row without a {name!r}; every area needs one")
     return codes[name]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table tells the leaf of a record, where it does not by one column a level.
+
+    Attributes:
+        columns: of the table.
+        rule: what finds the code in them; None: the one column holds it.
+        own: how many of the axis's columns, the last ones, are called as the user said.
+        deeper: codes below the leaves; see `Rule.deeper`.
+    """
+
+    columns: Texts
+    rule: Rule | None = None
+    own: int = 0
+    deeper: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the columns hold numbers, and no codes."""
+        return self.rule is not None and self.rule.numeric
+
+    def leaf_codes(self, codes: pl.Series) -> pl.Series:
+        """Return the codes of the leaves that codes of the one column belong to."""
+        if self.deeper is not None:
+            return codes.replace(self.deeper["code"], self.deeper["leaf"])
+        return codes if self.rule is None else self.rule.leaf_codes(codes)
+
+    def code(self, level: int, depth: int, fields: Sequence[str]) -> str | None:
+        """Return the SQL of a record's code at a level of an axis; None where it is not told."""
+        found = None if self.rule is None else self.rule.sql(level, fields)
+        return fields[0] if found is None and level == depth else found
+
+
+def called(
+    levels: Texts,
+    columns: Sequence[str] | None,
+    rule: Rule | None,
+    of_list: Sequence[str],
+    subject: str,
+) -> tuple[Texts, Reading | None]:
+    """Return what a release calls the levels, and how the table tells them.
+
+    Args:
+        levels: their names.
+        columns: as the user gave them, if at all: one a level, or those of the code alone.
+        rule: of the list, if any.
+        of_list: the columns of the list; the table's code is called like the list's by default.
+        subject: how messages name the list.
+    """
+    given = None if columns is None else tuple(columns)
+    if rule is None:
+        if given is None or len(given) == len(levels):
+            return levels if given is None else given, None
+        if len(given) == 1:
+            return (*levels[:-1], *given), Reading(given, own=1)
+        return given, None  # which check_names refuses
+    codes = rule.code_columns(of_list, levels, subject)
+    given = codes if given is None else given
+    if len(given) != len(codes):
+        raise TableError(
+            f"{subject}: columns must name the table's own for {', '.join(codes)[:200]}, got "
+            f"{len(given)} names; the rule tells the levels"
+        )
+    return levels, Reading(given, rule)
+
+
+_IN_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ByParent:
+    """A code for each area of a level: ``"{state}9"`` is ``"NSW9"`` in ``"NSW"``.
+
+    Attributes:
+        before, after: what stands around the area's code.
+        level: 1..L−1, whose areas they are.
+    """
+
+    before: str
+    level: int
+    after: str
+
+    def codes(self, areas: pl.Series) -> pl.Series:
+        """Return the code that stands for what is not stated in each area of the level."""
+        return self.before + areas + self.after
+
+
+def by_parent(not_stated: str | None, levels: Sequence[str], subject: str) -> ByParent | None:
+    """Return the rule of a text with a level in braces; None of one code, or none.
+
+    Raises:
+        TableError: several braces, or what is in them is no level above the deepest.
+    """
+    if not_stated is None or not (found := _IN_BRACES.findall(not_stated)):
+        return None
+    above = list(levels[:-1])
+    if len(found) > 1 or found[0] not in above:
+        raise TableError(
+            f"{subject}: not_stated may have one level above {levels[-1]} in braces "
+            f"({', '.join(above) or 'there is none'}), got "
+            f"{', '.join(map(repr, found))[:100]}{did_you_mean(found[0], above)}"
+        )
+    before, _, after = not_stated.partition(f"{{{found[0]}}}")
+    return ByParent(before, above.index(found[0]) + 1, after)
+
+
+def with_own_leaves(paths: pl.DataFrame, rule: ByParent, subject: str) -> pl.DataFrame:
+    """Return the paths of leaves with one more in each area of a level, where there is none yet.
+
+    Such a leaf hangs from its area alone: the levels between have its code.
+
+    Raises:
+        TableError: an area of these levels has that code and other leaves.
+    """
+    names = paths.columns
+    uppers = paths.select(names[: rule.level]).unique(maintain_order=True)
+    code = rule.codes(uppers[names[rule.level - 1]])
+    for between in names[rule.level : -1]:
+        genuine = paths.filter(
+            pl.col(between).is_in(code.implode()) & (pl.col(between) != pl.col(names[-1]))
+        )
+        if not genuine.is_empty():
+            raise TableError(
+                f"{subject}: not_stated makes the code {genuine[between][0][:80]!r}, which is that "
+                f"of a {between} with areas of its own; choose another"
+            )
+    added = uppers.with_columns([code.alias(name) for name in names[rule.level :]])
+    added = added.filter(~code.is_in(paths[names[-1]].implode()))
+    return pl.concat([paths, added]) if len(added) else paths

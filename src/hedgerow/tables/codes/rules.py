@@ -38,15 +38,14 @@ class Prefix(Rule):
         Axis(place: 2 state, 3 county)
     """
 
-    characters: tuple[int, ...]
+    characters: Sequence[int]
     code: str | None = None
 
-    def __init__(self, characters: Sequence[int], code: str | None = None) -> None:
-        numbers = whole_numbers(characters, "prefix", "the number of characters of each level")
+    def __post_init__(self) -> None:
+        numbers = whole_numbers(self.characters, "prefix", "the number of characters of each level")
         if any(a >= b for a, b in pairwise(numbers)):
             raise TableError(f"prefix must ascend, from coarse to fine, got {in_short(numbers)}")
         object.__setattr__(self, "characters", numbers)
-        object.__setattr__(self, "code", code)
 
     def paths(self, areas: pl.DataFrame, levels: Sequence[str], subject: str) -> pl.DataFrame:
         """Return the first characters of each code; see `Rule.paths`."""
@@ -237,11 +236,12 @@ class Division(Rule):
     """
 
     numeric: ClassVar[bool] = True
-    widths: tuple[int, ...]
-    code: str | Texts | None = None
+    widths: Sequence[int]
+    code: str | Sequence[str] | None = None
 
-    def __init__(self, widths: Sequence[int], code: str | Sequence[str] | None = None) -> None:
-        numbers = whole_numbers(widths, "divide", "the width of each level's squares")
+    def __post_init__(self) -> None:
+        code = self.code
+        numbers = whole_numbers(self.widths, "divide", "the width of each level's squares")
         if any(upper % lower or upper == lower for upper, lower in pairwise(numbers)):
             raise TableError(
                 f"divide: each width must be a multiple of the next, from coarse to fine, got "

@@ -1,13 +1,86 @@
-"""Names of areas beside their codes, from the public list alone."""
+"""Lists of areas: gaps filled, nested into levels, and what areas are called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
+import numpy as np
 import polars as pl
 
-from hedgerow.errors import TableError, did_you_mean
-from hedgerow.tables.codes.rule import Rule
-from hedgerow.tables.sources.source import as_codes
-from hedgerow.text import TextByName
+from hedgerow.arrays import Int64
+from hedgerow.errors import TableError, did_you_mean, shorten
+from hedgerow.tables.codes.rule import Rule, every_code
+from hedgerow.tables.sources.source import as_codes, in_order
+from hedgerow.text import TextByName, visible
+
+
+def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
+    """Return every path down to the last level: a branch that stops early repeats its last code."""
+    names = codes.columns
+    every_code(codes, names[0], subject)
+    for upper, lower in pairwise(names):
+        orphan = codes.filter(pl.col(upper).is_null() & pl.col(lower).is_not_null())
+        if not orphan.is_empty():
+            raise TableError(f"{subject}: {lower} {orphan[lower][0]!r} has no {upper}")
+    if not any(codes[name].null_count() for name in names):
+        return codes
+    for upper, lower in pairwise(names):
+        stops = codes.filter(pl.col(lower).is_null())[upper].unique()
+        both = codes.filter(pl.col(lower).is_not_null() & pl.col(upper).is_in(stops.implode()))
+        if not both.is_empty():
+            raise TableError(
+                f"{subject}: {upper} {both[upper][0]!r} stops early in one row and goes on to "
+                f"{lower} {both[lower][0]!r} in another"
+            )
+        codes = codes.with_columns(pl.coalesce(lower, upper).alias(lower))
+    return codes
+
+
+def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
+    """Return labels and child ranges of every level from the paths of the leaves.
+
+    A path that occurs again counts once.
+    """
+    names = paths.columns
+    if not in_order(paths):
+        paths = paths.sort(names)
+    labels, child_start = [], []
+    for k, (start, children) in enumerate(level_starts(paths, range(1, len(names) + 1))):
+        level = paths[names[k]].gather(start)
+        ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up
+        if not ascends and level.n_unique() < len(level):
+            # say which area has two parents (level 1 cannot: everything is its one parent)
+            upper, lower = names[k - 1 : k + 1]
+            area = level.filter(level.is_duplicated())[0]
+            parents = paths.filter(pl.col(lower) == area)[upper].unique().sort()
+            if len(parents) < 2:  # the parents' own codes were found unique before
+                raise TableError(f"{subject} lists {lower} {area!r} twice")
+            raise TableError(
+                f"{subject}: {lower} {area!r} has two parents, {upper} {parents[0]!r} and "
+                f"{parents[1]!r}; each area needs one (make codes unique, for example by putting "
+                f"the parent's code first)"
+            )
+        child_start.append(children)
+        labels.append(level)
+    return tuple(labels), tuple(child_start)
+
+
+def level_starts(paths: pl.DataFrame, told: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
+    """Yield for each level the rows where its nodes begin, and the child ranges of those above.
+
+    Args:
+        paths: sorted codes of the leaves, at least one.
+        told: for each level how many of the columns it and the levels above it tell.
+    """
+    changed = np.zeros(len(paths), dtype=bool)
+    changed[0] = True
+    upper_start, before = np.array([0, len(paths)]), 0
+    for count in told:
+        for column in paths[:, before:count]:
+            changed[1:] |= (column[1:] != column[:-1]).to_numpy()
+        start = np.flatnonzero(changed)
+        yield start, np.searchsorted(start, upper_start).astype(np.int64)
+        upper_start, before = np.append(start, len(paths)), count
+
 
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
@@ -77,22 +150,28 @@ def read_names(
         every = as_codes(areas, [code, given], subject).rename({code: CODE, given: NAME})
         pairs = dict.fromkeys(levels, every)
     found = tuple(
-        _of_nodes(pairs[level], codes, subject) if level in pairs else None
+        names_of(pairs[level], codes, subject) if level in pairs else None
         for level, codes in zip(levels, labels, strict=True)
     )
     return found if any(names is not None for names in found) else ()
 
 
-def _of_nodes(pairs: pl.DataFrame, codes: pl.Series, subject: str) -> pl.Series | None:
-    """Return the name of each code; None where none has one."""
-    known = pairs.filter(pl.col(NAME).is_not_null() & pl.col(CODE).is_in(codes.implode())).unique()
-    if known[CODE].is_duplicated().any():
-        twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series | None:
+    """Return the name of each wanted code, from a column of codes and one of names, or None.
+
+    Raises:
+        TableError: a code with two names.
+    """
+    known = pl.DataFrame(pairs.get_columns(), [CODE, NAME]).drop_nulls().unique()
+    known = known.filter(pl.col(CODE).is_in(wanted.implode()))
+    twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+    if len(twice):
+        code, *two = (shorten(visible(text)) for text in (twice[CODE][0], *twice[NAME][:2]))
         raise TableError(
-            f"{subject}: {codes.name} {twice[CODE][0]!r} has two names, {twice[NAME][0]!r} and "
-            f"{twice[NAME][1]!r}; each code needs one"
+            f"{subject}: {wanted.name} {code!r} has two names, {two[0]!r} and {two[1]!r}; each "
+            f"code needs one"
         )
-    return None if known.is_empty() else name_each(codes, known[CODE], known[NAME])
+    return None if known.is_empty() else name_each(wanted, known[CODE], known[NAME])
 
 
 def name_each(wanted: pl.Series, codes: pl.Series, names: pl.Series) -> pl.Series:
@@ -117,7 +196,7 @@ def from_names_frame(
 ) -> Names:
     """Return the names of all levels from what `names_frame` made."""
     return tuple(
-        _of_nodes(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
+        names_of(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
         for level, codes in zip(levels, labels, strict=True)
     )
 

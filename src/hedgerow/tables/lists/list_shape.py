@@ -113,9 +113,21 @@ class ListShape:
                 groups.append(text)
             elif column.kind == "code":
                 left_out[text] = f"has the areas of {twin}"
-        levels, others = _longest([*groups, leaf], rows, sizes)
-        left_out |= dict.fromkeys(others, "does not nest in them")
+        groups.append(leaf)
+        ordered = sorted(groups, key=lambda g: (sizes[g], g == leaf))
+        above = {
+            b: [a for a in ordered if sizes[a] < sizes[b] and _pairs(rows, a, b) == sizes[b]]
+            for b in ordered
+        }
+        up = dict[str, int]()  # how many columns the longest chain has that ends with each
+        for b in ordered:
+            up[b] = 1 + max((up[a] for a in above[b]), default=0)
+        levels: tuple[Texts, ...] = ((leaf,),)
+        for place in range(up[leaf] - 1, 0, -1):  # several where some chains are equally long
+            nested = {a for b in levels[0] for a in above[b] if up[a] == place}
+            levels = (tuple(g for g in groups if g in nested), *levels)
         chosen = [text for options in levels for text in options]
+        left_out |= {g: "does not nest in them" for g in groups if g not in chosen}
         return Nesting(levels, self._names(chosen, full), left_out)
 
     def _may_be_level(self, column: ColumnName, full: pl.DataFrame, leaf: str) -> bool:
@@ -171,17 +183,14 @@ class ListShape:
                 codes = self.frame[column.text]
                 whole = self.sizes[column.text] == len(codes) and not codes.null_count()
                 if column.text != parent and whole and above.is_in(codes.implode()).all():
-                    return column.text, parent, self._depths(column.text, parent)
+                    # how many depths there are; those on a cycle count for none
+                    pairs = self.frame.select(code=column.text, parent=parent)
+                    level, depth = pairs.filter(pl.col("parent").is_null()), 0
+                    while len(level) and depth < MOST_DEPTHS:
+                        depth += 1
+                        level = pairs.join(level.select(parent="code"), on="parent", how="semi")
+                    return column.text, parent, depth
         return None
-
-    def _depths(self, code: str, parent: str) -> int:
-        """Return how many depths there are; those on a cycle count for none."""
-        pairs = self.frame.select(code=code, parent=parent)
-        level, depth = pairs.filter(pl.col("parent").is_null()), 0
-        while len(level) and depth < MOST_DEPTHS:
-            depth += 1
-            level = pairs.join(level.select(parent="code"), on="parent", how="semi")
-        return depth
 
     def lengths(self, column: str) -> tuple[int, ...]:
         """Return the lengths of codes where each longer one continues a shorter one of the list.
@@ -238,33 +247,3 @@ class ListShape:
 def _pairs(rows: pl.DataFrame, one: str, other: str) -> int:
     """Return how many pairs of values two columns have."""
     return rows.select(one, other).n_unique()
-
-
-def _longest(
-    groups: Sequence[str], rows: pl.DataFrame, sizes: Mapping[str, int]
-) -> tuple[tuple[Texts, ...], list[str]]:
-    """Return the longest chain that ends with the last column, and the columns outside it.
-
-    At each place of the chain stand the columns that may be there: several where some chains are
-    equally long.
-    """
-    leaf = groups[-1]
-    ordered = sorted(groups, key=lambda g: (sizes[g], g == leaf))
-    above = {
-        b: [a for a in ordered if sizes[a] < sizes[b] and _pairs(rows, a, b) == sizes[b]]
-        for b in ordered
-    }
-    up = dict[str, int]()
-    for b in ordered:
-        up[b] = 1 + max((up[a] for a in above[b]), default=0)
-    down = dict.fromkeys(ordered, 0)
-    down[leaf] = 1
-    for b in reversed(ordered):
-        for a in above[b]:
-            down[a] = max(down[a], down[b] + 1)
-    on_longest = [g for g in ordered if up[g] + down[g] - 1 == up[leaf]]
-    levels = tuple(
-        tuple(g for g in groups if g in on_longest and up[g] == place)
-        for place in range(1, up[leaf] + 1)
-    )
-    return levels, [g for g in groups if g not in on_longest]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import beside, name_each
+from hedgerow.tables.lists.area_names import beside, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree
@@ -106,18 +106,32 @@ class Lookup:
         every = _collapsed(every, own, axis, level)
         keys = axis.keys(level)
         domain = keys.rename(dict(zip(keys.columns, own, strict=True))).with_row_index(NODE)
-        inside = _inside(every.join(domain, on=own, how="left"), own, column, axis, level, subject)
+        # areas that the axis has; of none may it have some of the codes alone
+        placed = every.join(domain, on=own, how="left")
+        if placed.is_empty():
+            raise TableError(f"{subject} has no row with an area")
+        inside = placed.filter(pl.col(NODE).is_not_null())
+        unknown = placed.filter(pl.col(NODE).is_null())
+        mixed = unknown if inside.is_empty() else unknown.join(inside, on=column, how="semi")
+        if len(mixed):
+            first = mixed.sort(own)
+            shown = " × ".join(visible(str(code)) for code in first.select(own).row(0))
+            raise TableError(
+                f"{subject}: {len(mixed):,} of its {len(placed):,} rows have codes that axis "
+                f"{axis.name!r} does not have at level {axis.levels[level - 1]}, such as "
+                f"{shorten(shown)} (area {shorten(visible(str(first[column][0])))}); correct "
+                f"them, or leave those rows out"
+            )
         _check_split(inside, own, column, subject)
         pairs = inside.select(column, NODE).unique().sort(column, NODE)
         areas = pairs[column].unique(maintain_order=True)
         begin = pairs[column].search_sorted(areas).to_numpy().astype(np.int64)
         nodes = pairs[NODE].to_numpy().astype(np.int64)
-        return cls(
-            number, level, areas, np.append(begin, len(nodes)), nodes,
-            names=None if names is None else _named(inside, column, names, areas, subject),
-            outside=axis.size(level) - pairs[NODE].n_unique(),
-            elsewhere=every[column].n_unique() - len(areas),
-        )  # fmt: skip
+        called = None if names is None else names_of(inside.select(column, names), areas, subject)
+        outside = axis.size(level) - pairs[NODE].n_unique()
+        elsewhere = every[column].n_unique() - len(areas)
+        start = np.append(begin, len(nodes))
+        return cls(number, level, areas, start, nodes, called, outside, elsewhere)
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
@@ -178,32 +192,6 @@ _SHARE = re.compile(
 """What headers say of columns with shares of a code."""
 
 
-def _inside(
-    placed: pl.DataFrame,
-    codes: Sequence[str],
-    column: str,
-    axis: Axis,
-    level: int,
-    subject: str,
-) -> pl.DataFrame:
-    """Return the rows of areas that the axis has, or raise if it has some of an area's codes."""
-    if placed.is_empty():
-        raise TableError(f"{subject} has no row with an area")
-    there = placed.filter(pl.col(NODE).is_not_null())
-    unknown = placed.filter(pl.col(NODE).is_null())
-    mixed = unknown if there.is_empty() else unknown.join(there, on=column, how="semi")
-    if len(mixed):
-        first = mixed.sort(codes)
-        code = " × ".join(visible(str(code)) for code in first.select(codes).row(0))
-        raise TableError(
-            f"{subject}: {len(mixed):,} of its {len(placed):,} rows have codes that axis "
-            f"{axis.name!r} does not have at level {axis.levels[level - 1]}, such as "
-            f"{shorten(code)} (area {shorten(visible(str(first[column][0])))}); correct them, or "
-            f"leave those rows out"
-        )
-    return there
-
-
 def _collapsed(every: pl.DataFrame, codes: Sequence[str], axis: Axis, level: int) -> pl.DataFrame:
     """Return a finer lookup at a level whose codes all have one length: its codes begin with them.
 
@@ -239,18 +227,3 @@ def _check_split(inside: pl.DataFrame, codes: Sequence[str], column: str, subjec
         f"sum takes whole codes; give each code the area that fits best, or, if it belongs to each "
         f"area as a whole, give one row for each code and area{differ}"
     )
-
-
-def _named(
-    inside: pl.DataFrame, column: str, names: str, areas: pl.Series, subject: str
-) -> pl.Series:
-    """Return the name of each area, or raise if one has two."""
-    known = inside.select(column, names).drop_nulls().unique()
-    twice = known.filter(known[column].is_duplicated()).sort(column, names)
-    if len(twice):
-        raise TableError(
-            f"{subject}: area {shorten(visible(str(twice[column][0])))} has two names, "
-            f"{shorten(visible(twice[names][0]))!r} and {shorten(visible(twice[names][1]))!r}; "
-            f"each needs one"
-        )
-    return name_each(areas, known[column], known[names])

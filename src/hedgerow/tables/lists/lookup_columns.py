@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import TableError, did_you_mean, shorten
-from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
 from hedgerow.text import TextByName, Texts
@@ -47,9 +46,20 @@ class LookupColumns:
         """Return which of a lookup's headers are what; arguments as in `Lookup.of`.
 
         Raises:
-            TableError: no column of an axis, or of several; no column of areas, or several.
+            TableError: no column of an axis, or of several; no column of areas, or several; a level
+                that the release has not.
         """
-        said = _codes_said(tree, codes)
+        # Header → the release's column of the codes, which may be said as ``origin.town``.
+        said, there, levels = TextByName(), _known(tree), _levels_by_name(tree)
+        for header, name in codes.items():
+            if name not in there and name not in levels:
+                raise TableError(
+                    f"the codes of {shorten(header)!r} cannot be those of {shorten(name)!r}: the "
+                    f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
+                    f"{did_you_mean(name, [*levels, *there])}"
+                )
+            columns = [] if name in there else levels[name]
+            said[header] = columns[0] if len(columns) == 1 else name
         for header in said:
             if header not in headers:
                 raise TableError(
@@ -64,18 +74,20 @@ class LookupColumns:
         called |= {name: header for header, name in said.items()}
         axis, level, own = _level_in(tree, list(called), subject)
         own = [called[each] for each in own]
-        known = {*(called[name] for name in _known(tree) & called.keys()), *own}
+        known = {*(called[name] for name in there & called.keys()), *own}
         area, names = _area_columns(headers, known, own, area, names, subject)
         return cls(axis, level, tuple(own), area, names)
 
 
 def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
     """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    found = [
-        (number, *deepest)
-        for number, axis in enumerate(tree.axes)
-        if (deepest := _deepest_in(axis, names)) is not None
-    ]
+    found = list[tuple[int, int, list[str]]]()
+    for number, axis in enumerate(tree.axes):
+        ways = [(k, list(axis.keys(k).columns)) for k in range(axis.depth, 0, -1)]
+        if axis.product is None:
+            ways = [way for k, own in ways for way in ((k, own), (k, [axis.levels[k - 1]]))]
+        there = [(number, *way) for way in ways if set(way[1]) <= set(names)]
+        found += there[:1]
     if len(found) != 1:
         every = [column for axis in tree.axes for column in axis.columns]
         which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
@@ -88,35 +100,6 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
             f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
     return found[0]
-
-
-def _deepest_in(axis: Axis, names: Sequence[str]) -> tuple[int, list[str]] | None:
-    for level in range(axis.depth, 0, -1):
-        codes = list(axis.keys(level).columns)
-        if set(codes) <= set(names):
-            return level, codes
-        if axis.product is None and axis.levels[level - 1] in names:
-            return level, [axis.levels[level - 1]]
-    return None
-
-
-def _codes_said(tree: Tree, codes: Mapping[str, str]) -> TextByName:
-    """Return header → the release's column of the codes, which may be said as ``origin.town``.
-
-    Raises:
-        TableError: the release has no such level or column.
-    """
-    known, found, levels = _known(tree), TextByName(), _levels_by_name(tree)
-    for header, said in codes.items():
-        if said not in known and said not in levels:
-            raise TableError(
-                f"the codes of {shorten(header)!r} cannot be those of {shorten(said)!r}: the "
-                f"release has no such level or column; it has {shorten(', '.join(levels), 200)}"
-                f"{did_you_mean(said, [*levels, *known])}"
-            )
-        columns = [] if said in known else levels[said]
-        found[header] = columns[0] if len(columns) == 1 else said
-    return found
 
 
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
-from hedgerow.tables.lists.areas import level_starts
+from hedgerow.tables.lists.area_names import level_starts
 from hedgerow.text import Texts
 
 BETWEEN_CODES = " · "
@@ -70,12 +70,27 @@ class Order:
         levels, told, ends = list[str](), list[str](), list[int]()
         for place, entry in enumerate(product, start=1):
             left = [column for column in columns if column not in told]
-            if place == len(product) and _is_rest(entry, columns, left):
+            # whether a name stands for the columns that are left, and is no misspelt column
+            if place == len(product) and (
+                (False)
+                if (not left or any(part in columns for part in (entry, *_JOINS.split(entry))))
+                else (entry == USUAL_REST or nearest(entry, left) is None)
+            ):
                 levels.append(entry)
                 told += left
             else:
                 parts = [entry] if entry in columns else _JOINS.split(entry)
-                _check_parts(parts, told, columns, subject)
+                unknown = [part for part in parts if part not in columns]
+                if unknown:
+                    raise TableError(
+                        f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
+                        f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a "
+                        f'last name that is none of them, such as "{USUAL_REST}", stands for all '
+                        f"that are left)"
+                    )
+                twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
+                if twice:
+                    raise TableError(f"{subject}: product must name column {twice[0]!r} once")
                 levels.append(" × ".join(parts))
                 told += parts
             ends.append(len(told))
@@ -86,27 +101,6 @@ class Order:
                 f'apart; end it with "{USUAL_REST}", which stands for all columns that are left'
             )
         return cls(tuple(levels), tuple(told), tuple(ends))
-
-
-def _is_rest(entry: str, columns: Sequence[str], left: list[str]) -> bool:
-    """Return whether a name stands for the columns that are left, and is no misspelt column."""
-    if not left or any(part in columns for part in (entry, *_JOINS.split(entry))):
-        return False
-    return entry == USUAL_REST or nearest(entry, left) is None
-
-
-def _check_parts(parts: list[str], told: list[str], columns: Sequence[str], subject: str) -> None:
-    """Raise unless the parts of an entry are columns that were not told yet."""
-    unknown = [part for part in parts if part not in columns]
-    if unknown:
-        raise TableError(
-            f"{subject}: product: {shorten(unknown[0])} is no column of its lists"
-            f"{did_you_mean(unknown[0], columns)}; they have {', '.join(columns)} (a last name "
-            f'that is none of them, such as "{USUAL_REST}", stands for all that are left)'
-        )
-    twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
-    if twice:
-        raise TableError(f"{subject}: product must name column {twice[0]!r} once")
 
 
 def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
@@ -124,7 +118,16 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
         raise TableError(f"{subject} needs at least one list")
     seen = set[str]()
     for number, listed in enumerate(lists, start=1):
-        _check_list(listed, f"{subject}: list {number}")
+        where = f"{subject}: list {number}"
+        if listed.is_empty() or not listed.columns:
+            raise TableError(f"{where} is empty; it needs one row a code")
+        gaps = [column for column in listed.columns if listed[column].null_count()]
+        if gaps:
+            raise TableError(f"{where} has a row without a {gaps[0]!r}; every row needs one")
+        repeated = listed.is_duplicated()
+        if repeated.any():
+            row = shorten(BETWEEN_CODES.join(listed.filter(repeated).row(0)))
+            raise TableError(f"{where} has the row {row} twice; list each once")
         shared = [column for column in listed.columns if column in seen]
         if shared:
             raise TableError(f"{subject}: two lists have a column {shared[0]!r}; rename one")
@@ -140,19 +143,6 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
     for listed in lists[1:]:
         whole = whole.join(listed, how="cross")
     return whole
-
-
-def _check_list(listed: pl.DataFrame, where: str) -> None:
-    """Raise unless a list has rows, each once and with all its codes."""
-    if listed.is_empty() or not listed.columns:
-        raise TableError(f"{where} is empty; it needs one row a code")
-    gaps = [column for column in listed.columns if listed[column].null_count()]
-    if gaps:
-        raise TableError(f"{where} has a row without a {gaps[0]!r}; every row needs one")
-    repeated = listed.is_duplicated()
-    if repeated.any():
-        row = shorten(BETWEEN_CODES.join(listed.filter(repeated).row(0)))
-        raise TableError(f"{where} has the row {row} twice; list each once")
 
 
 def nest_product(

@@ -14,7 +14,7 @@ import polars as pl
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import unpointed_sql
-from hedgerow.tables.codes.reading import Reading
+from hedgerow.tables.codes.rule import Reading
 from hedgerow.tables.ordered import whole_count
 from hedgerow.tables.sources.database import sql_identifier, translate_duckdb_errors
 from hedgerow.tables.sources.source import (
@@ -59,15 +59,24 @@ def as_called(
     """
     own = dict(given or {})
     found = []
-    for axis in axes:
-        others = {name for other in axes if other is not axis for name in _names(other)}
+    for own_axis in axes:
+        axis, ways = own_axis, [own_axis, *_as_listed(own_axis, _names_of_others(own_axis, axes))]
         if axis.name in own:
-            ways = [_told_by(axis, tuple(own[axis.name]))]
-        else:
-            ways = [axis, *_as_listed(axis, others)]
+            axis = _told_by(axis, tuple(own[axis.name]))
+            ways = [axis]
         fitting = next((way for way in ways if _has_codes(names, way)), None)
         if fitting is None:
-            raise _no_codes(ways[0], names, subject, hint)
+            columns = axis.columns if axis.reading is None else axis.reading.columns
+            missing = next(column for column in reversed(columns) if column not in names)
+            needed = ", ".join(columns)
+            if axis.reading is None and axis.depth > 1:
+                needed += f", or {columns[-1]} alone"
+            raise TableError(
+                f"{subject} has no column {missing!r}; of axis {axis.name!r} it needs {needed}, or "
+                f"the same under the names of the list; if they are called otherwise, "
+                f"{hint.replace('AXIS', axis.name)}",
+                confidential=f"its columns are {shorten(', '.join(names), 500)}",
+            )
         found.append(fitting)
     return found
 
@@ -76,8 +85,7 @@ def listed_names(axes: Sequence[Axis]) -> dict[str, tuple[Axis, str]]:
     """Return further names of columns, each with the axis and the column of it that is meant."""
     found = dict[str, tuple[Axis, str]]()
     for axis in axes:
-        taken = {name for other in axes if other is not axis for name in _names(other)}
-        taken |= set(axis.columns)
+        taken = _names_of_others(axis, axes) | set(axis.columns)
         if axis.product is not None:
             continue
         for level, column in zip(axis.levels, axis.columns, strict=True):
@@ -88,11 +96,15 @@ def listed_names(axes: Sequence[Axis]) -> dict[str, tuple[Axis, str]]:
     return found
 
 
-def _names(axis: Axis) -> set[str]:
-    """Return all names under which a table may have codes of an axis."""
-    if axis.product is not None:
-        return set(axis.columns)
-    return {*axis.columns, *axis.levels, *(axis.reading.columns if axis.reading else ())}
+def _names_of_others(axis: Axis, axes: Sequence[Axis]) -> set[str]:
+    """Return all names under which a table may have codes of other axes."""
+    names = set[str]()
+    for other in axes:
+        if other is not axis:
+            names.update(other.columns)
+            if other.product is None:
+                names.update(other.levels, other.reading.columns if other.reading else ())
+    return names
 
 
 def _as_listed(axis: Axis, taken: set[str]) -> Iterator[Axis]:
@@ -137,20 +149,6 @@ def _has_codes(names: Sequence[str], axis: Axis) -> bool:
     if axis.reading is not None:
         return set(axis.reading.columns) <= set(names)
     return len(present) == axis.depth or present == [axis.columns[-1]]
-
-
-def _no_codes(axis: Axis, names: Sequence[str], subject: str, hint: str) -> TableError:
-    columns = axis.columns if axis.reading is None else axis.reading.columns
-    missing = next(column for column in reversed(columns) if column not in names)
-    needed = ", ".join(columns)
-    if axis.reading is None and axis.depth > 1:
-        needed += f", or {columns[-1]} alone"
-    return TableError(
-        f"{subject} has no column {missing!r}; of axis {axis.name!r} it needs {needed}, or the "
-        f"same under the names of the list; if they are called otherwise, "
-        f"{hint.replace('AXIS', axis.name)}",
-        confidential=f"its columns are {shorten(', '.join(names), 500)}",
-    )
 
 
 def read_public_table(

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64
-from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes
-from hedgerow.tables.maps.topology import Topology, starts_of
+from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
 
 FULL_TURN = 360.0
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
@@ -64,7 +63,7 @@ def shapes_of(
     topology = Topology.of(points, np.searchsorted(keeps, ring), len(keeps))
     largest = _largest(np.abs(topology.areas_twice), owner[keeps], areas)
     needed = np.isin(np.arange(len(keeps)), largest)
-    topology, polygons = _used(*_polygons(simplify(topology, needed), keeps, rings, areas))
+    topology, polygons = _polygons(simplify(topology, needed), keeps, rings, areas)
     corner = (float(translate[0]), float(translate[1]))
     return Shapes(
         level, geographic, (scale, scale), corner, topology.points, topology.arc_start, polygons
@@ -95,7 +94,14 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
     before[start[:-1]] = start[1:] - 1
     differs = (points != points[before]).any(axis=1)
     points, ring = points[differs], ring[differs]
-    size = _twice(points, ring, rings)
+    # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
+    begin = np.searchsorted(ring, np.arange(rings + 1))
+    after = following(begin)
+    x, y = points[:, 0], points[:, 1]
+    cross = x * y[after] - x[after] * y
+    sums = np.zeros(rings, dtype=np.int64)
+    np.add.at(sums, ring, cross)
+    size = np.abs(sums)
     largest = _largest(size, area, areas)
     lost = largest[(largest >= 0) & (size[np.maximum(largest, 0)] == 0)]
     is_kept = (size > 0)[ring]
@@ -106,19 +112,6 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
     ring = np.concatenate([ring[is_kept], np.repeat(lost, len(SQUARE))])
     order = np.argsort(ring, kind="stable")
     return points[order], ring[order]
-
-
-def _twice(points: Int64, ring: Int64, rings: int) -> Int64:
-    """Return twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points."""
-    start = np.searchsorted(ring, np.arange(rings + 1))
-    after = np.arange(1, len(ring) + 1)
-    filled = np.diff(start) > 0
-    after[start[1:][filled] - 1] = start[:-1][filled]
-    x, y = points[:, 0], points[:, 1]
-    cross = x * y[after] - x[after] * y
-    sums = np.zeros(rings, dtype=np.int64)
-    np.add.at(sums, ring, cross)
-    return np.abs(sums)
 
 
 def _largest(size: Int64, area: Int64, areas: int) -> Int64:
@@ -132,36 +125,25 @@ def _largest(size: Int64, area: Int64, areas: int) -> Int64:
 def _polygons(
     topology: Topology, keeps: Int64, rings: Rings, areas: int
 ) -> tuple[Topology, tuple[Polygons, ...]]:
-    """Return the polygons of each area: rings that have not vanished, the outer one first."""
+    """Return the polygons of each area, and the borders that they have, numbered anew.
+
+    Of the rings those that have not vanished, the outer one of a polygon first.
+    """
     outer = np.flatnonzero(np.diff(rings.polygon, prepend=-1) > 0)
-    there = keeps[topology.areas_twice != 0]
-    is_whole = np.isin(outer, there)
-    start, arcs = topology.ring_start.tolist(), topology.arcs.tolist()
+    is_there = topology.areas_twice != 0
+    is_there &= np.isin(outer, keeps[is_there])[rings.polygon[keeps]]
+    size = np.diff(topology.ring_start)
+    arcs = topology.arcs[np.repeat(is_there, size)]
+    used, new = np.unique(np.maximum(arcs, ~arcs), return_inverse=True)
+    arcs = np.where(arcs >= 0, new, ~new)
+    runs = np.split(topology.points, topology.arc_start[1:-1])
+    parts = [runs[i] for i in used.tolist()]
+    topology = replace(topology, points=np.concatenate(parts), arc_start=starts_of(parts))
     of_polygon = dict[int, list[tuple[int, ...]]]()
-    for number in there[is_whole[rings.polygon[there]]].tolist():
-        place = int(np.searchsorted(keeps, number))
-        own = of_polygon.setdefault(int(rings.polygon[number]), [])
-        own.append(tuple(arcs[start[place] : start[place + 1]]))
+    each = np.split(arcs, np.cumsum(size[is_there])[:-1])
+    for polygon, ring in zip(rings.polygon[keeps[is_there]].tolist(), each, strict=True):
+        of_polygon.setdefault(polygon, []).append(tuple(ring.tolist()))
     made: list[list[tuple[tuple[int, ...], ...]]] = [[] for _ in range(areas)]
     for polygon, own in of_polygon.items():
         made[int(rings.area[polygon])].append(tuple(own))
     return topology, tuple(map(tuple, made))
-
-
-def _used(topology: Topology, areas: tuple[Polygons, ...]) -> tuple[Topology, tuple[Polygons, ...]]:
-    """Return the borders that areas have, numbered anew."""
-    flat = [arc for each in areas for polygon in each for ring in polygon for arc in ring]
-    used = np.unique(np.maximum(flat, np.invert(flat))).astype(np.int64)
-    new = np.full(len(topology.arc_start) - 1, -1)
-    new[used] = np.arange(len(used))
-    number = [int(i) for i in new]
-    runs = np.split(topology.points, topology.arc_start[1:-1])
-    parts = [runs[i] for i in used.tolist()]
-    made = replace(topology, points=np.concatenate(parts), arc_start=starts_of(parts))
-
-    def renamed(ring: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(number[arc] if arc >= 0 else ~number[~arc] for arc in ring)
-
-    return made, tuple(
-        tuple(tuple(renamed(ring) for ring in polygon) for polygon in each) for each in areas
-    )

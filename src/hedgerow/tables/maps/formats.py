@@ -79,7 +79,24 @@ def read_map(path: Path, subject: str, fault: type[HedgerowError] = TableError) 
         raise fault(f"{subject} does not exist; check its path")
     check_plain(path, subject, fault)
     with _explained(subject, fault):
-        areas = _format(path, subject, fault).read(path)
+        # the format is what both the suffix and the first bytes of the file tell
+        if path.stat().st_size > MOST_BYTES_OF_A_MAP:
+            raise fault(f"{subject} is larger than 1 GB; simplify it first")
+        with path.open("rb") as file:
+            start = file.read(100)
+        if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
+            raise fault(f"{subject} is packed; unpack it, and name the file of areas in it")
+        told = READERS.get(path.suffix.lower())
+        if told is None:
+            raise fault(
+                f"{subject} cannot be read: it must end in {', '.join(READERS)}; give {FORMATS}"
+            )
+        if not told.begins.match(start):
+            raise fault(
+                f"{subject} cannot be read: it ends in {path.suffix}, and does not begin as "
+                f"{told.name} does; give {FORMATS}"
+            )
+        areas = told.read(path)
 
     def values(name: str) -> Sequence[Any]:
         with _explained(subject, fault):
@@ -108,31 +125,6 @@ def _explained(subject: str, fault: type[HedgerowError]) -> Iterator[None]:
             f"{subject} cannot be read ({type(error).__name__}); it is damaged, or holds more "
             f"than {FORMATS} may"
         ) from None
-
-
-def _format(path: Path, subject: str, fault: type[HedgerowError]) -> Format:
-    """Return the format that both the suffix and the first bytes of a file tell.
-
-    Raises:
-        HedgerowError: of that kind: they tell none, or two, or the file is too large.
-    """
-    if path.stat().st_size > MOST_BYTES_OF_A_MAP:
-        raise fault(f"{subject} is larger than 1 GB; simplify it first")
-    with path.open("rb") as file:
-        start = file.read(100)
-    if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
-        raise fault(f"{subject} is packed; unpack it, and name the file of areas in it")
-    told = READERS.get(path.suffix.lower())
-    if told is None:
-        raise fault(
-            f"{subject} cannot be read: it must end in {', '.join(READERS)}; give {FORMATS}"
-        )
-    if not told.begins.match(start):
-        raise fault(
-            f"{subject} cannot be read: it ends in {path.suffix}, and does not begin as "
-            f"{told.name} does; give {FORMATS}"
-        )
-    return told
 
 
 def _read_json(path: Path) -> Areas:
@@ -214,7 +206,14 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
     with path.open("rb") as file:
         opened = pq.ParquetFile(file)
         about = opened.metadata
-        place = _place(about.schema, name)
+        # the only column that is read under the name; fields within others may have it, too
+        schema = about.schema
+        paths = [schema.column(place).path for place in range(len(schema))]
+        read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
+        is_alone = [paths[place] for place in read] == [name]
+        if not is_alone or schema.column(read[0]).max_repetition_level:
+            raise NoMap(f"it needs one column {name!r}, of single values; write it so")
+        place = read[0]
         size = 0
         for number in range(about.num_row_groups):
             group = about.row_group(number)
@@ -226,19 +225,6 @@ def _parquet_column(path: Path, name: str) -> Sequence[Any]:
             )
         values: list[Any] = opened.read(columns=[name]).column(name).to_pylist()
     return values
-
-
-def _place(schema: pq.ParquetSchema, name: str) -> int:
-    """Return the only column that is read under a name; fields within others may have it, too.
-
-    Raises:
-        NoMap: there is none, there are several, or it holds more than single values.
-    """
-    paths = [schema.column(place).path for place in range(len(schema))]
-    read = [place for place, path in enumerate(paths) if f"{path}.".startswith(f"{name}.")]
-    if [paths[place] for place in read] != [name] or schema.column(read[0]).max_repetition_level:
-        raise NoMap(f"it needs one column {name!r}, of single values; write it so")
-    return read[0]
 
 
 JSON = Format("GeoJSON", re.compile(rb"(?:\xef\xbb\xbf)?\s*\{"), _read_json)

@@ -125,23 +125,19 @@ def from_wkb(values: Iterable[bytes | None]) -> NDArray[Any]:
     given = np.array([*values, None], dtype=object)[:-1]
     for value in given:
         if value is not None:
-            _check_simple(value)
+            try:
+                kind, _, at = _head(value, 0)
+                if kind not in SINGLE:
+                    raise NoMap("it has a geometry that is no area")
+                if kind == MULTIPOLYGON:
+                    (parts,) = struct.unpack_from(_order(value, 0) + "I", value, at)
+                    at += 4
+                    for _ in range(parts):
+                        at = _end_of_polygon(value, at)
+            except struct.error:
+                raise NoMap("it has a geometry that breaks off") from None
     made: NDArray[Any] = shapely.from_wkb(given)
     return made
-
-
-def _check_simple(data: bytes) -> None:
-    try:
-        kind, _, at = _head(data, 0)
-        if kind not in SINGLE:
-            raise NoMap("it has a geometry that is no area")
-        if kind == MULTIPOLYGON:
-            (parts,) = struct.unpack_from(_order(data, 0) + "I", data, at)
-            at += 4
-            for _ in range(parts):
-                at = _end_of_polygon(data, at)
-    except struct.error:
-        raise NoMap("it has a geometry that breaks off") from None
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int]:

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import shapely
-from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool
 from hedgerow.errors import TableError, did_you_mean, shorten
@@ -16,8 +14,7 @@ from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHO
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
 from hedgerow.tables.maps.geometry import MULTIPOLYGON, POLYGON, Areas
-from hedgerow.tables.maps.shapes import GRID, Shapes
-from hedgerow.tables.maps.topology import Topology
+from hedgerow.tables.maps.shapes import GRID, Shapes, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +52,46 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     level, known = _level(given, codes, key, subject)
     shapes, labels = dict(zip(known, given.geometry, strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
-    _check(own, labels[level - 1], codes.placeless[level - 1], subject)
+    # Raises: TableError: one is none.
+    for label, one, may_lack in zip(
+        labels[level - 1], own, codes.placeless[level - 1], strict=True
+    ):
+        if one is None and not may_lack:
+            raise TableError(f"{shorten(label, 40)!r} has no geometry in {subject}")
+        if one is None:
+            continue
+        of = f"the shape of {shorten(label, 40)!r} in {subject}"
+        if shapely.get_type_id(one) not in {POLYGON, MULTIPOLYGON}:
+            raise TableError(f"{of} is a {one.geom_type}, not an area")
+        if one.is_empty:
+            raise TableError(f"{of} is empty")
+    every = np.array([one for one in own if one is not None], dtype=object)
+    if shapely.get_num_coordinates(every).sum() > MOST_POINTS_GIVEN:
+        raise TableError(
+            f"{subject} has more than {MOST_POINTS_GIVEN:,} points; simplify it "
+            "first, as a map of a page needs far fewer"
+        )
+    if not np.isfinite(shapely.get_coordinates(every)).all():
+        raise TableError(f"{subject} has coordinates that are no numbers")
+    if np.abs(shapely.get_coordinates(every)).max(initial=0) > 1e12:
+        raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")
     polygons = np.array(own, dtype=object)
     # coordinates are degrees as the file says, or else as they look
     west, south, east, north = shapely.total_bounds(polygons)
     in_degrees = west >= -360 and east <= 360 and south >= -90 and north <= 90
     geographic = bool(in_degrees and given.crs.may_be_geographic)
-    return shapes_of(level, len(own), _rings(polygons), simplified, geographic=geographic)
-
-
-def _rings(polygons: NDArray[Any]) -> Rings:
-    """Return the rings of polygons and multipolygons, None for areas without."""
+    # the rings of polygons and multipolygons, None for areas without
     parts, area = shapely.get_parts(polygons, return_index=True)
     rings, polygon = shapely.get_rings(parts, return_index=True)
     points, ring = shapely.get_coordinates(rings, return_index=True)
     closing = np.flatnonzero(np.append(np.diff(ring) > 0, True))
-    return Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area)
+    return shapes_of(
+        level,
+        len(own),
+        Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area),
+        simplified,
+        geographic=geographic,
+    )
 
 
 def simplified(topology: Topology, needed: Bool) -> Topology:
@@ -141,31 +162,3 @@ def _level(
             f"axis ({shorten(', '.join(codes.columns), 200)}); name it with shapes_key"
         )
     raise TableError(f"{subject}: {min(lacking)[1]}; give a file with all areas of one level")
-
-
-def _check(shapes: Sequence[Any], labels: pl.Series, placeless: Bool, subject: str) -> None:
-    """Raise unless every shape that is there is an area.
-
-    Raises:
-        TableError: one is none.
-    """
-    for code, shape, may_lack in zip(labels, shapes, placeless, strict=True):
-        if shape is None and not may_lack:
-            raise TableError(f"{shorten(code, 40)!r} has no geometry in {subject}")
-        if shape is None:
-            continue
-        of = f"the shape of {shorten(code, 40)!r} in {subject}"
-        if shapely.get_type_id(shape) not in {POLYGON, MULTIPOLYGON}:
-            raise TableError(f"{of} is a {shape.geom_type}, not an area")
-        if shape.is_empty:
-            raise TableError(f"{of} is empty")
-    every = np.array([shape for shape in shapes if shape is not None], dtype=object)
-    if shapely.get_num_coordinates(every).sum() > MOST_POINTS_GIVEN:
-        raise TableError(
-            f"{subject} has more than {MOST_POINTS_GIVEN:,} points; simplify it "
-            "first, as a map of a page needs far fewer"
-        )
-    if not np.isfinite(shapely.get_coordinates(every)).all():
-        raise TableError(f"{subject} has coordinates that are no numbers")
-    if np.abs(shapely.get_coordinates(every)).max(initial=0) > 1e12:
-        raise TableError(f"{subject} has coordinates beyond 10^12, which no map has")

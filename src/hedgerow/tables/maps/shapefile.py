@@ -54,7 +54,14 @@ def read_shapefile(path: Path) -> Areas:
         if left < 0:  # records of the index that are the same ones again
             raise NoMap("its .shx names more shapes than its .shp has")
         shapes.append(None if rings is None else _polygons(rings))
-    stated, coding = _part(path, ".prj"), _coding(_part(path, ".cpg"))
+    # the name of the coding of a table's texts, as a .cpg states it
+    stated_name = (_part(path, ".cpg") or b"").decode("ascii", "replace").strip()
+    number = re.sub(r"\D", "", stated_name)
+    known = stated_name.lower().startswith("utf") or not number
+    stated, coding = (
+        _part(path, ".prj"),
+        (stated_name or None if known else CODINGS.get(number, f"cp{number}")),
+    )
 
     def values(name: str) -> Sequence[Any]:
         place = names.index(name)
@@ -155,14 +162,6 @@ def _rows(table: bytes) -> tuple[Texts, bytes, NDArray[Any]]:
         b"".join(field[11:12] for field in fields),
         np.frombuffer(table, row, count, start),
     )
-
-
-def _coding(stated: bytes | None) -> str | None:
-    """Return the name of the coding of a table's texts, as a .cpg states it."""
-    name = (stated or b"").decode("ascii", "replace").strip()
-    number = re.sub(r"\D", "", name)
-    known = name.lower().startswith("utf") or not number
-    return name or None if known else CODINGS.get(number, f"cp{number}")
 
 
 def _value(given: bytes, kind: int, coding: str | None) -> Any:

@@ -1,18 +1,149 @@
-"""Shapes of the areas of one level of an axis, as TopoJSON keeps them."""
+"""Shapes of areas as TopoJSON keeps them: borders that areas share, once each.
+
+Rings of grid points are cut where borders meet.
+A point is a junction where other than two segments end. Between junctions every ring that has one
+segment of a border has all of it, so any segment names its border (its *arc*), and whatever is done
+to an arc is done to the areas on both sides.
+"""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Bool, Int64
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
-from hedgerow.tables.maps.topology import starts_of
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Arcs, and the rings that they make.
+
+    Attributes:
+        points: int64 (points, 2): arc by arc, of whole steps, both ends included.
+        arc_start: int64 (arcs + 1): where each arc begins among the points.
+        arcs: int64: ring by ring the arcs that make it: i forwards, ~i backwards.
+        ring_start: int64 (rings + 1): where each ring begins among them.
+    """
+
+    points: Int64
+    arc_start: Int64
+    arcs: Int64
+    ring_start: Int64
+
+    @classmethod
+    def of(cls, points: Int64, ring: Int64, rings: int) -> "Topology":
+        """Return the topology of closed rings.
+
+        Args:
+            points: int64 (points, 2), at least 0: ring by ring; the first of a ring is not
+                repeated, and no two that follow each other are the same.
+            ring: int64 (points), ascending: the ring of each.
+            rings: how many there are; each has a point.
+        """
+        start = np.searchsorted(ring, np.arange(rings + 1))
+        size = np.diff(start)
+        key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
+        after = following(start)
+        joint = _junctions(key, key[after])
+        # where each ring is to begin: at a junction; else at its least point, as its twin
+        rank = np.where(joint, key - (1 << 62), key)
+        at = np.flatnonzero(
+            rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start))
+        )
+        # the points of all rings in order, each ring turned to begin at a point of its own
+        begin, length = np.repeat(start[:-1], size), np.repeat(size, size)
+        place = (
+            np.arange(start[-1])
+            - begin
+            + np.repeat(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
+        )
+        order = np.asarray(begin + place % length)
+        key, joint, points, ring = key[order], joint[order], points[order], ring[order]
+        edge = _edges(key, key[after])
+        is_first = joint.copy()
+        is_first[start[:-1]] = True
+        first = np.flatnonzero(is_first)
+        name = np.minimum.reduceat(edge, first)
+        # which way each arc runs the segment that names it
+        where = np.flatnonzero(edge == np.repeat(name, np.diff(np.append(first, len(edge)))))
+        forwards = (key < key[after])[where[np.searchsorted(where, first)]]
+        _, kept, arc = np.unique(name, return_index=True, return_inverse=True)
+        same = forwards == forwards[kept][arc]
+        end = np.append(first[1:], len(key))
+        return cls(
+            *_pieces(points, after, first[kept], end[kept]),
+            np.where(same, arc, ~arc).astype(np.int64),
+            np.searchsorted(ring[first], np.arange(rings + 1)).astype(np.int64),
+        )
+
+    @property
+    def areas_twice(self) -> Int64:
+        """Twice the area of each ring in steps², negative where it turns right: int64 (rings)."""
+        x, y = self.points[:, 0], self.points[:, 1]
+        cross = np.append(x[:-1] * y[1:] - x[1:] * y[:-1], 0)
+        cross[self.arc_start[1:] - 1] = 0
+        of_arc = np.add.reduceat(cross, self.arc_start[:-1])
+        signed = np.where(self.arcs >= 0, 1, -1) * of_arc[np.maximum(self.arcs, ~self.arcs)]
+        return np.add.reduceat(signed, self.ring_start[:-1])
+
+    def with_points(self, points: Int64, arc: Int64, needed: Bool) -> "Topology":
+        """Return the same rings along other points of their arcs, whose ends are the same.
+
+        Args:
+            points: int64 (points, 2).
+            arc: int64 (points), ascending: the arc of each.
+            needed: bool (rings): which keep their arcs as they are where they would vanish.
+        """
+        start = np.searchsorted(arc, np.arange(len(self.arc_start))).astype(np.int64)
+        made = replace(self, points=points, arc_start=start)
+        gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
+        own, parts = np.split(self.points, self.arc_start[1:-1]), np.split(points, start[1:-1])
+        for whole in np.unique(np.maximum(self.arcs, ~self.arcs)[gone]).tolist():
+            parts[whole] = own[whole]
+        return replace(made, points=np.concatenate(parts), arc_start=starts_of(parts))
+
+
+def following(start: Int64) -> Int64:
+    """Return the place of the next point in the ring of each, of rings that begin at places."""
+    after = np.arange(1, start[-1] + 1)
+    filled = np.diff(start) > 0
+    after[start[1:][filled] - 1] = start[:-1][filled]
+    return after
+
+
+def starts_of(parts: Sequence[Int64]) -> Int64:
+    """Return where each part begins once they stand behind each other: int64 (parts + 1)."""
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def _edges(one: Int64, other: Int64) -> Int64:
+    """Return the number of each segment, whichever way it is run: int64 (segments)."""
+    pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
+    number: Int64 = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def _junctions(key: Int64, following: Int64) -> Bool:
+    """Return at which points of the rings other than two segments end."""
+    _, once = np.unique(_edges(key, following), return_index=True)
+    place, degree = np.unique(np.concatenate([key[once], following[once]]), return_counts=True)
+    return np.asarray(degree[np.searchsorted(place, key)] != 2)
+
+
+def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Return the points of some runs, each with the point after it, and where each begins."""
+    size = end - first + 1
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    at = np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(first, size)
+    at[start[1:] - 1] = after[end - 1]
+    return points[at], start
+
 
 GRID = 1 << 15
 """Steps of the longer side: of a country on a whole screen, each is a thirtieth of a pixel."""
@@ -83,7 +214,13 @@ class Shapes:
             (name,) = whole["objects"]
             (level,) = [k for k, codes in enumerate(labels, start=1) if codes.name == name]
             given = whole["objects"][name]["geometries"]
-            areas = tuple(_polygons(each.get("arcs", [])) for each in given)
+            areas = tuple(
+                tuple(
+                    tuple(tuple(_arc(arc) for arc in ring) for ring in polygon)
+                    for polygon in each.get("arcs", [])
+                )
+                for each in given
+            )
             parts = [np.array(arc, dtype=np.int64).reshape(-1, 2) for arc in whole["arcs"]]
             made = cls(
                 level,
@@ -124,15 +261,8 @@ class Shapes:
         low, high = self.points[self.arc_start[own]], self.points[self.arc_start[own + 1] - 1]
         begin = np.where(backwards[:, None], high, low)
         end = np.where(backwards[:, None], low, high)
-        after = np.arange(1, len(arcs) + 1)
-        last = np.cumsum(size)
-        after[last - 1] = last - size
-        if not (begin[after] == end).all():
+        if not (begin[following(np.cumsum(np.append(0, size)))] == end).all():
             raise ValueError
-
-
-def _polygons(given: Any) -> Polygons:
-    return tuple(tuple(tuple(_arc(arc) for arc in ring) for ring in polygon) for polygon in given)
 
 
 def _arc(given: Any) -> int:

@@ -4,9 +4,8 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
@@ -200,19 +199,43 @@ class Query:
         return f"{self.scheme}://{parts.hostname or ''}{parts.path}" if parts else self.scheme
 
 
+@dataclass(frozen=True)
+class OpenQuery:
+    """A query whose columns are known.
+
+    Attributes:
+        subject: how messages name it.
+        schema: its columns.
+        rows: gives, within a ``with``, some columns by their places, called c0, c1, ….
+    """
+
+    subject: str
+    schema: pa.Schema
+    rows: Callable[[list[int]], AbstractContextManager[pa.RecordBatchReader]]
+
+
 @contextmanager
-def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"]:
+def run_query(query: Query, subject: str) -> Iterator[OpenQuery]:
     """Run a query: its columns and, on request, its rows; then close the connection."""
     driver = _driver(query)
+    # in parentheses a query cannot write: neither SELECT … INTO nor WITH … DELETE may stand there
+    one = f"({one_select(query.sql, READINGS[query.scheme])}\n)"  # \n: it may end in a comment
     if query.scheme == ODBC:
-        yield _over_odbc(query, subject, driver)
+        yield _over_odbc(query, subject, driver, f"{one} selected")  # Oracle has no AS here
         return
     with _no_secrets(query, subject, "cannot be reached; check the URL, the server and the login"):
         connection = driver.connect(_address(query, subject))
     with closing(connection), closing(connection.cursor()) as cursor:
-        one = one_select(query.sql, READINGS[query.scheme])
-        select = f"({one}\n) AS selected"  # \n: it may end in a comment
-        lost = partial(_is_lost, connection)
+        select = f"{one} AS selected"
+
+        def lost() -> bool:
+            """Return whether the connection is gone: what a record does to a query leaves it."""
+            try:
+                connection.rollback()
+            except Exception:  # noqa: BLE001 - in whichever words
+                return True
+            return False
+
         with _reading(query, subject, lost):
             cursor.execute(READ_ONLY[query.scheme])
             connection.commit()
@@ -228,84 +251,38 @@ def run_query(query: Query, subject: str) -> Iterator["RunningQuery | OdbcQuery"
             cursor.execute(f"SELECT * FROM {select} LIMIT 0")
             with cursor.fetch_record_batch() as nothing:
                 schema = nothing.schema
-        yield RunningQuery(query, subject, cursor, select, schema, lost)
+
+        @contextmanager
+        def rows(fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+            """Yield some columns as text; a missing value is an empty text.
+
+            Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
+            because SQLite's driver takes a column's type from its first rows.
+            """
+            names = enumerate(sql_identifier(schema.names[i]) for i in fields)
+            texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in names)
+            with _reading(query, subject, lost):
+                cursor.execute(f"SELECT {texts} FROM {select}")
+                with cursor.fetch_record_batch() as reader:
+                    yield reader
+
+        yield OpenQuery(subject, schema, rows)
 
 
-def _is_lost(connection: Any) -> bool:
-    """Return whether a connection is gone: what a record does to a query leaves it."""
-    try:
-        connection.rollback()
-    except Exception:  # noqa: BLE001 - in whichever words
-        return True
-    return False
-
-
-@dataclass(frozen=True)
-class RunningQuery:
-    """A query whose columns are known.
-
-    Attributes:
-        schema: its columns.
-        lost: tells whether the connection is gone.
-    """
-
-    query: Query
-    subject: str
-    cursor: Any
-    select: str
-    schema: pa.Schema
-    lost: Callable[[], bool]
+def _over_odbc(query: Query, subject: str, driver: Any, select: str) -> OpenQuery:
+    odbc = OdbcRows(driver, query.connection, select, lambda e: _without_secrets(query, e))
 
     @contextmanager
-    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
-        """Yield some columns as text, called c0, c1, …; a missing value is an empty text.
+    def rows(fields: list[int]) -> Iterator[pa.RecordBatchReader]:
+        with _reading(query, subject, lambda: odbc.is_lost):
+            yield odbc.reader(fields)
 
-        Text, because NUMERIC has no Arrow type and SQLite no column types at all; never NULL,
-        because SQLite's driver takes a column's type from its first rows.
-        """
-        names = [sql_identifier(self.schema.names[i]) for i in fields]
-        texts = ", ".join(f"COALESCE(CAST({n} AS TEXT), '') AS c{i}" for i, n in enumerate(names))
-        with _reading(self.query, self.subject, self.lost):
-            self.cursor.execute(f"SELECT {texts} FROM {self.select}")
-            reader = self.cursor.fetch_record_batch()
-            with reader:
-                yield reader
-
-
-@dataclass(frozen=True)
-class OdbcQuery:
-    """A query over ODBC whose columns are known.
-
-    Attributes:
-        schema: its columns.
-    """
-
-    query: Query
-    subject: str
-    select: OdbcRows
-    schema: pa.Schema
-
-    @contextmanager
-    def rows(self, fields: list[int]) -> Iterator[pa.RecordBatchReader]:
-        """Yield some columns, called c0, c1, …."""
-        with _reading(self.query, self.subject, lambda: self.select.is_lost):
-            yield self.select.reader(fields)
-
-
-def _over_odbc(query: Query, subject: str, driver: Any) -> OdbcQuery:
-    # in parentheses a query cannot write: neither SELECT … INTO nor WITH … DELETE may stand there
-    select = f"({one_select(query.sql, READINGS[ODBC])}\n) selected"  # Oracle has no AS here
-
-    def clean(error: BaseException) -> str:
-        return _without_secrets(query, error)
-
-    rows = OdbcRows(driver, query.connection, select, clean)
     sentence = "cannot be reached; check the connection string, the server and the login"
     with _no_secrets(query, subject, sentence):
         driver.connect(query.connection)
     # Over ODBC nothing tells a query that is wrong from one that broke off at a record.
-    with _reading(query, subject, lambda: rows.is_lost, f"{BROKE_OFF}, or does not understand it"):
-        return OdbcQuery(query, subject, rows, rows.schema())
+    with _reading(query, subject, lambda: odbc.is_lost, f"{BROKE_OFF}, or does not understand it"):
+        return OpenQuery(subject, odbc.schema(), rows)
 
 
 def _driver(query: Query) -> Any:

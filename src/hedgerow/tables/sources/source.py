@@ -35,9 +35,8 @@ from hedgerow.tables.sources.database import (
     BROKE_OFF,
     Database,
     NoRoomError,
-    OdbcQuery,
+    OpenQuery,
     Query,
-    RunningQuery,
     open_database,
     run_query,
     sql_identifier,
@@ -319,7 +318,7 @@ def _load_frame(db: Database, table: pa.Table, places: list[int], subject: str) 
         db.execute("DESCRIBE loaded")
 
 
-def _load_query(db: Database, query: RunningQuery | OdbcQuery, places: list[int]) -> None:
+def _load_query(db: Database, query: OpenQuery, places: list[int]) -> None:
     with (
         query.rows(places) as reader,
         translate_duckdb_errors(query.subject, BROKE_OFF),
@@ -356,7 +355,8 @@ def coded(
     """
     return [
         _text(f"c{i}")
-        if column in numbers and _is_number(kind)
+        if column in numbers
+        and (kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT")))
         else _coded(db, source, column, f"c{i}", kind)
         for i, (column, kind) in enumerate(zip(columns, kinds, strict=True))
     ]
@@ -375,10 +375,6 @@ def _coded(db: Database, source: Source, column: str, field: str, kind: str) -> 
     if not (whole or kind in SQL_CODE_TYPES or kind[:4] == "ENUM"):
         raise TableError(refused_codes(source.subject, column, kind))
     return _text(field)
-
-
-def _is_number(kind: str) -> bool:
-    return kind.startswith("DECIMAL") or kind.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT"))
 
 
 def _text(field: str) -> str:
