@@ -11,7 +11,7 @@ from typing import Any
 
 import hedgerow as hr
 from benchmarks.clock import Clock, fastest
-from benchmarks.inf_tda import near
+from benchmarks.inf_tda import EPSILONS
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock
 from studies.cube import (
@@ -59,25 +59,22 @@ class Found:
 def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
     """Releases of a cube at any ε, the plans made before."""
     shares, tree = hr.Shares(case.axis_shares()), truth.counts.tree
-    plans = {
-        epsilon: trips_plan(tree, within(epsilon), measure, shares, hr.Cube())
-        for epsilon in near(RUNS + 1)
-    }
+    plans = {e: trips_plan(tree, within(e), measure, shares, hr.Cube()) for e in EPSILONS}
     return lambda epsilon: hr.release(truth.counts, plans[epsilon])
 
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
-    truth = Truth(trips_between(DATA / case.folder, case.levels))
+    truth, watch = Truth(trips_between(DATA / case.folder, case.levels)), Clock()
     tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
-    seconds = fastest(tasks, near(RUNS + 1))
+    seconds = fastest(tasks, EPSILONS)
     errors = {name: Errors() for name in (PEER, *tasks)}
     for name, task in tasks.items():
-        for epsilon in near(RUNS):
+        for epsilon in EPSILONS[:RUNS]:
             errors[name].add(truth, leaves_of(task(epsilon)), seconds[name].wall)
-    series, watch = series_of(truth.counts), Clock()
-    for epsilon in near(PEER_RUNS[case.name]):
-        time, released = watch.timed(PEER, partial(release, series), epsilon)
+    task = partial(release, series_of(truth.counts))
+    for epsilon in EPSILONS[: PEER_RUNS[case.name]]:
+        time, released = watch.timed(PEER, task, epsilon)
         shown = counts_of(truth.counts.tree, released)
         errors[PEER].add(truth, every_count(shown, shown.tree.chain[-1]), time.wall)
     print(case.name, *(f"{name}: {clock(e.seconds)}" for name, e in errors.items()), flush=True)

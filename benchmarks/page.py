@@ -8,9 +8,11 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.machine import ROOT, MissingPeer, facts, load
 from studies.page import markdown
@@ -68,14 +70,14 @@ class Benchmark:
         text: Markdown: the setting, what was found, further tables.
         ratios: peers beside ours.
         pictures: file names in ``docs/benchmarks/``, drawn by the benchmark.
-        figures: all that was measured, for the JSON file.
+        figures: all that was measured, for the JSON file: dataclasses, arrays and the like.
     """
 
     title: str
     text: str
     ratios: Sequence[Ratio] = ()
     pictures: Sequence[str] = ()
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Any = ()
 
 
 def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> None:
@@ -90,7 +92,12 @@ def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> No
     kept = {"benchmark": name, **asdict(found), "seconds": round(spent, 1)}
     kept |= {"load": [before, load()], **facts()}
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(kept, indent=1, ensure_ascii=False, default=float)
+    text = json.dumps(
+        kept,
+        indent=1,
+        ensure_ascii=False,
+        default=lambda one: np.asarray(one, dtype=float).tolist(),
+    )
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(section(kept))
 

@@ -62,9 +62,19 @@ def bars(
     axes.set_xticks(range(len(names)), names, **ticks)
 
 
-def save(figure: Figure, name: str, dpi: int = 100, folder: Path = PAGES) -> str:
-    """Write a picture; returns its file name."""
+def save(figure: Figure, name: str, dpi: int = 100, folder: Path = PAGES, **legend: Any) -> str:
+    """Write a picture; returns its file name.
+
+    Where no panel has a legend, the lines of the first that has names are told in it, or as
+    ``legend`` says beside all panels.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    if not any(axes.get_legend() or axes.figure.legends for axes in figure.axes):
+        named = [axes for axes in figure.axes if axes.get_legend_handles_labels()[1]]
+        if legend:
+            figure.legend(*named[0].get_legend_handles_labels(), **legend)
+        elif named:
+            named[0].legend()
     drawn, path = BytesIO(), folder / f"{name}.png"
     figure.savefig(drawn, dpi=dpi)
     plt.close(figure)
