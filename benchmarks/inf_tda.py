@@ -136,18 +136,17 @@ def measured() -> Benchmark:
 
 def text(found: Sequence[Found]) -> str:
     """What the page says."""
-    times, errors, printed = [], [], published()
+    times, errors, printed, ratios = [], [], published(), list[list[float]]()
     for one in found:
-        peer, same, *_ = one.seconds.values()
+        theirs_spent, ours_spent, *_ = one.seconds.values()
         theirs = printed[one.name, "InfTDA", EPSILON]
         seconds = (clock(each.wall) for each in one.seconds.values())
-        by_processor = number(peer.processor / same.processor)
+        by_processor = number(theirs_spent.processor / ours_spent.processor)
         times.append((one.name, f"{theirs.seconds:.0f} s", *seconds, by_processor))
         typical = [one.errors[method].typical for method in (PEER, *WAYS)]
-        over = (each / typical[0] for each in typical[1:])
-        errors.append((one.name, theirs.max_error.typical, *typical, *over))
-    logs = np.log([error[-2:] for error in errors]).mean(axis=0)
-    same, combined = np.exp(logs)
+        ratios.append([each / typical[0] for each in typical[1:]])
+        errors.append((one.name, theirs.max_error.typical, *typical, *ratios[-1]))
+    same, combined = np.exp(np.log(ratios).mean(axis=0))
     # a peer's run is taken to vary as one of the same method does
     spreads = [one.errors[WAYS[0]].spread * math.sqrt(1 + RUNS / one.peer_runs) for one in found]
     heads = ["table", "published", PEER, "release", "combined", "whole"]

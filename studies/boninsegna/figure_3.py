@@ -125,8 +125,7 @@ def depth_rows(found: Results, paper: Results) -> list[Row]:
         sides = paper[ITALY, THEIRS[method], epsilon], found[ITALY, method, epsilon]
         for depth in range(first, REAL + 1):
             what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
-            curves = (getattr(side, metric) for side in sides)
-            rows.append(compared_at(depth, what, *curves, REASONS[method]))
+            rows.append(compared_at(depth, what, sides, metric, REASONS[method]))
     return rows
 
 
@@ -140,8 +139,7 @@ def leaf_rows(found: Results, paper: Results) -> list[Row]:
     for epsilon, depth in product(EPSILONS, (5, 6)):
         sides = paper[ITALY, "InfTDA", epsilon], found[COUNTRY, AS_RUN, epsilon]
         what = f"ε = {epsilon}, {AS_RUN}, depth {depth}: maximum error"
-        curves = (side.max_error for side in sides)
-        rows.append(compared_at(depth, what, *curves, SYNTHETIC, always=True))
+        rows.append(compared_at(depth, what, sides, METRICS[0], SYNTHETIC, always=True))
     ours, leaves = (found[COUNTRY, method, "1"] for method in (AS_RUN, SH_AS_RUN))
     reason = "in words; 3.9 in their own runs, and with SH's noise too small; synthetic country"
     what = "ε = 1: error of InfTDA over that of SH at the leaves"

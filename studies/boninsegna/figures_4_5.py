@@ -103,8 +103,9 @@ def discovery_rows(found: Results, paper: Results, tables: list[str]) -> list[Ro
     for table, epsilon, method in product(sparse, EPSILONS, (AS_RUN, TDA_L2, GAUSS, OURS)):
         sides = paper[table, BESIDE[method], epsilon], found[table, method, epsilon]
         what = f"{table}, ε = {epsilon}, {method}: false discovery rate of leaves"
-        curves = (side.false_discovery_rate for side in sides)
-        rows.append(compared_at(-1, what, *curves, REASONS[method], always=method == OURS))
+        rows.append(
+            compared_at(-1, what, sides, METRICS[1], REASONS[method], always=method == OURS)
+        )
     return rows
 
 

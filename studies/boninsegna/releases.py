@@ -187,14 +187,14 @@ class Found:
     """The errors of a method on a table at an ε.
 
     Attributes:
+        seconds: of one release, the fastest run.
         max_error: records.
         false_discovery_rate: a share of the released positive cells.
-        seconds: of one release, the fastest run.
     """
 
+    seconds: float
     max_error: Curve
     false_discovery_rate: Curve
-    seconds: float
 
 
 Results = dict[tuple[str, str, str], Found]
@@ -206,7 +206,7 @@ def published() -> Results:
     facts = json.loads(Path(__file__).with_name("published.json").read_text())
     return {
         (table, method, epsilon): Found(
-            *(Curve(**one[metric]) for metric in METRICS), one["seconds"]["mean"]
+            one["seconds"]["mean"], *(Curve(**one[metric]) for metric in METRICS)
         )
         for table, results in facts["tables"].items()
         for method, by_epsilon in results["mechanisms"].items()
@@ -229,7 +229,7 @@ def _found(counts: hr.Counts, release: Seeded, runs: int) -> Found:
         Curve.of(np.array([frame[metric].to_numpy() for frame in frames], dtype=np.float64))
         for metric in METRICS
     )
-    return Found(*curves, min(seconds for seconds, _ in done))
+    return Found(min(seconds for seconds, _ in done), *curves)
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
@@ -238,12 +238,12 @@ def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
 
 
 def compared_at(
-    depth: int, what: str, paper: Curve, ours: Curve, reason: str, *, always: bool = False
+    depth: int, what: str, sides: Sequence[Found], metric: str, reason: str, *, always: bool = False
 ) -> Row:
-    """`compared` of two curves at a depth."""
+    """`compared` of the paper's results and ours in a metric at a depth."""
+    paper, ours = (getattr(side, metric) for side in sides)
     error = float(np.hypot(ours.error[depth], paper.error[depth]))
-    figures = paper.mean[depth], ours.mean[depth]
-    return compared(what, *figures, error, reason, always=always)
+    return compared(what, paper.mean[depth], ours.mean[depth], error, reason, always=always)
 
 
 def compared(

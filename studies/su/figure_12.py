@@ -49,7 +49,6 @@ def main() -> Study:
             panel.plot(alphas, curve, label=name, **style)
         panel.set(xlabel="type I error α", ylabel="type II error T(α)", xlim=(0, 1), ylim=(0, 1))
     axes[1].set(xscale="log", yscale="log", xlim=(1e-7, 1), ylim=(1e-7, 1))
-    axes[0].legend()
     text = TEXT.format(
         both=100 * float(1 - factor),
         near=crossing(RHO, whole(factor))[1],

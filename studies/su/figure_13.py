@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.arrays import Float64
 from studies.page import Study, drawn
 from studies.showing import panels, save
-from studies.su.census import LEVEL, bureau_delta, crossing, deltas
+from studies.su.census import LEVEL, bureau_delta, crossing, deltas, power
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DEPTH = 150.0
@@ -22,11 +21,6 @@ the reversal that the paper points at. The caption says that the noise is reduce
 figure of all levels together, while the text speaks of Table 1). With that, the reversal is at α =
 {far:.0e}: too small to draw.
 """
-
-
-def power(epsilon: Float64, delta: Float64, alphas: Float64) -> Float64:
-    """1 - T(α) = min over ε of δ(ε) + e^ε α, small α included."""
-    return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
 
 
 def main() -> Study:
@@ -50,7 +44,6 @@ def main() -> Study:
         axes.semilogx(alphas, found / stated, label=f"exact, {name}", **style)
     axes.axvline(near, color="grey", linewidth=0.6)
     axes.set(xlabel="type I error α", ylabel="1 - T(α), over the Bureau's")
-    axes.legend()
     rows = [
         drawn("County: reduced noise of Table 1 is worse than the Bureau's below α", near,
               "claimed to be a very small region near the ends"),
