@@ -166,5 +166,4 @@ def measured() -> Benchmark:
         for one, worse in found
     ]
     text = TEXT.format(values=VALUES, figures=markdown(["program", "peer", "worse", ""], rows))
-    kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
-    return Benchmark("Allocation programs", text, [one for one, _ in found], figures=kept)
+    return Benchmark("Allocation programs", text, [one for one, _ in found], figures=found)

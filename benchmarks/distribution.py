@@ -105,12 +105,4 @@ def measured() -> Benchmark:
         Ratio(f"release of {one.bins:,} bins", "OpenDP", *(time.wall for time in one.release))
         for one in found
     ]
-    figures = {
-        str(one.bins): {
-            "rms_error": dict(zip(("hedgerow", "opendp"), one.error, strict=True)),
-            "plan_seconds": one.plan,
-            "release_processor_seconds": [time.processor for time in one.release],
-        }
-        for one in found
-    }
-    return Benchmark("Distributions", text, ratios, figures=figures)
+    return Benchmark("Distributions", text, ratios, figures=found)

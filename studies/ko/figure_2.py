@@ -50,7 +50,6 @@ def main() -> Study:
     draw_cheapest(axes, shaped, SWEPT)
     axes.plot([TARGET], [PAPERS_EPSILON], label="paper: about 2", **PAPER)
     axes.set_ylim(0, None)
-    axes.legend()
     picture = save(figure, "ko-figure_2")
     return Study("Ko, Figure 2", "what an error costs", text, rows, [picture])
 

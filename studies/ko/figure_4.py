@@ -54,5 +54,4 @@ def _picture(case: Case) -> str:
     for level, values, colour in zip(case.levels, budgets.T, LEVEL_COLOURS, strict=True):
         axes.plot(SWEPT, values, "o-", markersize=3, color=colour, label=f"{level} (ours)")
     axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
-    axes.legend()
     return save(figure, "ko-figure_4")

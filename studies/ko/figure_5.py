@@ -66,5 +66,4 @@ def _picture(case: Case, errors: Float64, budgets: Float64) -> str:
     left.plot(GRID, errors.sum(axis=1), color="black", label="total (ours)")
     left.set(yscale="log", xlabel="w₃", ylabel="MSE (records²)", title=f"ε = {EPSILON:g}")
     right.set(xlabel="w₃", ylabel="ε of the level")
-    left.legend()
     return save(figure, "ko-figure_5")

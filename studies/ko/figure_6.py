@@ -101,5 +101,4 @@ def picture_of(found: pl.DataFrame, slug: str) -> str:
             panel.set(yscale="log", xlim=(0.3, 4.2))
     axes[0].set_ylabel("bias² (percent²)")
     axes[3].set_ylabel("variance (percent²)")
-    axes[3].legend()
     return save(figure, slug, dpi=85)

@@ -170,5 +170,4 @@ def picture(shown: Cumulative) -> str:
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
     axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
-    axes.legend()
     return save(figure, "rameshwar-section_6", dpi=90)

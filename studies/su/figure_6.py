@@ -128,7 +128,6 @@ def picture_of(found: Mapping[str, Errors]) -> str:
             styles += [BUREAU, EXACT] if kind == "as measured" else [PALE_BUREAU, PALE_EXACT]
         bars(panel, list(PRINTED), heights, styles)
         panel.set_ylabel(f"{what}, % lower with reduced noise")
-    axes[0].legend()
     return save(figure, "su-figure_6")
 
 

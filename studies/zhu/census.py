@@ -164,5 +164,4 @@ def _picture(families: dict[str, Float64]) -> str:
     axes.plot([15, 254], [186.67, 199.21], label="paper: Arizona, Texas", **PAPER)
     axes.axhline(200, color="#999999", linestyle="--", linewidth=1)
     axes.set(xscale="log", xlabel="counties of the state", ylabel="variance of a county, λ = 10")
-    axes.legend()
     return save(figure, "zhu-census")

@@ -125,7 +125,6 @@ def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
         panel.axvline(errors[:, cell].mean(), color="black", linestyle="--", linewidth=1)
         which = "least county" if cell == 0 else "next county"
         panel.set_title(f"Fig. 1: {which}" if shift == 0 else f"Fig. 4: {which} + {shift}")
-    axes[0].legend()
     for panel in axes[3:]:
         panel.set_xlabel("error (people)")
     return save(figure, "zhu-figures_1_4")
