@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.special import gammainc, gammaincc, gammaln
@@ -178,19 +178,15 @@ class LaplaceProjection:
         positive near 0 and negative beyond one crossing, found first; for n = 2 it is of one sign.
         """
 
-        def difference(u: Float64) -> Float64:
-            return self.tail(self.scale * u) - np.exp(-u) / 2
+        def difference(u: float) -> float:
+            return float(self.tail(np.array([self.scale * u]))[0] - np.exp(-u) / 2)
 
-        crossing = 1e-3
-        if self.siblings > 2:
-            crossing = brentq(lambda u: difference(np.array([u]))[0], 1e-3, 8.0)
-        edges = np.concatenate((np.linspace(0, crossing, 5), crossing + np.linspace(0, 40, 21)[1:]))
-        nodes, weights = leggauss(32)
-        half = np.diff(edges)[:, None] / 2
-        places = edges[:-1, None] + half * (1 + nodes)
-        values = difference(places.ravel()).reshape(places.shape)
-        parts = (values * weights * half).sum(axis=1)
-        return 2 * self.scale * float(abs(parts[:4].sum()) + abs(parts[4:].sum()))
+        crossing = brentq(difference, 1e-3, 8.0) if self.siblings > 2 else 1e-3
+        parts = (
+            quad(difference, *ends, epsabs=1e-13, epsrel=1e-11)[0]
+            for ends in ((0, crossing), (crossing, crossing + 5), (crossing + 5, crossing + 40))
+        )
+        return 2 * self.scale * sum(map(abs, parts))
 
 
 def projection_masses(noise: Float64, siblings: int) -> Float64:
@@ -206,10 +202,7 @@ def projection_masses(noise: Float64, siblings: int) -> Float64:
     """
     widest = 2 * (siblings - 1) * (len(noise) // 2)
     length = 2 * widest + 1
-    rolled = np.zeros(length)
-    half = len(noise) // 2
-    rolled[: half + 1] = noise[half:]
-    rolled[length - half :] = noise[:half]
+    rolled = np.roll(np.append(noise, np.zeros(length - len(noise))), -(len(noise) // 2))
     transform = np.fft.fft(rolled).real
     dilated = transform[np.arange(length) * (siblings - 1) % length]
     masses = np.fft.ifft(dilated * transform ** (siblings - 1)).real
