@@ -93,8 +93,7 @@ def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Iterator[Fou
         return promised(folds).delta_bounds(asked)
 
     def theirs(interval: float, asked: float, *, pessimistic: bool = True) -> float:
-        composed = peer(folds, interval, pessimistic=pessimistic)
-        return float(composed.get_delta_for_epsilon(asked))
+        return float(peer(folds, interval, pessimistic=pessimistic).get_delta_for_epsilon(asked))
 
     tasks: dict[str, Callable[[float], object]] = {"ours": ours}
     tasks |= {f"{interval:g}": partial(theirs, interval) for interval in INTERVALS}
@@ -128,7 +127,8 @@ def measured() -> Benchmark:
 def figure(found: Sequence[Found]) -> str:
     """Error over seconds."""
     drawn, (axes,) = panels(size=(6.5, 3.6))
-    seconds, widths = [one.ours for one in found], [max(one.width, 1e-16) for one in found]
+    seconds = [one.ours for one in found]
+    widths = [max(one.width, 1e-16) for one in found]
     axes.loglog(seconds, widths, "o", color=OURS, label="Hedgerow: width of its bounds")
     for interval, mark in zip(INTERVALS, "sD", strict=True):
         label = f"dp-accounting at {interval:g}: error of its bound"

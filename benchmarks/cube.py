@@ -58,14 +58,16 @@ class Found:
 
 def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
     """Releases of a cube at any ε, the plans made before."""
-    shares, tree = hr.Shares(case.axis_shares()), truth.counts.tree
+    shares = hr.Shares(case.axis_shares())
+    tree = truth.counts.tree
     plans = {e: trips_plan(tree, within(e), measure, shares, hr.Cube()) for e in EPSILONS}
     return lambda epsilon: hr.release(truth.counts, plans[epsilon])
 
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
-    truth, watch = Truth(trips_between(DATA / case.folder, case.levels)), Clock()
+    truth = Truth(trips_between(DATA / case.folder, case.levels))
+    watch = Clock()
     tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
     seconds = fastest(tasks, EPSILONS)
     errors = {name: Errors() for name in (PEER, *tasks)}

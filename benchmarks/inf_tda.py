@@ -98,7 +98,9 @@ def planned(way: Setting, counts: hr.Counts) -> Callable[[Fraction], hr.Release]
 
 def on_table(item: Table, release: Peer) -> Found:
     """Both on one table."""
-    counts, tree, watch = item.counts, item.counts.tree, Clock()
+    counts = item.counts
+    tree = item.counts.tree
+    watch = Clock()
     areas = binary_areas(8) if item.name.startswith("binary") else random_areas(4, 10)
     tasks: dict[str, Callable[[Fraction], hr.Release]] = {
         "release": planned(SAME, counts),

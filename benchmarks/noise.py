@@ -41,7 +41,9 @@ on, so that whatever a sampler prepares for a law is within its time.
 
 def peer_measurement(dp: Any, mechanism: Mechanism) -> Callable[[list[int]], object]:
     """OpenDP's exact sampler of the same law, on a vector of integers."""
-    make, metric, scale = dp.m.make_laplace, dp.l1_distance(T="i64"), float(mechanism.parameter)
+    make = dp.m.make_laplace
+    metric = dp.l1_distance(T="i64")
+    scale = float(mechanism.parameter)
     if isinstance(mechanism, DiscreteGaussian):
         make, metric, scale = dp.m.make_gaussian, dp.l2_distance(T="f64"), scale**0.5
     made: Callable[[list[int]], object] = make(
@@ -57,8 +59,7 @@ def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
         "ours": lambda law: law.sample(DRAWS),
         "theirs": lambda law: peer_measurement(dp, law)(zeros),
     }
-    parameters = near(mechanism.parameter, QUESTIONS, STEP)
-    found = fastest(tasks, [*map(type(mechanism), parameters)])
+    found = fastest(tasks, [*map(type(mechanism), near(mechanism.parameter, QUESTIONS, STEP))])
     ours = found["ours"].wall * MILLION / DRAWS
     return Ratio(told(mechanism), "OpenDP", ours, found["theirs"].wall * MILLION / PEER_DRAWS)
 
@@ -78,7 +79,8 @@ def measured() -> Benchmark:
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(cores)[:1])
     try:
-        stream, words = ReleaseKey.fresh().stream(), 1 << 14
+        stream = ReleaseKey.fresh().stream()
+        words = 1 << 14
         tasks = {"bits": lambda start: stream.words(start, words)}
         drawn = fastest(tasks, range(0, 50 * words, words))["bits"].wall
         ratios = tuple(a_million(dp, mechanism) for mechanism in MECHANISMS)

@@ -82,13 +82,13 @@ class Benchmark:
 
 def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> None:
     """Run a benchmark, keep what it found and print it; say so where a peer is missing."""
-    before, begun = load(), time.perf_counter()
+    before = load()
     try:
         found = run()
     except MissingPeer as missing:
         print(f"skipped: {missing}")
         return
-    spent = time.perf_counter() - begun
+    spent = time.perf_counter() - time.perf_counter()
     kept = {"benchmark": name, **asdict(found), "seconds": round(spent, 1)}
     kept |= {"load": [before, load()], **facts()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,11 +129,10 @@ def section(one: Mapping[str, Any]) -> str:
     """A benchmark with its text, ratios, pictures and conditions, in Markdown."""
     ratios = [Ratio(**ratio) for ratio in one["ratios"]]
     rows = [(r.what, r.peer, clock(r.ours), clock(r.theirs), number(r.times)) for r in ratios]
-    heads = ["task", "peer", "ours", "the peer's", "ratio"]
     parts = [
         f"## {one['title']}",
         one["text"].strip(),
-        markdown(heads, rows) if rows else "",
+        markdown(["task", "peer", "ours", "the peer's", "ratio"], rows) if rows else "",
         *(f"![{one['title']}](benchmarks/{picture})" for picture in one["pictures"]),
         f"Made by `benchmarks/{one['benchmark']}.py` in {one['seconds']:.0f} s.",
     ]

@@ -115,7 +115,8 @@ def cores(count: int) -> Iterator[None]:
 
 def ours(tables: Sequence[Table]) -> dict[str, float]:
     """Cells a second of each estimator: integers, real values, and real unequal variances."""
-    rng, asked = np.random.default_rng(1), list[Asked]()
+    rng = np.random.default_rng(1)
+    asked = list[Asked]()
     for noisy, start, totals in tables:
         real = noisy + rng.normal(0, 1, len(noisy))
         weighted = real, 100 * rng.lognormal(0, 1, len(noisy))

@@ -90,12 +90,12 @@ class System:
 
     def by_lsqr(self, tables: Tables) -> Float64:
         """By least squares of the stacked system."""
-        wanted = self.stacked(tables)
-        return np.asarray(lsqr(self.matrix, wanted, atol=RESIDUAL, btol=RESIDUAL)[0])
+        return np.asarray(lsqr(self.matrix, self.stacked(tables), atol=RESIDUAL, btol=RESIDUAL)[0])
 
     def by_cg(self, tables: Tables) -> Float64:
         """By conjugate gradients of the normal equations."""
-        across, pairs = csr_array(self.matrix.T), self.matrix.shape[1]
+        across = csr_array(self.matrix.T)
+        pairs = self.matrix.shape[1]
         normal = LinearOperator((pairs, pairs), lambda x: across @ (self.matrix @ x), dtype=float)
         found, failed = cg(normal, across @ self.stacked(tables), rtol=RESIDUAL)
         if failed:

@@ -38,11 +38,18 @@ PALETTE = 64
 
 
 def panels(
-    columns: int = 1, rows: int = 1, size: tuple[float, float] = (3.7, 3.3)
+    columns: int = 1,
+    rows: int = 1,
+    size: tuple[float, float] = (3.7, 3.3),
+    colours: Sequence[str] = LEVEL_COLOURS,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels of a size in inches, row by row."""
+    """A figure and its panels of a size in inches, row by row; the colours of lines, in turn."""
     figure, axes = plt.subplots(
-        rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False
+        rows,
+        columns,
+        figsize=(size[0] * columns, size[1] * rows),
+        squeeze=False,
+        subplot_kw={"prop_cycle": mpl.cycler(color=colours)},
     )
     return figure, list(axes.flat)
 

@@ -93,11 +93,10 @@ def _ordered(rng: np.random.Generator, error: CellError) -> float:
 
 
 def _picture() -> str:
-    figure, both = panels(2)
+    figure, both = panels(2, colours=COLOURS)
     for axes, cases in zip(both, (TWO, THREE), strict=True):
-        for counts, colour in zip(cases, COLOURS, strict=True):
-            values = [_bias(float(e), counts) for e in EPSILONS]
-            axes.plot(EPSILONS, values, color=colour, label=f"{counts} (ours)")
+        values = [[_bias(float(e), counts) for counts in cases] for e in EPSILONS]
+        axes.plot(EPSILONS, values, label=[f"{counts} (ours)" for counts in cases])
         axes.set(xscale="log", yscale="log", ylim=(1e-3, 300), xlabel="ε", ylabel="bias (records)")
         axes.legend()
     return save(figure, "ko-appendix_b")

@@ -7,7 +7,7 @@ import numpy as np
 
 from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, drawn, markdown
-from studies.showing import LEVEL_COLOURS, panels, save
+from studies.showing import panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 SWEPT = np.linspace(0.25, 4, 16)
@@ -38,7 +38,13 @@ def main() -> Study:
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
     lines = (line for case in every for line in _lines(case))
     text = TEXT + markdown(heads, lines, ("", "", ",", *repeat(".1%", len(BUDGETS) + 2)))
-    return Study("Ko, Figure 4", "optimal shares", text, rows, [_picture(every[0])])
+    figure, (axes,) = panels()
+    budgets = [every[0].optimum(e) for e in SWEPT]
+    names = [f"{level} (ours)" for level in every[0].levels]
+    axes.plot(SWEPT, budgets, "o-", markersize=3, label=names)
+    axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
+    picture = save(figure, "ko-figure_4")
+    return Study("Ko, Figure 4", "optimal shares", text, rows, [picture])
 
 
 def _lines(case: Case) -> Iterator[tuple[object, ...]]:
@@ -46,12 +52,3 @@ def _lines(case: Case) -> Iterator[tuple[object, ...]]:
     shares.append(np.cbrt(case.nodes) / np.cbrt(case.nodes).sum())
     names, empty = (case.name, "", ""), ((truth == 0).mean() for truth in case.truth)
     return zip(names, case.levels, case.nodes, empty, *shares, strict=True)
-
-
-def _picture(case: Case) -> str:
-    figure, (axes,) = panels()
-    budgets = np.array([case.optimum(e) for e in SWEPT])
-    for level, values, colour in zip(case.levels, budgets.T, LEVEL_COLOURS, strict=True):
-        axes.plot(SWEPT, values, "o-", markersize=3, color=colour, label=f"{level} (ours)")
-    axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
-    return save(figure, "ko-figure_4")

@@ -5,7 +5,7 @@ import numpy as np
 from hedgerow.arrays import Float64
 from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, markdown
-from studies.showing import LEVEL_COLOURS, panels, save
+from studies.showing import panels, save
 
 EPSILON = 2.0
 SHOWN = (0.1, 0.5, 0.7, 0.9)
@@ -60,8 +60,7 @@ def main() -> Study:
 def _picture(case: Case, errors: Float64, budgets: Float64) -> str:
     figure, (left, right) = panels(2)
     for axes, values in ((left, errors), (right, budgets)):
-        for level, line, colour in zip(case.levels, values.T, LEVEL_COLOURS, strict=True):
-            axes.plot(GRID, line, color=colour, label=f"{level} (ours)")
+        axes.plot(GRID, values, label=[f"{level} (ours)" for level in case.levels])
         axes.axvline(1 / 3, color="black", linestyle="--", linewidth=1, label="paper's least, 1/3")
     left.plot(GRID, errors.sum(axis=1), color="black", label="total (ours)")
     left.set(yscale="log", xlabel="w₃", ylabel="MSE (records²)", title=f"ε = {EPSILON:g}")

@@ -50,13 +50,12 @@ def main() -> Study:
 
 
 def _picture(tails: Mapping[int, Float64]) -> str:
-    figure, (left, right) = panels(2)
-    middles = (REACH[1:] + REACH[:-1]) / 2
-    for (n, tail), colour in zip(tails.items(), COLOURS, strict=True):
-        density = -np.diff(tail) / np.diff(REACH)
-        both = np.concatenate([-middles[::-1], middles])
-        left.plot(both, np.concatenate([density[::-1], density]), color=colour, label=f"n = {n}")
-        right.plot(REACH, tail, color=colour, label=f"n = {n} (ours)")
+    figure, (left, right) = panels(2, colours=COLOURS)
+    middles, values = (REACH[1:] + REACH[:-1]) / 2, np.array([*tails.values()]).T
+    density = -np.diff(values, axis=0) / np.diff(REACH)[:, None]
+    both = np.concatenate([-middles[::-1], middles])
+    left.plot(both, np.concatenate([density[::-1], density]), label=[f"n = {n}" for n in tails])
+    right.plot(REACH, values, label=[f"n = {n} (ours)" for n in tails])
     wide = np.linspace(-6, 6, 601)
     left.plot(wide, np.exp(-np.abs(wide)) / 2, "k:", label="Laplace noise")
     right.plot(REACH, np.exp(-REACH) / 2, "k:", label="Laplace noise")
