@@ -45,12 +45,10 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """A figure and its panels of a size in inches, row by row; the colours of lines, in turn."""
     figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(size[0] * columns, size[1] * rows),
-        squeeze=False,
-        subplot_kw={"prop_cycle": mpl.cycler(color=colours)},
+        rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False
     )
+    for one in axes.flat:
+        one.set_prop_cycle(color=colours)
     return figure, list(axes.flat)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study
+from studies.page import Row, Study, markdown
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted
 from studies.showing import panels, save
@@ -149,12 +149,11 @@ def rows_of(errors: Errors, same: int) -> list[Row]:
 
 def every_error(errors: Errors) -> str:
     """All estimates, ℓ2 and ℓ1."""
-    lines = ["| estimate | ℓ2 | ℓ1 |", "|---|---|---|"]
+    lines = []
     for name, runs in errors.items():
         mean, spread = moments(runs)
-        cells = [f"{m:.2f} ± {s / len(runs) ** 0.5:.2f}" for m, s in zip(mean, spread, strict=True)]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([name, *zip(mean, spread / len(runs) ** 0.5, strict=True)])
+    return markdown(["estimate", "ℓ2", "ℓ1"], lines, ".2f ± .2f")
 
 
 def picture(shown: Cumulative) -> str:

@@ -54,17 +54,14 @@ class TreeRelease:
     def non_negative(self, noisy: list[Int64], total: int) -> Float64:
         """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
         bins = self.design.bins
-        matrix, target, first = [], [], np.arange(bins + 1)
-        for level in range(len(noisy) - 1, -1, -1):
-            weight = 1 / np.sqrt(self.variances[level])
-            leaves = np.arange(bins)
-            inside = (leaves >= first[:-1, None]) & (leaves < first[1:, None])
-            matrix.append(inside * weight)
-            target.append(noisy[level] * weight)
-            first = first[self.starts[level]]
-        exact = 30 / np.sqrt(min(self.variances))  # a weight that holds the total all but exactly
-        matrix.append(np.full((1, bins), exact))
-        target.append(np.array([exact * total]))
+        exact = min(self.variances) / 900  # so small that the total holds all but exactly
+        weights = 1 / np.sqrt([*self.variances, exact])
+        sums = [*level_sums(np.eye(bins, dtype=np.int64), self.starts), np.ones((1, bins))]
+        matrix = [rows * weight for rows, weight in zip(sums, weights, strict=True)]
+        target = [
+            counts * weight
+            for counts, weight in zip([*noisy, np.array([total])], weights, strict=True)
+        ]
         leaves, _ = nnls(np.vstack(matrix), np.concatenate(target), maxiter=50 * bins)
         return np.asarray(np.cumsum(leaves) * total / max(leaves.sum(), 1e-9))
 

@@ -186,7 +186,7 @@ class LaplaceProjection:
             quad(difference, *ends, epsabs=1e-13, epsrel=1e-11)[0]
             for ends in ((0, crossing), (crossing, crossing + 5), (crossing + 5, crossing + 40))
         )
-        return 2 * self.scale * sum(map(abs, parts))
+        return float(2 * self.scale * sum(map(abs, parts)))
 
 
 def projection_masses(noise: Float64, siblings: int) -> Float64:
