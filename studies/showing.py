@@ -26,6 +26,7 @@ mpl.rcParams.update({
 
 UNIFORM, OPTIMUM, OWN = "#D55E00", "#0072B2", "#009E73"
 LEVEL_COLOURS = ("#56B4E9", "#E69F00", "#0072B2")
+
 PAPER: dict[str, Any] = {
     "color": "black",
     "linestyle": "none",
@@ -41,13 +42,13 @@ def panels(
     columns: int = 1,
     rows: int = 1,
     size: tuple[float, float] = (3.7, 3.3),
-    colours: Sequence[str] = LEVEL_COLOURS,
+    colours: Sequence[str] = (),
 ) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels of a size in inches, row by row; the colours of lines, in turn."""
+    """A figure and its panels of a size in inches, row by row; colours that lines take in turn."""
     figure, axes = plt.subplots(
         rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False
     )
-    for one in axes.flat:
+    for one in axes.flat if colours else ():
         one.set_prop_cycle(color=colours)
     return figure, list(axes.flat)
 

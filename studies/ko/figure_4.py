@@ -7,7 +7,7 @@ import numpy as np
 
 from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, drawn, markdown
-from studies.showing import panels, save
+from studies.showing import LEVEL_COLOURS, panels, save
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
 SWEPT = np.linspace(0.25, 4, 16)
@@ -38,7 +38,7 @@ def main() -> Study:
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
     lines = (line for case in every for line in _lines(case))
     text = TEXT + markdown(heads, lines, ("", "", ",", *repeat(".1%", len(BUDGETS) + 2)))
-    figure, (axes,) = panels()
+    figure, (axes,) = panels(colours=LEVEL_COLOURS)
     budgets = [every[0].optimum(e) for e in SWEPT]
     names = [f"{level} (ours)" for level in every[0].levels]
     axes.plot(SWEPT, budgets, "o-", markersize=3, label=names)

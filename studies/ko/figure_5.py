@@ -5,7 +5,7 @@ import numpy as np
 from hedgerow.arrays import Float64
 from studies.ko.tables import Case, every_case
 from studies.page import Row, Study, markdown
-from studies.showing import panels, save
+from studies.showing import LEVEL_COLOURS, panels, save
 
 EPSILON = 2.0
 SHOWN = (0.1, 0.5, 0.7, 0.9)
@@ -58,7 +58,7 @@ def main() -> Study:
 
 
 def _picture(case: Case, errors: Float64, budgets: Float64) -> str:
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, colours=LEVEL_COLOURS)
     for axes, values in ((left, errors), (right, budgets)):
         axes.plot(GRID, values, label=[f"{level} (ours)" for level in case.levels])
         axes.axvline(1 / 3, color="black", linestyle="--", linewidth=1, label="paper's least, 1/3")

@@ -118,7 +118,7 @@ def test_one_bin_and_no_records_leave_no_choice(norm):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_million_bins_take_less_than_a_second_of_a_processor(norm):
-    """A tenth of it, in fact; processor time is our own, whatever else the machine does."""
+    """At most a half of it, in fact; processor time is our own, whatever else the machine does."""
     rng = np.random.default_rng(5)
     x = np.cumsum(rng.integers(0, 3, 10**6)) + rng.integers(-2000, 2000, 10**6)
     weights = rng.uniform(1, 2, len(x))
