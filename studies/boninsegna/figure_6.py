@@ -44,14 +44,16 @@ Our milliseconds; *Hedgerow* measures every node, combines upward and then proje
 
 def main() -> Study:
     """Time all tables, and write the page and the picture."""
-    paper, tables = published(), synthetic_tables()
+    paper = published()
+    tables = synthetic_tables()
     found = simulated(tables, METHODS, RUNS)
     names = [table.name for table in tables]
     lines = [
         [name, epsilon, *(1e3 * found[name, method, epsilon].seconds for method in METHODS)]
         for name, epsilon in product(names, EPSILONS)
     ]
-    rows, seconds = [], dict[str, list[float]]()
+    rows = []
+    seconds = dict[str, list[float]]()
     for name, method in product(names, (AS_RUN, TDA_L2)):
         theirs = THEIRS[method]
         both = paper[name, theirs, "1"].seconds, found[name, method, "1"].seconds

@@ -114,7 +114,8 @@ def agreement(found: Results, paper: Results) -> tuple[int, int]:
     gaps = list[float]()
     for (table, method, epsilon), results in found.items():
         if method in COLOURS:
-            ours, theirs = results.max_error, paper[table, THEIRS[method], epsilon].max_error
+            ours = results.max_error
+            theirs = paper[table, THEIRS[method], epsilon].max_error
             parts = zip(ours.mean, ours.error, theirs.mean, theirs.error, strict=True)
             gaps += [gap(*part) for part in islice(parts, 1, None)]
     return len(gaps), int((np.abs(gaps) <= 3).sum())
@@ -156,7 +157,8 @@ def picture(found: Results, paper: Results, metric: str, names: list[str], name:
 
 def main() -> Study:
     """Run all methods, and write the page and the pictures."""
-    paper, tables = published(), synthetic_tables()
+    paper = published()
+    tables = synthetic_tables()
     found = simulated(tables, {**METHODS, OURS: HEDGEROW}, RUNS)
     every = [table.name for table in tables]
     compared_points, within = agreement(found, paper)

@@ -75,8 +75,7 @@ class Setting:
 
     def releases(self, counts: hr.Counts, epsilon: str) -> Seeded:
         """Releases of a table."""
-        plan = self.plan(counts, epsilon)
-        return seeded(counts, simulation.Setting("", plan, self.estimator))
+        return seeded(counts, simulation.Setting("", self.plan(counts, epsilon), self.estimator))
 
 
 def loose_rho(epsilon: str | Fraction, spent: Fraction = Fraction(1)) -> hr.Rho:
@@ -166,7 +165,8 @@ class Curve:
     @classmethod
     def of(cls, runs: Float64) -> "Curve":
         """From float64 (runs, T + 1)."""
-        mean, root = runs.mean(axis=0), np.sqrt(len(runs))
+        mean = runs.mean(axis=0)
+        root = np.sqrt(len(runs))
         inside = np.flatnonzero(mean[1:] > 0) + 1
         relative = (runs[:, inside] / mean[inside]).sum(axis=1) / max(len(inside), 1)
         return cls(mean, runs.std(axis=0, ddof=1) / root, float(relative.std(ddof=1) / root))

@@ -53,7 +53,8 @@ def main() -> Study:
             reason="the paper: “w₃ ≈ 0.9” as an extreme at which it “may”"),
     ]  # fmt: skip
     heads = ["table", "least at", *(f"total at {w:g} / least" for w in SHOWN)]
-    text, picture = TEXT + markdown(heads, lines, ".3f"), _picture(every[0], *sweeps[0])
+    text = TEXT + markdown(heads, lines, ".3f")
+    picture = _picture(every[0], *sweeps[0])
     return Study("Ko, Figure 5", "the importance of the blocks", text, rows, [picture])
 
 

@@ -50,12 +50,13 @@ def right_covering_sums(levels: Sequence[Counts], branching: Sequence[int], bins
 
 def _covered(levels: Sequence[Counts], branching: Sequence[int], bins: int, side: int) -> Float64:
     """The sum over the covering before each cut (side 1) or behind it (-1)."""
-    widths, result = _widths(levels, branching, bins), np.zeros(bins)
+    widths = _widths(levels, branching, bins)
+    result = np.zeros(bins)
     cuts = side * np.arange(1, bins + 1)
     for counts, width, n in zip(levels, widths, branching, strict=True):
         before = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
-        ends, above = side * (cuts // width), side * (cuts // (width * n)) * n
-        here, there = before[np.minimum([ends, above], len(counts))]
+        above = side * (cuts // (width * n)) * n
+        here, there = before[np.minimum([side * (cuts // width), above], len(counts))]
         result += side * (here - there)
     return result
 
@@ -83,8 +84,7 @@ def refined_from_below(
     _widths(levels, branching, bins)
     if len(variances) != len(levels) or min(variances) <= 0:
         raise EstimateError(f"{len(levels)} levels need as many noise variances, all above 0")
-    starts = families(bins, branching)
-    return [estimate for estimate, _, _ in from_below(levels, variances, starts)]
+    return [estimate for estimate, _, _ in from_below(levels, variances, families(bins, branching))]
 
 
 def refined_covering_sums(
@@ -103,9 +103,8 @@ def refined_covering_sums(
         EstimateError: as `refined_from_below`.
     """
     refined = refined_from_below(levels, branching, bins, variances)
-    left = covering_sums(refined, branching, bins, total)
     right = right_covering_sums(refined, branching, bins)
-    return np.asarray((left + total - right) / 2)
+    return np.asarray((covering_sums(refined, branching, bins, total) + total - right) / 2)
 
 
 def range_queries_error(bins: int, epsilon: float) -> float:
@@ -134,14 +133,12 @@ def refined_variance(level: int, height: int, factor: int, epsilon: float) -> fl
 
     Proposition B.1, where the paper's m is one more.
     """
-    weight = sum(float(factor) ** -j for j in range(height - level + 1))
-    return 8 * (height / epsilon) ** 2 / weight
+    return 8 * (height / epsilon) ** 2 / sum(float(factor) ** -j for j in range(height - level + 1))
 
 
 def refined_error(factor: int, height: int, epsilon: float) -> float:
     """``2K (β - 1)/ε̂² Σ_i (Σ_{j=0}^{m-i} β^{-j})⁻¹`` after both steps (Lemma IV.4), records²."""
-    levels = range(1, height + 1)
-    variance = sum(refined_variance(i, height, factor, epsilon) for i in levels)
+    variance = sum(refined_variance(i, height, factor, epsilon) for i in range(1, height + 1))
     return float(factor) ** height * (factor - 1) * variance / 4
 
 

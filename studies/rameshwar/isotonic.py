@@ -40,8 +40,7 @@ def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None
         raise EstimateError(f"weights must have {len(cumulative)} entries, got {len(weights)}")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise EstimateError("weights must be positive and finite; at least one is not")
-    least = weights / weights.max()  # no sum of weights overflows
-    pool(cumulative.astype(np.float64)[:-1], least[:-1], total, result[:-1])
+    pool(cumulative.astype(np.float64)[:-1], (weights / weights.max())[:-1], total, result[:-1])
     return result
 
 

@@ -92,8 +92,7 @@ def main() -> Study:
     text = TEXT.format(
         checked=len(checked), table="\n".join(beaten(k) for k in (100, 256, 997, 2048))
     )
-    title = "whole factors and heights at equal budgets"
-    return Study("Rameshwar, Section V", title, text, rows)
+    return Study("Rameshwar, Section V", "whole factors and heights at equal budgets", text, rows)
 
 
 def beaten(bins: int) -> str:

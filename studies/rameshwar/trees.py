@@ -54,8 +54,7 @@ class TreeRelease:
     def non_negative(self, noisy: list[Int64], total: int) -> Float64:
         """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
         bins = self.design.bins
-        exact = min(self.variances) / 900  # so small that the total holds all but exactly
-        weights = 1 / np.sqrt([*self.variances, exact])
+        weights = 1 / np.sqrt([*self.variances, min(self.variances) / 900])
         sums = [*level_sums(np.eye(bins, dtype=np.int64), self.starts), np.ones((1, bins))]
         matrix = [rows * weight for rows, weight in zip(sums, weights, strict=True)]
         target = [
@@ -71,10 +70,9 @@ def families(bins: int, branching: Sequence[int]) -> list[Int64]:
 
     A node of a level covers the product of the factors below it, the last one what is left.
     """
-    widths = prod(branching) // np.cumprod(branching)
     return [
         -(-np.append(np.arange(0, bins, width * n), bins) // width)
-        for width, n in zip(widths, branching, strict=True)
+        for width, n in zip(prod(branching) // np.cumprod(branching), branching, strict=True)
     ]
 
 

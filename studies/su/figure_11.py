@@ -31,7 +31,8 @@ one δ(ε) of those 1,890 folds takes {ours:.1f} ms here, composing them takes i
 
 def main() -> Study:
     """Two panels of curves, and the advantage over the number of folds."""
-    found, lines = {}, []
+    found = {}
+    lines = []
     cases = [(sigma2, n) for sigma2 in NOISE for n in FOLDS]
     cases += [(NOISE[0] * n / FOLDS[-1], n) for n in FOLDS[:-1]]
     for sigma2, n in cases:

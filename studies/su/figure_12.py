@@ -31,7 +31,8 @@ def main() -> Study:
         f"exact, {100 * float(1 - factor):.2f} % less (ours)": (1 - factor, REDUCED),
     }
     stated = bureau_tradeoff(RHO, np.array(ALPHAS))
-    rows, lines = [], [["Bureau", *stated]]
+    rows = []
+    lines = [["Bureau", *stated]]
     figure, axes = panels(2, size=(5, 4.2))
     alphas = np.concatenate(([0.0], np.geomspace(1e-8, 1e-3, 100), np.linspace(2e-3, 1, 400)))
     curves = {"Bureau": (bureau_tradeoff(RHO, alphas), BUREAU)}

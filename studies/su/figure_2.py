@@ -35,10 +35,15 @@ def main() -> Study:
     theirs, peers = timed(lambda: {level: peer(uses(levels=[level]), 1e-3) for level in LEVELS})
     figure, axes = level_panels("ε", "δ")
     claim = "the paper claims that it is below 1"
-    rows, lines, ratios = [], [], []
+    rows = []
+    lines = []
+    ratios = []
     for level, delta in curves.items():
-        profile, epsilon, panel = profiles[level], grids[level], axes[level]
-        bureau, above = bureau_delta(level.rho, epsilon), peers[level].get_epsilon_for_delta(1e-11)
+        profile = profiles[level]
+        epsilon = grids[level]
+        panel = axes[level]
+        bureau = bureau_delta(level.rho, epsilon)
+        above = peers[level].get_epsilon_for_delta(1e-11)
         ratios.append((delta / bureau).max())
         rows.append(drawn(f"{level.name}: δ at ε = 0", delta[0], claim))
         lines.append((level.name, profile.bureau_epsilon("1e-11"), above, profile.epsilon("1e-11")))

@@ -33,20 +33,21 @@ def main() -> Study:
     )
     figure, axes = level_panels("type I error α", "type II error T(α)")
     alphas = np.linspace(0, 1, 301)
-    rows, lines = [], []
+    rows = []
+    lines = []
     for level, both in profiles.items():
-        stated, panel = bureau_tradeoff(level.rho, alphas), axes[level]
+        stated = bureau_tradeoff(level.rho, alphas)
+        panel = axes[level]
         bureau = np.interp(ALPHA, alphas, stated)
         tradeoffs = [profile.tradeoff(ALPHA) for profile in both]
         gaps = [np.interp(alphas, *curve) - stated for curve in curves[level]]
         near = crossing(level.rho, both[1])[1]
-        inside = (alphas > near) & (stated > near)
         rows += [
             drawn(f"{level.name}: T(0.05), {noise} noise, above the Bureau's", found - bureau,
                   "claimed to be above 0")
             for noise, found in zip(("same", "reduced"), tradeoffs, strict=True)
         ]  # fmt: skip
-        least = gaps[0][1:-1].min(), gaps[1][inside].min()
+        least = gaps[0][1:-1].min(), gaps[1][(alphas > near) & (stated > near)].min()
         lines.append([level.name, bureau, *tradeoffs[::-1], *least, near])
         panel.plot(alphas, stated, label="Bureau", **BUREAU)
         panel.plot(*curves[level][0], label="exact, same noise", **EXACT)

@@ -26,9 +26,12 @@ Bureau states, as the paper says: at δ = 1e-20 by the figure in the last column
 def main() -> Study:
     """The curves, and where they cross."""
     figure, axes = level_panels("ε", "δ")
-    rows, lines, excess = [], [], []
+    rows = []
+    lines = []
+    excess = []
     for level, panel in axes.items():
-        full, reduced = level.profile(), level.profile(level.factor)
+        full = level.profile()
+        reduced = level.profile(level.factor)
         delta, _ = crossing(level.rho, reduced)
         pairs = [(full.bureau_epsilon(d), reduced.epsilon(d)) for d in DELTAS]
         over = pairs[-1][1] / pairs[-1][0] - 1

@@ -54,8 +54,7 @@ def first_term(factor: Fraction) -> float:
     law = compose_law(whole(factor).losses[0], Fraction(9, 4))
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
-    above = np.cumsum(masses[::-1])[::-1] - masses
-    return float(places[np.argmax(above <= float(DELTA))])
+    return float(places[np.argmax((np.cumsum(masses[::-1])[::-1] - masses) <= float(DELTA))])
 
 
 def lowered(
@@ -87,7 +86,8 @@ def picture_of(factor: Fraction) -> str:
 def main() -> Study:
     """The curves, the two reductions, and the time."""
     same = whole()
-    exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
+    exact = same.epsilon(DELTA)
+    bureau = same.bureau_epsilon(DELTA)
     factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
     seconds = min(timed(lambda: same.delta(exact))[0] for _ in range(10))
@@ -149,5 +149,4 @@ def main() -> Study:
             ["", ".5f", "", ".2f"],
         ),
     )
-    picture = picture_of(factor)
-    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture])
+    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture_of(factor)])

@@ -51,14 +51,18 @@ def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:
 
 def main() -> Study:
     """MSE by group and by size of the count."""
-    noises, counts = LEVEL["Block"].noises, queries("block")
-    found, lines, rows = {}, [], []
+    noises = LEVEL["Block"].noises
+    counts = queries("block")
+    found = {}
+    lines = []
+    rows = []
     for k, (column, name) in enumerate(QUERIES.items()):
         before, after = (expected(noise, counts[:, k])[0] for noise in noises)
         best = released(column, Fraction(1), hr.All(), hr.Euclidean(combine=True), runs=2)
         ours = best["rmse"][-1] ** 2
         found[name] = before, after, ours
-        share, lower = 100 * (counts[:, k] > 0).mean(), 100 * (1 - after / before)
+        share = 100 * (counts[:, k] > 0).mean()
+        lower = 100 * (1 - after / before)
         lines.append([name, f"{share:.1f} %", before, after, f"{lower:.2f}", ours])
         reason = "bars, no number printed: claimed to be above 0; Washington, expected value"
         rows.append(unprinted(f"{name}: MSE, % lower", lower, reason))
@@ -87,5 +91,4 @@ def main() -> Study:
         classes=markdown(classes, sizes, [*[""] * 5, ".2f"]),
         percent=most_percent,
     )
-    picture = picture_of(found)
-    return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture])
+    return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture_of(found)])

@@ -159,16 +159,14 @@ class LaplaceProjection:
     def tail(self, distances: Float64) -> Float64:
         """P(error > x) for x >= 0 (float64, one dimension, records); by symmetry P(error < -x)."""
         k, weights = self._race
-        m, beta = self.siblings - 1, self.scale / self.siblings
-        x = distances[:, None] / beta
+        m = self.siblings - 1
+        x = distances[:, None] / (self.scale / self.siblings)
         down = weights * np.exp(-k * np.log1p(1 / m))
         beyond = gammaincc(k, x) @ weights / 2
         up = x[:, 0] if m == 1 else gammainc(k, x * (1 - 1 / m)) @ (weights / (1 - 1 / m) ** k)
-        below = np.exp(-x[:, 0] / m) * (down.sum() + up) / 4
         # exp(x/s) Q(k, x (1 + 1/m)) falls like exp(-x/β); beyond 600 it is below 1e-250.
-        reach = np.exp(np.minimum(x[:, 0], 600.0) / m)
-        above = reach * (gammaincc(k, x * (1 + 1 / m)) @ down) / 4
-        found: Float64 = beyond + below - above
+        above = np.exp(np.minimum(x[:, 0], 600.0) / m) * (gammaincc(k, x * (1 + 1 / m)) @ down) / 4
+        found: Float64 = beyond + (np.exp(-x[:, 0] / m) * (down.sum() + up) / 4) - above
         return found
 
     def distance(self) -> float:
@@ -205,16 +203,15 @@ def projection_masses(noise: Float64, siblings: int) -> Float64:
     rolled = np.roll(np.append(noise, np.zeros(length - len(noise))), -(len(noise) // 2))
     transform = np.fft.fft(rolled).real
     dilated = transform[np.arange(length) * (siblings - 1) % length]
-    masses = np.fft.ifft(dilated * transform ** (siblings - 1)).real
-    return np.maximum(np.roll(masses, widest), 0.0)
+    return np.maximum(np.roll(np.fft.ifft(dilated * transform ** (siblings - 1)).real, widest), 0.0)
 
 
 def projection_distance(noise: Float64, siblings: int) -> float:
     """The Wasserstein-1 distance (records) between integer noise and the error after (P_S)."""
     masses = projection_masses(noise, siblings)
-    half, widest = len(noise) // 2, len(masses) // 2
+    half = len(noise) // 2
     own = np.zeros_like(masses)
-    own[widest + siblings * np.arange(-half, half + 1)] = noise
+    own[(len(masses) // 2) + siblings * np.arange(-half, half + 1)] = noise
     return float(np.abs(np.cumsum(masses - own)).sum() / siblings)
 
 
