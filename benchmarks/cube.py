@@ -3,17 +3,16 @@
 Their package takes most of a minute on the larger table, so it runs three times there.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import hedgerow as hr
 from benchmarks.clock import Clock, fastest
-from benchmarks.inf_tda import EPSILONS
+from benchmarks.inf_tda import EPSILONS, planned
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock
+from hedgerow.plan.cuboids import Measure
 from studies.cube import (
     CASES,
     CUBE,
@@ -31,7 +30,7 @@ from studies.tables import every_count, leaves_of, trips_between
 RUNS = 10
 PEER = "inf-tda 0.1"
 PEER_RUNS = {"Italy, provinces": 10, "UK, districts": 3}
-MEASURES = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
+MEASURES: dict[str, Measure] = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
 
 TEXT = """The same tables, ε = {epsilon} and δ = {delta} as in the study of [errors of a
 cube](cube_errors.md), replacing one trip per person. {peer} is the authors' package on PyPI; it
@@ -56,19 +55,19 @@ class Found:
     errors: dict[str, Errors]
 
 
-def planned(truth: Truth, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
-    """Releases of a cube at any ε, the plans made before."""
-    shares = hr.Shares(case.axis_shares())
-    tree = truth.counts.tree
-    plans = {e: trips_plan(tree, within(e), measure, shares, hr.Cube()) for e in EPSILONS}
-    return lambda epsilon: hr.release(truth.counts, plans[epsilon])
+def plan_at(tree: hr.Tree, case: Case, measure: Measure, epsilon: Fraction) -> hr.Plan:
+    """The plan of a cube."""
+    return trips_plan(tree, within(epsilon), measure, hr.Shares(case.axis_shares()), hr.Cube())
 
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
     truth = Truth(trips_between(DATA / case.folder, case.levels))
     watch = Clock()
-    tasks = {name: planned(truth, case, measure) for name, measure in MEASURES.items()}
+    tasks = {
+        name: planned(truth.counts, partial(plan_at, truth.counts.tree, case, measure))
+        for name, measure in MEASURES.items()
+    }
     seconds = fastest(tasks, EPSILONS)
     errors = {name: Errors() for name in (PEER, *tasks)}
     for name, task in tasks.items():

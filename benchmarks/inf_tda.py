@@ -18,6 +18,7 @@ from benchmarks.clock import Clock, Timed, fastest, near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, number
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.method import Released, error_of_released, of_leaves, of_nodes
 from studies.boninsegna.releases import Curve, Setting, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
@@ -56,8 +57,7 @@ to build that series is not counted."""
 
 
 SAME = Setting(hr.Chebyshev())
-COMBINED = Setting(hr.Sparse(penalty=0.5), everything=True)
-WAYS = ("release", "combined")
+WAYS = {"release": SAME, "combined": Setting(hr.Sparse(penalty=0.5), everything=True)}
 EPSILONS = near(Fraction(EPSILON), RUNS + 1, STEP)
 
 
@@ -90,10 +90,12 @@ def from_frame(areas: pl.DataFrame, frame: pl.DataFrame, epsilon: Fraction) -> h
     return hr.release(counts, SAME.plan(counts, epsilon), estimator=SAME.estimator)
 
 
-def planned(way: Setting, counts: hr.Counts) -> Callable[[Fraction], hr.Release]:
+def planned(
+    counts: hr.Counts, plan: Callable[[Fraction], hr.Plan], estimator: Estimator | None = None
+) -> Callable[[Fraction], hr.Release]:
     """Releases at any ε, the plans made before."""
-    plans = {epsilon: way.plan(counts, epsilon) for epsilon in EPSILONS}
-    return lambda epsilon: hr.release(counts, plans[epsilon], estimator=way.estimator)
+    plans = {epsilon: plan(epsilon) for epsilon in EPSILONS}
+    return lambda epsilon: hr.release(counts, plans[epsilon], estimator=estimator)
 
 
 def on_table(item: Table, release: Peer) -> Found:
@@ -103,8 +105,10 @@ def on_table(item: Table, release: Peer) -> Found:
     watch = Clock()
     areas = binary_areas(8) if item.name.startswith("binary") else random_areas(4, 10)
     tasks: dict[str, Callable[[Fraction], hr.Release]] = {
-        "release": planned(SAME, counts),
-        "combined": planned(COMBINED, counts),
+        **{
+            name: planned(counts, partial(way.plan, counts), way.estimator)
+            for name, way in WAYS.items()
+        },
         "whole": partial(from_frame, areas, counts.level(tree.depth)),
     }
     seconds = fastest(tasks, EPSILONS)
@@ -150,7 +154,7 @@ def text(found: Sequence[Found]) -> str:
         errors.append((one.name, theirs.max_error.typical, *typical, *ratios[-1]))
     same, combined = np.exp(np.log(ratios).mean(axis=0))
     # a peer's run is taken to vary as one of the same method does
-    spreads = [one.errors[WAYS[0]].spread * math.sqrt(1 + RUNS / one.peer_runs) for one in found]
+    spreads = [one.errors["release"].spread * math.sqrt(1 + RUNS / one.peer_runs) for one in found]
     heads = ["table", "published", PEER, "release", "combined", "whole"]
     kinds = ["published", PEER, "ours", "combined", "ours / peer", "combined / peer"]
     return TEXT.format(

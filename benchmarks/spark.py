@@ -98,5 +98,4 @@ def measured() -> Benchmark:
         later=clock(max(times[f"Spark, release {RUNS}"].wall - alone, 0.0)),
         times=markdown(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
     )
-    figures = {what: time.wall for what, time in times.items()}
-    return Benchmark("Spark's overhead", text, (), (), figures)
+    return Benchmark("Spark's overhead", text, figures=times)
