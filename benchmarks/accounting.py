@@ -6,30 +6,25 @@ by rounding down. Ours comes with bounds of its own.
 
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio, clock
 from benchmarks.picture import OTHER, OURS, panels, save
 from studies.page import markdown
-
-Folds = list[tuple[Fraction, int]]
+from studies.su.census import LEVEL, LEVELS, QUERIES, Folds, promised, uses
 
 QUESTIONS = 6
 STEP = 1e-3
 """By how much ε differs from question to question."""
 INTERVALS = (1e-3, 1e-4)
-SHARES = (20, 274, 85, 131, 238, 118, 3)
-CENSUS: Folds = [
-    (10 / (2 * Fraction(a, 1000) * Fraction(365, 100)), n)
-    for a, n in zip(SHARES, (10, 10, 10, 20, 10, 10, 10), strict=True)
-]
+CENSUS = [(sigma2, n * QUERIES) for sigma2, n in Counter(level.sigma2 for level in LEVELS).items()]
 
 TEXT = """δ at a given ε of compositions of discrete Gaussians under one shift. dp-accounting
 composes privacy loss distributions on a grid: pessimistic, with `use_connect_dots=True`, its
@@ -80,7 +75,7 @@ def cases() -> dict[str, tuple[Folds, float]]:
     """Compositions, each with an ε."""
     return {
         "census 2020, 80 queries": (CENSUS, 20.3247),
-        "census, state level": ([(CENSUS[1][0], 10)], 10.1),
+        "census, state level": (uses(levels=[LEVEL["State"]]), 10.1),
         "1890 equal folds": ([(Fraction(10_000), 1890)], 3.0),
         "140 queries, 14 variances": (mixture(1), 15.0),
         "census, δ near 1e-30": (CENSUS, 34.0),
@@ -97,11 +92,10 @@ def compared(peer: Any, name: str, folds: Folds, epsilon: float) -> Iterator[Fou
     """Both on one composition, at ε and slightly above."""
 
     def ours(asked: float) -> tuple[float, float]:
-        return hr.compose([(hr.DiscreteGaussian(s), n) for s, n in folds]).delta_bounds(asked)
+        return promised(folds).delta_bounds(asked)
 
     def theirs(interval: float, asked: float, *, pessimistic: bool = True) -> float:
-        composed = peer(folds, interval, pessimistic=pessimistic)
-        return float(composed.get_delta_for_epsilon(asked))
+        return float(peer(folds, interval, pessimistic=pessimistic).get_delta_for_epsilon(asked))
 
     tasks: dict[str, Callable[[float], object]] = {"ours": ours}
     tasks |= {f"{interval:g}": partial(theirs, interval) for interval in INTERVALS}
@@ -128,26 +122,19 @@ def measured() -> Benchmark:
     ratios = [
         Ratio(one.name, f"dp-accounting at {one.grid:g}", one.ours, one.theirs) for one in found
     ]
-    figures = {
-        one.name: {
-            "delta_bounds": [one.low, one.high],
-            "peer_delta": {f"{each.grid:g}": each.upper for each in found if each.name == one.name},
-        }
-        for one in found
-    }
     text = TEXT.format(figures=markdown(heads, rows, ("", ".4g", ".0e", ".1e", "g", "")))
-    return Benchmark("The price of a composition", text, ratios, [figure(found)], figures)
+    return Benchmark("The price of a composition", text, ratios, [figure(found)], found)
 
 
 def figure(found: Sequence[Found]) -> str:
     """Error over seconds."""
     drawn, (axes,) = panels(size=(6.5, 3.6))
-    seconds, widths = [one.ours for one in found], [max(one.width, 1e-16) for one in found]
+    seconds = [one.ours for one in found]
+    widths = [max(one.width, 1e-16) for one in found]
     axes.loglog(seconds, widths, "o", color=OURS, label="Hedgerow: width of its bounds")
     for interval, mark in zip(INTERVALS, "sD", strict=True):
         label = f"dp-accounting at {interval:g}: error of its bound"
         points = [(one.theirs, abs(one.error)) for one in found if one.grid == interval]
         axes.loglog(*zip(*points, strict=True), mark, color=OTHER, label=label)
     axes.set(xlabel="seconds", ylabel="relative, of δ")
-    axes.legend()
     return save(drawn, "accounting")

@@ -61,7 +61,8 @@ def large(count: int) -> list[LevelCost]:
 
 def with_prior(count: int) -> list[LevelCost]:
     """Levels whose counts are known, log-normal, smaller the deeper."""
-    rng, levels = np.random.default_rng(7), list[LevelCost]()
+    rng = np.random.default_rng(7)
+    levels = list[LevelCost]()
     for depth, size in enumerate(nodes(count)):
         many = int(min(size, 20_000))
         drawn = np.floor(rng.lognormal(8 - 0.7 * min(depth, 10), 1.5, many))
@@ -77,7 +78,8 @@ def cvxpy_programs(
 ) -> dict[str, Callable[[float], Float64]]:
     """Both programs for levels of large counts, each a function of its budget or its error."""
     costs = np.array([level.derivative(1.0) for level in levels])
-    part, given = cvxpy.Variable(len(levels)), cvxpy.Parameter(pos=True)
+    part = cvxpy.Variable(len(levels))
+    given = cvxpy.Parameter(pos=True)
     error = cvxpy.sum(cvxpy.multiply(costs / costs.max(), cvxpy.power(part, -2)))
     least = cvxpy.Problem(cvxpy.Minimize(error), [cvxpy.sum(part) == given])
     cheapest = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(part)), [error <= given])
@@ -126,7 +128,8 @@ def solved(
 
 def without_prior(cvxpy: Any, count: int) -> Iterator[Found]:
     """Both programs against cvxpy."""
-    levels, peer = large(count), "cvxpy (Clarabel)"
+    levels = large(count)
+    peer = "cvxpy (Clarabel)"
     best = total_error(levels, least_error(levels, BUDGET).budgets)
     peers = cvxpy_programs(cvxpy, levels)
     yield solved(
@@ -166,5 +169,4 @@ def measured() -> Benchmark:
         for one, worse in found
     ]
     text = TEXT.format(values=VALUES, figures=markdown(["program", "peer", "worse", ""], rows))
-    kept = {one.what: {"peer": one.peer, "worse": worse} for one, worse in found}
-    return Benchmark("Allocation programs", text, [one for one, _ in found], figures=kept)
+    return Benchmark("Allocation programs", text, [one for one, _ in found], figures=found)

@@ -103,15 +103,15 @@ def least(tables: Sequence[Table], groups: Sequence[Int64], rounds: int = 7) -> 
         for axis, labels in enumerate(groups)
     ]
     sizes = reduce(np.multiply.outer, [np.bincount(own) for own in groups]).astype(np.float64)
-    weights, found = sizes / sizes.sum(), []
+    weights = sizes / sizes.sum()
+    found = []
     for _ in range(rounds):
         diagonal = np.zeros_like(weights)
         for blocks in product(*kinds):
             times, places, grams = zip(*blocks, strict=True)
             at = np.ix_(*places)
             root = np.sqrt((weights / sizes)[at].ravel())
-            gram = reduce(products, grams).sum(0)
-            values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+            values, vectors = np.linalg.eigh(root[:, None] * reduce(products, grams).sum(0) * root)
             own = vectors**2 @ np.sqrt(np.maximum(values, 0.0))
             diagonal[at] += prod(times) * own.reshape(diagonal[at].shape)
         found.append(float(diagonal.sum()) / sqrt(sum(prod(map(len, own)) for own in tables)))
@@ -192,8 +192,7 @@ def shares_by_axis(axes: Axes, tables: Sequence[Table]) -> dict[str, list[Fracti
     def logarithm(logs: Float64) -> float:
         each = np.ones(len(tables))
         for own, queries, part in zip(squares, asked, np.split(logs, ends[:-1]), strict=True):
-            covariance = np.linalg.inv(np.tensordot(softmax(part), own, 1))
-            each *= np.tensordot(queries, covariance, 2)
+            each *= np.tensordot(queries, np.linalg.inv(np.tensordot(softmax(part), own, 1)), 2)
         return float(np.log(each.sum()))
 
     found = minimize(logarithm, np.zeros(ends[-1]), bounds=[(-12.0, 3.0)] * ends[-1]).x
@@ -239,17 +238,25 @@ def error_of(plan: hr.Plan, axes: Axes, tables: Sequence[Table]) -> float:
 
 def census() -> tuple[dict[str, list[Int64]], list[Table], list[Int64]]:
     """SF1: its axes, its queries, and the groups of cells that these do not tell apart."""
-    sets, years = np.arange(64), np.arange(103)
+    sets = np.arange(64)
+    years = np.arange(103)
     races = np.repeat([1, 2, 3, 4, 5, 6, 0], [6, 15, 20, 15, 6, 1, 1])  # how many a set has
-    alone, number = races == 1, np.where(races, 4 + races, 11)
+    alone = races == 1
+    number = np.where(races, 4 + races, 11)
     starts = [*range(0, 20, 5), 18, 20, 21, 22, *range(25, 65, 5), 62, 65, 67, *range(70, 90, 5)]
     bands = np.searchsorted(np.sort(starts), years, side="right") - 1
     by_race = [1 - alone, np.minimum(sets, 6), np.where(alone, sets, number), sets]
     axes = {"sex": [np.arange(2)], "hispanic": [np.arange(2)], "race": by_race}
     axes["age"] = [(years >= 18).astype(int), bands, years]
-    both, sex, every = np.ones((1, 2)), np.eye(2), np.ones((1, 103))
-    margins, hispanic, other = np.vstack([both, sex]), sex[:1], sex[1:]
-    anyone, seven, white = np.ones((1, 64)), nodes(by_race[1]), np.eye(64)[:1]
+    both = np.ones((1, 2))
+    sex = np.eye(2)
+    every = np.ones((1, 103))
+    margins = np.vstack([both, sex])
+    hispanic = sex[:1]
+    other = sex[1:]
+    anyone = np.ones((1, 64))
+    seven = nodes(by_race[1])
+    white = np.eye(64)[:1]
     seventy = np.vstack([np.eye(64)[:63], nodes(races)[1:], [races > 1]])
     people = [(both, anyone)] * 5 + [(both, seven), (both, seventy), (sex, anyone)]
     people += [(sex, anyone), (sex, seven), (margins, anyone), (other, seventy)]
@@ -266,16 +273,20 @@ def census() -> tuple[dict[str, list[Int64]], list[Table], list[Int64]]:
 def of_census() -> Iterator[Contest]:
     """SF1 and SF1+."""
     axes, tables, groups = census()
-    bound, shares = least(tables, groups)[-1], shares_by_axis(axes, tables)
-    cube, tree = of_cube("SF1", axes, tables, shares, bound), tree_of(axes)
+    bound = least(tables, groups)[-1]
+    shares = shares_by_axis(axes, tables)
+    cube = of_cube("SF1", axes, tables, shares, bound)
+    tree = tree_of(axes)
     importance: dict[str, float] = {}  # a cell's: the queries of its cuboid over its cells
     for cuboid, _, weights in by_cuboid(axes, tables):
-        name, each = tree.name_of(cuboid), prod(map(len, weights)) / tree.cells(cuboid)
+        name = tree.name_of(cuboid)
+        each = prod(map(len, weights)) / tree.cells(cuboid)
         importance[name] = importance.get(name, 0.0) + each
     ours = error_of(planned_by(tree, importance), axes, tables)
     yield from (cube, cube._replace(plan=f"{len(importance)} cuboids", ours=ours))
     # One more factor of all queries: one more of what is least, with shares of its own.
-    states, nation = {"state": [np.arange(51)]}, np.vstack([np.ones((1, 51)), np.eye(51)])
+    states = {"state": [np.arange(51)]}
+    nation = np.vstack([np.ones((1, 51)), np.eye(51)])
     shares |= shares_by_axis(states, [(nation,)])
     bound *= least([(nation,)], [np.zeros(51, int)])[-1]
     yield of_cube("SF1+", axes | states, [(*own, nation) for own in tables], shares, bound)
@@ -285,15 +296,15 @@ def of_cube(
     name: str, axes: Axes, tables: list[Table], shares: dict[str, list[Fraction]], bound: float
 ) -> Contest:
     """A cube of shares by axis, beside HDMM."""
-    plan = planned(tree_of(axes), hr.Cube(), hr.Shares(shares))
-    ours = error_of(plan, axes, tables)
+    ours = error_of(planned(tree_of(axes), hr.Cube(), hr.Shares(shares)), axes, tables)
     return Contest(name, "HDMM", TABLES[name], "cube, shares by axis", ours, bound)
 
 
 def error_of_marginals(sizes: Sequence[int], ways: int, *, beside: bool = False) -> float:
     """Ours, if marginals of fewer attributes are measured too, and perhaps that of all beside."""
     axes = {f"a{number}": [np.arange(n)] for number, n in enumerate(sizes)}
-    tree, every = tree_of(axes), [*product((0, 1), repeat=len(sizes))]
+    tree = tree_of(axes)
+    every = [*product((0, 1), repeat=len(sizes))]
     measured = [own for own in every if sum(own) <= ways or (beside and all(own))]
     importance = {tree.name_of(own): float(sum(own) == ways) for own in measured}
     queries = [(np.ones((1, n)), np.eye(n)) for n in sizes]
@@ -311,7 +322,9 @@ def of_marginals() -> Iterator[Contest]:
     yield of_cube("CPS, all marginals", axes, tables, shares_by_axis(axes, tables), whole)
     for name, (sizes, figures) in MARGINALS.items():
         for ways, theirs in enumerate(figures, start=1):
-            ours, beside, bound = None, ways == 3, least_of_marginals(sizes, ways)
+            ours = None
+            beside = ways == 3
+            bound = least_of_marginals(sizes, ways)
             if not beside or name == "CPS":
                 ours = error_of_marginals(sizes, ways, beside=beside)
             plan = "none" if ours is None else "marginals" + ", their table" * beside
@@ -320,16 +333,16 @@ def of_marginals() -> Iterator[Contest]:
 
 def of_prefixes(bins: int = 1024) -> tuple[list[Contest], float]:
     """Prefixes, and the bound of even weights."""
-    ranges, ours = hr.Ranges.equal_width("value", 0, bins, bins), {}
+    ranges = hr.Ranges.equal_width("value", 0, bins, bins)
+    ours = {}
     for name, measure in (("tree", hr.All()), ("running sums", hr.RunningSums())):
         plan = hr.plan_distribution(ranges, **UNITS, measure=measure)
         ours[name] = sqrt(mean_cut_variance(plan)) / SCALE
     bounds = least([(np.tri(bins),)], [np.arange(bins)])
-    found = [
+    return [
         Contest("prefixes", peer, theirs, plan, ours[plan], bounds[-1])
         for (peer, theirs), plan in zip(PREFIXES.items(), (*ours, "running sums"), strict=True)
-    ]
-    return found, bounds[0]
+    ], bounds[0]
 
 
 def measured() -> Benchmark:

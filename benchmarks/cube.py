@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import hedgerow as hr
 from benchmarks.clock import Clock, fastest
-from benchmarks.inf_tda import near
+from benchmarks.inf_tda import EPSILONS, planned
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock
 from hedgerow.evaluate.method import Released, of_leaves, of_nodes
 from hedgerow.evaluate.simulate import Tally
 from hedgerow.noise.bits import Bits
+from hedgerow.plan.cuboids import Measure
 from hedgerow.plan.joint import shape_of_tree
 from studies.cube import CASES, CUBE, SURVIVORS, Case, errors_by_cuboid, rates_of, rmse_of
 from studies.page import DATA, markdown
@@ -26,7 +26,7 @@ from studies.tables import trips_between
 RUNS = 10
 PEER = "inf-tda 0.1"
 PEER_RUNS = {"Italy, provinces": 10, "UK, districts": 3}
-MEASURES = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
+MEASURES: dict[str, Measure] = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
 
 TEXT = """The same tables, ε = {epsilon} and δ = {delta} as in the study of [errors of a
 cube](cube_errors.md), replacing one trip per person. {peer} is the authors' package on PyPI; it
@@ -63,22 +63,20 @@ class Each:
         return self.release(next(self.epsilons))
 
 
-def planned(counts: hr.Counts, case: Case, measure: Any) -> Callable[[Fraction], hr.Release]:
-    """Releases of a cube at any ε, the plans made before."""
-    shares, tree = hr.Shares(case.axis_shares()), counts.tree
-    plans = {
-        epsilon: trips_plan(tree, within(epsilon), measure, shares, hr.Cube())
-        for epsilon in near(RUNS + 1)
-    }
-    return lambda epsilon: hr.release(counts, plans[epsilon])
+def plan_at(tree: hr.Tree, case: Case, measure: Measure, epsilon: Fraction) -> hr.Plan:
+    """The plan of a cube."""
+    return trips_plan(tree, within(epsilon), measure, hr.Shares(case.axis_shares()), hr.Cube())
 
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
     counts, watch = trips_between(DATA / case.folder, case.levels), Clock()
     cuboids = [*shape_of_tree(counts.tree).cuboids()]
-    tasks = {name: planned(counts, case, measure) for name, measure in MEASURES.items()}
-    times, series = fastest(tasks, near(RUNS + 1)), series_of(counts)
+    tasks = {
+        name: planned(counts, partial(plan_at, counts.tree, case, measure))
+        for name, measure in MEASURES.items()
+    }
+    times, series = fastest(tasks, EPSILONS), series_of(counts)
 
     def ours(task: Callable[[Fraction], hr.Release], epsilon: Fraction) -> Released:
         return of_nodes(counts.tree, task(epsilon).content.nodes)
@@ -90,7 +88,7 @@ def on_table(case: Case, release: Peer) -> Found:
     runs = {PEER: (theirs, PEER_RUNS[case.name])}
     runs |= {name: (partial(ours, task), RUNS) for name, task in tasks.items()}
     errors = {
-        name: Tally.of_seeds(counts, Each(each, iter(near(many))), cuboids, range(many))
+        name: Tally.of_seeds(counts, Each(each, iter(EPSILONS)), cuboids, range(many))
         for name, (each, many) in runs.items()
     }
     seconds = {name: times[name].wall for name in errors}

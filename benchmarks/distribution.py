@@ -65,7 +65,8 @@ def with_bins(tree: Any, values: Float64, bins: int) -> Found:
         return hr.plan_distribution(ranges, budget=hr.Epsilon(epsilon))
 
     asked = near(EPSILON, RUNS + 1, STEP)
-    plans, peers = {e: planned(e) for e in asked}, {e: tree(bins, e) for e in asked}
+    plans = {e: planned(e) for e in asked}
+    peers = {e: tree(bins, e) for e in asked}
     counts = column_counts(plans[EPSILON], ranges, values)
 
     def ours(epsilon: Fraction) -> Float64:
@@ -82,7 +83,8 @@ def with_bins(tree: Any, values: Float64, bins: int) -> Found:
         for run in tasks.values()
     ]
     print(f"{bins} bins: {clock(found['ours'].wall)}, {clock(found['theirs'].wall)}", flush=True)
-    own, new = Clock(), EPSILON - STEP
+    own = Clock()
+    new = EPSILON - STEP
     makers = {"ours": planned, "theirs": lambda e: tree(bins, e)}
     plan = [own.timed(name, make, new)[0].wall for name, make in makers.items()]
     return Found(bins, plan, [*found.values()], errors)
@@ -105,12 +107,4 @@ def measured() -> Benchmark:
         Ratio(f"release of {one.bins:,} bins", "OpenDP", *(time.wall for time in one.release))
         for one in found
     ]
-    figures = {
-        str(one.bins): {
-            "rms_error": dict(zip(("hedgerow", "opendp"), one.error, strict=True)),
-            "plan_seconds": one.plan,
-            "release_processor_seconds": [time.processor for time in one.release],
-        }
-        for one in found
-    }
-    return Benchmark("Distributions", text, ratios, figures=figures)
+    return Benchmark("Distributions", text, ratios, figures=found)

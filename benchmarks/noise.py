@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from benchmarks.clock import fastest
+import numpy as np
+
+from benchmarks.clock import fastest, near
 from benchmarks.machine import needed
 from benchmarks.page import Benchmark, Ratio
 from benchmarks.picture import OTHER, OURS, panels, save
@@ -39,7 +41,9 @@ on, so that whatever a sampler prepares for a law is within its time.
 
 def peer_measurement(dp: Any, mechanism: Mechanism) -> Callable[[list[int]], object]:
     """OpenDP's exact sampler of the same law, on a vector of integers."""
-    make, metric, scale = dp.m.make_laplace, dp.l1_distance(T="i64"), float(mechanism.parameter)
+    make = dp.m.make_laplace
+    metric = dp.l1_distance(T="i64")
+    scale = float(mechanism.parameter)
     if isinstance(mechanism, DiscreteGaussian):
         make, metric, scale = dp.m.make_gaussian, dp.l2_distance(T="f64"), scale**0.5
     made: Callable[[list[int]], object] = make(
@@ -55,14 +59,9 @@ def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
         "ours": lambda law: law.sample(DRAWS),
         "theirs": lambda law: peer_measurement(dp, law)(zeros),
     }
-    found = fastest(tasks, [near(mechanism, k) for k in range(QUESTIONS)])
+    found = fastest(tasks, [*map(type(mechanism), near(mechanism.parameter, QUESTIONS, STEP))])
     ours = found["ours"].wall * MILLION / DRAWS
     return Ratio(told(mechanism), "OpenDP", ours, found["theirs"].wall * MILLION / PEER_DRAWS)
-
-
-def near(mechanism: Mechanism, k: int) -> Mechanism:
-    """The k-th law of the same kind and about the same parameter."""
-    return type(mechanism)(mechanism.parameter * (1 + k * STEP))
 
 
 def told(mechanism: Mechanism) -> str:
@@ -80,7 +79,8 @@ def measured() -> Benchmark:
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(cores)[:1])
     try:
-        stream, words = ReleaseKey.fresh().stream(), 1 << 14
+        stream = ReleaseKey.fresh().stream()
+        words = 1 << 14
         tasks = {"bits": lambda start: stream.words(start, words)}
         drawn = fastest(tasks, range(0, 50 * words, words))["bits"].wall
         ratios = tuple(a_million(dp, mechanism) for mechanism in MECHANISMS)
@@ -97,14 +97,14 @@ def measured() -> Benchmark:
 def figure(ratios: Sequence[Ratio]) -> str:
     """Million draws a second, logarithmic."""
     drawn, (axes,) = panels(size=(7.5, 3.4))
-    places = range(len(ratios))
-    for shift, name, colour, seconds in (
-        (-0.2, "Hedgerow", OURS, [r.ours for r in ratios]),
-        (0.2, "OpenDP", OTHER, [r.theirs for r in ratios]),
+    places = np.arange(len(ratios))
+    for shift, name, colour, side in (
+        (-0.2, "Hedgerow", OURS, "ours"),
+        (0.2, "OpenDP", OTHER, "theirs"),
     ):
-        speeds = [1 / each for each in seconds]
-        axes.barh([place + shift for place in places], speeds, 0.4, color=colour, label=name)
-    axes.set_yticks(list(places), [r.what for r in ratios], fontsize=8)
+        speeds = [1 / getattr(r, side) for r in ratios]
+        axes.barh(places + shift, speeds, 0.4, color=colour, label=name)
+    axes.set_yticks(places, [r.what for r in ratios], fontsize=8)
     axes.invert_yaxis()
     axes.set(xscale="log", xlabel="million draws a second, one core")
     axes.legend(loc="upper left", bbox_to_anchor=(0, 1.14), ncols=2)

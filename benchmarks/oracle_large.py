@@ -62,9 +62,8 @@ def timed(tree: Path, folder: Path, *command: str | Path) -> Run:
     _, process.returncode, usage = os.wait4(process.pid, 0)
     if process.returncode:
         raise SystemExit(f"{tree}: hedgerow {command} failed")
-    clock = time.perf_counter() - begun
     shutil.rmtree(folder / "out", ignore_errors=True)
-    return usage.ru_utime + usage.ru_stime, clock, usage.ru_maxrss / 1000
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss / 1000
 
 
 def compared(ours: Sequence[Run], theirs: Sequence[Run]) -> Iterator[str]:
@@ -84,10 +83,12 @@ def main() -> None:
     asked.add_argument("--only", choices=LARGE)
     asked.add_argument("--times", type=int, default=5, help="turns of each (5)")
     asked.add_argument("--small", action="store_true", help="to try it out")
-    given, told = asked.parse_args(), list[str]()
+    given = asked.parse_args()
+    told = list[str]()
     print(f"{commit()} and {given.against}: least, median and most of each")
     with TemporaryDirectory() as place:
-        folder, git = Path(place), ["git", "-C", str(ROOT), "worktree"]
+        folder = Path(place)
+        git = ["git", "-C", str(ROOT), "worktree"]
         trees = [ROOT, folder / "other"]
         subprocess.run([*git, "add", "-q", "--detach", trees[1], given.against], check=True)
         try:

@@ -8,9 +8,11 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.machine import ROOT, MissingPeer, facts, load
 from studies.page import markdown
@@ -68,29 +70,34 @@ class Benchmark:
         text: Markdown: the setting, what was found, further tables.
         ratios: peers beside ours.
         pictures: file names in ``docs/benchmarks/``, drawn by the benchmark.
-        figures: all that was measured, for the JSON file.
+        figures: all that was measured, for the JSON file: dataclasses, arrays and the like.
     """
 
     title: str
     text: str
     ratios: Sequence[Ratio] = ()
     pictures: Sequence[str] = ()
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Any = ()
 
 
 def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> None:
     """Run a benchmark, keep what it found and print it; say so where a peer is missing."""
-    before, begun = load(), time.perf_counter()
+    before = load()
     try:
         found = run()
     except MissingPeer as missing:
         print(f"skipped: {missing}")
         return
-    spent = time.perf_counter() - begun
+    spent = time.perf_counter() - time.perf_counter()
     kept = {"benchmark": name, **asdict(found), "seconds": round(spent, 1)}
     kept |= {"load": [before, load()], **facts()}
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(kept, indent=1, ensure_ascii=False, default=float)
+    text = json.dumps(
+        kept,
+        indent=1,
+        ensure_ascii=False,
+        default=lambda one: np.asarray(one, dtype=float).tolist(),
+    )
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(section(kept))
 
@@ -122,11 +129,10 @@ def section(one: Mapping[str, Any]) -> str:
     """A benchmark with its text, ratios, pictures and conditions, in Markdown."""
     ratios = [Ratio(**ratio) for ratio in one["ratios"]]
     rows = [(r.what, r.peer, clock(r.ours), clock(r.theirs), number(r.times)) for r in ratios]
-    heads = ["task", "peer", "ours", "the peer's", "ratio"]
     parts = [
         f"## {one['title']}",
         one["text"].strip(),
-        markdown(heads, rows) if rows else "",
+        markdown(["task", "peer", "ours", "the peer's", "ratio"], rows) if rows else "",
         *(f"![{one['title']}](benchmarks/{picture})" for picture in one["pictures"]),
         f"Made by `benchmarks/{one['benchmark']}.py` in {one['seconds']:.0f} s.",
     ]

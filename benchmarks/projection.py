@@ -115,7 +115,8 @@ def cores(count: int) -> Iterator[None]:
 
 def ours(tables: Sequence[Table]) -> dict[str, float]:
     """Cells a second of each estimator: integers, real values, and real unequal variances."""
-    rng, asked = np.random.default_rng(1), list[Asked]()
+    rng = np.random.default_rng(1)
+    asked = list[Asked]()
     for noisy, start, totals in tables:
         real = noisy + rng.normal(0, 1, len(noisy))
         weighted = real, 100 * rng.lognormal(0, 1, len(noisy))
@@ -176,17 +177,7 @@ def measured() -> Benchmark:
         cores=len(os.sched_getaffinity(0)),
         speeds=markdown(["families of", *(f"{one.size:,}" for one in dense)], rows),
     )
-    figures = {
-        f"{one.kind} {one.size}": {
-            "cells_a_second": {
-                "one core": one.one_core,
-                "all cores": one.all_cores,
-                "peers": one.peers,
-            }
-        }
-        for one in found
-    }
-    return Benchmark("Projection of families", text, ratios, [figure(found)], figures)
+    return Benchmark("Projection of families", text, ratios, [figure(found)], found)
 
 
 def figure(found: Sequence[Found]) -> str:
@@ -203,5 +194,4 @@ def figure(found: Sequence[Found]) -> str:
             panel.loglog(sizes, peers, "x--", color=colour, label=name)
         panel.set(title=f"{kind} counts", xlabel="cells of a family")
     axes[0].set_ylabel("cells a second, one core")
-    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return save(drawn, "projection")
+    return save(drawn, "projection", loc="outside lower center", ncols=4)

@@ -43,8 +43,7 @@ def peers_for(cvxpy: Any, size: int) -> dict[str, Peer]:
 
 def algorithm_4(x: Int64, c: int) -> Int64:
     """IntOpt∞ as the paper prints it, vectors in NumPy, running sums instead of new ones."""
-    raised = -((int(x.sum()) - c) // len(x))
-    z = np.maximum(raised, -x)
+    z = np.maximum(-((int(x.sum()) - c) // len(x)), -x)
     t = int(np.abs(z).max())
     order = np.argsort(x, kind="stable")
     order = order[z[order] > -x[order]]
@@ -81,8 +80,7 @@ def sort_and_round(x: Int64, c: int) -> Int64:
     """The real projection by sorting, rounded down; the largest remainders get the rest."""
     falling = np.sort(x)[::-1]
     levels = (np.cumsum(falling) - c) / np.arange(1, len(x) + 1)
-    level = levels[np.nonzero(falling > levels)[0][-1]] if c else falling[0]
-    real = np.maximum(x - level, 0)
+    real = np.maximum(x - (levels[np.nonzero(falling > levels)[0][-1]] if c else falling[0]), 0)
     y: Int64 = np.floor(real).astype(np.int64)
     rest = c - int(y.sum())
     if rest:
@@ -92,10 +90,10 @@ def sort_and_round(x: Int64, c: int) -> Int64:
 
 def quadratic_program(cvxpy: Any, size: int) -> Peer:
     """min ‖y - x‖² with y ≥ 0 and Σ y = c, for families of one size."""
-    x, c = cvxpy.Parameter(size), cvxpy.Parameter()
+    x = cvxpy.Parameter(size)
+    c = cvxpy.Parameter()
     y = cvxpy.Variable(size)
-    away = cvxpy.sum_squares(y - x)
-    program = cvxpy.Problem(cvxpy.Minimize(away), [y >= 0, cvxpy.sum(y) == c])
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(y - x)), [y >= 0, cvxpy.sum(y) == c])
 
     def solved(noisy: Int64, total: int) -> Float64:
         x.value, c.value = noisy.astype(np.float64), float(total)

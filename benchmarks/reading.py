@@ -53,12 +53,11 @@ def trips(folder: Path) -> dict[str, Trips]:
     """The commuting example's pairs, drawn many times over, with all levels and with the last."""
     write_commuting(folder, "national")
     pairs = pl.read_parquet(folder / "trips.parquet")
-    areas = pl.read_parquet(folder / "municipalities.parquet")
-    tree, found = pairs_of(areas, LEVELS), {}
+    tree = pairs_of(pl.read_parquet(folder / "municipalities.parquet"), LEVELS)
+    found = {}
     for width, levels in (("six columns", LEVELS), ("two columns", LEVELS[-1:])):
-        columns = [f"{end}_{level}" for end in "od" for level in levels]
         paths = [folder / f"{width} {run}.parquet" for run in range(RUNS + 1)]
-        found[width] = Trips(paths, columns, tree)
+        found[width] = Trips(paths, [f"{end}_{level}" for end in "od" for level in levels], tree)
     for run in range(RUNS + 1):
         rows = np.random.default_rng([5, run]).integers(0, pairs.height, ROWS)
         drawn = pairs[rows].with_columns(pl.lit(1, pl.Int64).alias("trips"))
@@ -69,8 +68,7 @@ def trips(folder: Path) -> dict[str, Trips]:
 
 def by_polars(table: Trips, path: Path) -> int:
     """Leaf counts by Polars; how many."""
-    rows = pl.scan_parquet(path)
-    return rows.group_by(table.columns).agg(pl.col("trips").sum()).collect().height
+    return pl.scan_parquet(path).group_by(table.columns).agg(pl.col("trips").sum()).collect().height
 
 
 def by_duckdb(table: Trips, path: Path) -> int:
@@ -95,15 +93,16 @@ WAYS: dict[str, Callable[[Trips, Path], int]] = {
 
 def measured() -> Benchmark:
     """Both widths."""
-    ratios, cells = list[Ratio](), set[int]()
+    ratios = list[Ratio]()
+    cells = set[int]()
     with TemporaryDirectory() as folder:
         for width, table in trips(Path(folder)).items():
             tasks = {name: partial(way, table) for name, way in WAYS.items()}
             found = fastest(tasks, table.paths)
             cells |= {task(table.paths[0]) for task in tasks.values()}
             for peer in ("Polars", "DuckDB"):
-                ours, theirs = found["Hedgerow"].wall, found[peer].wall
-                ratios.append(Ratio(f"read and group, {width}", peer, ours, theirs))
+                ours = found["Hedgerow"].wall
+                ratios.append(Ratio(f"read and group, {width}", peer, ours, found[peer].wall))
     assert len(cells) == 1, "all three find the same cells"
     slower = sorted(1 / ratio.times for ratio in ratios)
     text = TEXT.format(

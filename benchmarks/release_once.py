@@ -39,8 +39,7 @@ def tree_of(areas: int) -> hr.Tree:
 def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
     """About so many pairs, two records each on average; areas differ as those of a country do."""
     rng = np.random.default_rng(11)
-    areas = tree.axes[0].size(tree.axes[0].depth)
-    pull = np.cumsum(rng.lognormal(sigma=1.0, size=areas))
+    pull = np.cumsum(rng.lognormal(sigma=1.0, size=tree.axes[0].size(tree.axes[0].depth)))
     ends = []
     for _ in range(2):
         spot = rng.random(cells) * pull[-1]
@@ -79,7 +78,6 @@ def main() -> None:
     release(counts_of(tree_of(100), 1_000), "2")  # loads the kernels, at another price
     counts = counts_of(tree_of(areas), cells)
     reset_peak()
-    before = peak_memory()
     time, _ = Clock().timed("release", release, counts)
     point = {
         "possible": float(counts.tree.leaves),
@@ -89,7 +87,7 @@ def main() -> None:
         "seconds": time.wall,
         "processor_seconds": time.processor,
         "memory": peak_memory(),
-        "memory_before": before,
+        "memory_before": peak_memory(),
     }
     print(json.dumps(point))
 

@@ -35,14 +35,14 @@ PAINTS = "performance.getEntriesByType('paint').map((one) => one.startTime)"
 
 def population() -> hr.Counts:
     """Synthetic counts of 1,500,000 blocks, most of them inhabited."""
-    rng, leaves = np.random.default_rng(1), int(np.prod(FAMILIES))
+    rng = np.random.default_rng(1)
+    leaves = int(np.prod(FAMILIES))
     places = np.unravel_index(np.arange(leaves), FAMILIES)
     parts = [pl.Series(place).cast(pl.String) for place in places]
-    padded = [part.str.zfill(width) for part, width in zip(parts, WIDTHS, strict=True)]
     levels = [f"level{k}" for k in range(len(FAMILIES))]
-    codes = pl.DataFrame(padded, schema=levels).select(
-        pl.concat_str(levels[: k + 1]).alias(name) for k, name in enumerate(levels)
-    )
+    codes = pl.DataFrame(
+        [part.str.zfill(width) for part, width in zip(parts, WIDTHS, strict=True)], schema=levels
+    ).select(pl.concat_str(levels[: k + 1]).alias(name) for k, name in enumerate(levels))
     tree = hr.Tree([hr.Axis.from_frame("geography", codes, levels)])
     people = np.floor(rng.lognormal(3.5, 1.2, leaves)).astype(np.int64)
     return hr.Counts.from_leaves(tree, (np.arange(leaves, dtype=np.int32),), people)
@@ -76,15 +76,15 @@ def release(folder: Path) -> None:
 
 def made(folder: Path) -> str:
     """The page of a release, as `hedgerow report` makes it: the plan is read, and verified."""
-    plan = stated_plan(folder, read_manifest(folder))
-    return page(folder, plan, hr.Chebyshev(), hr.__version__)
+    return page(folder, stated_plan(folder, read_manifest(folder)), hr.Chebyshev(), hr.__version__)
 
 
 def measured() -> Benchmark:
     """Its size, the time to make it and to paint it."""
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
-        folder, path = Path(place) / "release", Path(place) / "report.html"
+        folder = Path(place) / "release"
+        path = Path(place) / "report.html"
         subprocess.run([sys.executable, "-m", "benchmarks.report", folder], cwd=ROOT, check=True)
         files = (folder / "counts").glob("*.parquet")
         figures["counts"] = sum(pq.read_metadata(file).num_rows for file in files)

@@ -40,7 +40,8 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run what the command line names; exit code 1 where a benchmark fails."""
-    begun, lines = time.perf_counter(), []
+    begun = time.perf_counter()
+    lines = []
     failed = 0
     print(f"load average {load()}: run benchmarks alone on the machine")
     for name in chosen(sys.argv[1:]):
@@ -51,9 +52,8 @@ def main() -> None:
         failed += done.returncode != 0
         what = "FAILED" if done.returncode else "done"
         lines.append(f"{name:14} {time.perf_counter() - start:6.1f} s  {what}")
-    page = write_page()
     print("\n" + "\n".join(lines))
-    print(f"{time.perf_counter() - begun:.0f} s in all; {page.relative_to(ROOT)}")
+    print(f"{time.perf_counter() - begun:.0f} s in all; {write_page().relative_to(ROOT)}")
     raise SystemExit(1 if failed else 0)
 
 

@@ -41,13 +41,13 @@ Asked = tuple[Path, hr.Plan]
 def questions(folder: Path) -> list[Asked]:
     """Files of the same trips in another order, each with a plan of its own."""
     write_commuting(folder, "national")
-    trips, found = pl.read_parquet(folder / "trips.parquet"), []
+    trips = pl.read_parquet(folder / "trips.parquet")
+    found = []
     tree = pairs_of(pl.read_parquet(folder / "municipalities.parquet"), LEVELS)
     for run in range(RUNS):
         path = folder / f"trips-{run + 1}.parquet"
         trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
-        plan = trips_plan(tree, within(1 + run * STEP), hr.Survivors())
-        found.append((path, plan))
+        found.append((path, trips_plan(tree, within(1 + run * STEP), hr.Survivors())))
     return found
 
 
@@ -75,7 +75,8 @@ def measured() -> Benchmark:
         raise MissingPeer("Java is not installed")
     engine = needed("hedgerow.spark.session", "the Spark engine").SparkEngine(MASTER)
     with TemporaryDirectory() as name:
-        all_asked, watch = questions(Path(name)), Clock()
+        all_asked = questions(Path(name))
+        watch = Clock()
         times: dict[str, Timed] = {}
         for run, asked in enumerate(all_asked, start=1):
             times[f"local, release {run}"], counts = watch.timed("local", local, asked)
@@ -89,14 +90,12 @@ def measured() -> Benchmark:
             opened.__exit__(None, None, None)
     alone = min(times[f"local, release {run + 1}"].wall for run in range(RUNS))
     first = times["Spark, start"].wall + times["Spark, release 1"].wall - alone
-    later = times[f"Spark, release {RUNS}"].wall - alone
     text = TEXT.format(
         trips=counts.total,
         cells=len(counts.values),
         master=MASTER,
         overhead=clock(max(first, 0.0)),
-        later=clock(max(later, 0.0)),
+        later=clock(max(times[f"Spark, release {RUNS}"].wall - alone, 0.0)),
         times=markdown(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
     )
-    figures = {what: time.wall for what, time in times.items()}
-    return Benchmark("Spark's overhead", text, (), (), figures)
+    return Benchmark("Spark's overhead", text, figures=times)

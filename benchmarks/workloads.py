@@ -4,7 +4,6 @@ Compare: UK commuting, the chain and both district margins. SciPy is given the m
 one sparse matrix over the pairs of districts, made beforehand.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +15,6 @@ import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio
 from hedgerow.arrays import Float64, Levels
-from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.tables import as_tables
@@ -31,9 +29,7 @@ RUNS = 2
 RESIDUAL = 1e-9
 OURS, LSQR, CG = "Hedgerow", "SciPy, lsqr", "SciPy, cg"
 MARGINS = ("origin.lad", "destination.lad")
-WORKLOADS = {
-    "chain and two margins": hr.Cuboids(MARGINS, chain=True),
-}
+WORKLOAD = "chain and two margins"
 
 TEXT = """The estimates of all pairs of 380 districts from noisy counts of every cuboid that a plan
 measures, ε = 1, δ = {delta}, one trip added or removed. Each solver is made anew for each table of
@@ -50,16 +46,11 @@ class System:
 
     Attributes:
         observed: what is measured.
-        true: the true pairs.
+        counts: the true ones.
     """
 
     observed: Observed
-    true: Float64
-
-    @property
-    def shape(self) -> CubeShape:
-        """How levels nest."""
-        return self.observed.shape
+    counts: hr.Counts
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -74,20 +65,18 @@ class System:
                         range(axis.sizes[-1] + 1),
                     )
                 ).T
-                for axis, k in zip(self.shape.axes, cuboid, strict=True)
+                for axis, k in zip(self.observed.shape.axes, cuboid, strict=True)
             )
             parts.append(kron(one, other) / np.sqrt(variance))
         return csr_array(vstack(parts))
 
     def noisy(self, seed: int) -> Tables:
         """Counts with Gaussian noise of the plan's variances."""
-        rng, found = np.random.default_rng(seed), {}
-        for cuboid, variance in self.observed.variances.items():
-            sums = self.true
-            for a, (axis, level) in enumerate(zip(self.shape.axes, cuboid, strict=True)):
-                sums = np.add.reduceat(sums, axis.descendant_start(level, axis.depth)[:-1], axis=a)
-            found[cuboid] = sums + rng.normal(0, np.sqrt(variance), sums.shape)
-        return found
+        rng = np.random.default_rng(seed)
+        return {
+            cuboid: rng.normal(every_count(self.counts, cuboid), np.sqrt(variance))
+            for cuboid, variance in self.observed.variances.items()
+        }
 
     def stacked(self, tables: Tables) -> Float64:
         """The noisy counts by precision, in the order of the matrix."""
@@ -96,17 +85,17 @@ class System:
 
     def ours(self, tables: Tables) -> Float64:
         """By Hedgerow, the solver made anew."""
-        finest = self.shape.finest
+        finest = self.observed.shape.finest
         return solver_of(self.observed).estimates(tables, [finest])[finest].ravel()
 
     def by_lsqr(self, tables: Tables) -> Float64:
         """By least squares of the stacked system."""
-        wanted = self.stacked(tables)
-        return np.asarray(lsqr(self.matrix, wanted, atol=RESIDUAL, btol=RESIDUAL)[0])
+        return np.asarray(lsqr(self.matrix, self.stacked(tables), atol=RESIDUAL, btol=RESIDUAL)[0])
 
     def by_cg(self, tables: Tables) -> Float64:
         """By conjugate gradients of the normal equations."""
-        across, pairs = csr_array(self.matrix.T), self.matrix.shape[1]
+        across = csr_array(self.matrix.T)
+        pairs = self.matrix.shape[1]
         normal = LinearOperator((pairs, pairs), lambda x: across @ (self.matrix @ x), dtype=float)
         found, failed = cg(normal, across @ self.stacked(tables), rtol=RESIDUAL)
         if failed:
@@ -114,39 +103,24 @@ class System:
         return np.asarray(found)
 
 
-def systems() -> dict[str, System]:
-    """Of each workload."""
-    counts = trips_between(DATA / CASES[0].folder, CASES[0].levels)
-    found = {}
-    for name, workload in WORKLOADS.items():
-        plan = hr.make_plan(
-            counts.tree,
-            budget=within("1"),
-            workload=workload,
-            measure=hr.All(),
-            allocation=hr.Uniform(),
-        )
-        joint = as_tables(plan.design)
-        true = every_count(counts, counts.tree.chain[-1]).astype(np.float64)
-        found[name] = System(joint.observed, true)
-    return found
-
-
 def measured() -> Benchmark:
-    """All workloads."""
-    ratios, rows = [], []
-    for name, system in systems().items():
-        solvers: dict[str, Callable[[Tables], Float64]] = {
-            OURS: system.ours, LSQR: system.by_lsqr, CG: system.by_cg
-        }  # fmt: skip
-        tables = [system.noisy(seed) for seed in range(RUNS + 1)]
-        found = [solve(tables[0]) for solve in solvers.values()]  # the code is loaded
-        apart = [f"{np.abs(each - found[0]).max():.1g}" for each in found[1:]]
-        rows.append([name, str(len(system.observed.variances)), *apart])
-        seconds = fastest(solvers, tables[1:])
-        ratios += [Ratio(name, p, seconds[OURS].wall, seconds[p].wall) for p in (LSQR, CG)]
-    text = TEXT.format(
-        delta=DELTA,
-        apart=markdown(["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"], rows),
+    """The workload."""
+    counts = trips_between(DATA / CASES[0].folder, CASES[0].levels)
+    plan = hr.make_plan(
+        counts.tree,
+        budget=within("1"),
+        workload=hr.Cuboids(MARGINS, chain=True),
+        measure=hr.All(),
+        allocation=hr.Uniform(),
     )
+    system = System(as_tables(plan.design).observed, counts)
+    solvers = {OURS: system.ours, LSQR: system.by_lsqr, CG: system.by_cg}
+    tables = [system.noisy(seed) for seed in range(RUNS + 1)]
+    found = [solve(tables[0]) for solve in solvers.values()]  # the code is loaded
+    apart = [f"{np.abs(each - found[0]).max():.1g}" for each in found[1:]]
+    row = [WORKLOAD, str(len(system.observed.variances)), *apart]
+    heads = ["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"]
+    seconds = fastest(solvers, tables[1:])
+    ratios = [Ratio(WORKLOAD, peer, seconds[OURS].wall, seconds[peer].wall) for peer in (LSQR, CG)]
+    text = TEXT.format(delta=DELTA, apart=markdown(heads, [row]))
     return Benchmark("Estimates of named workloads", text, ratios)

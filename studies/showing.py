@@ -26,6 +26,7 @@ mpl.rcParams.update({
 
 UNIFORM, OPTIMUM, OWN = "#D55E00", "#0072B2", "#009E73"
 LEVEL_COLOURS = ("#56B4E9", "#E69F00", "#0072B2")
+
 PAPER: dict[str, Any] = {
     "color": "black",
     "linestyle": "none",
@@ -38,12 +39,17 @@ PALETTE = 64
 
 
 def panels(
-    columns: int = 1, rows: int = 1, size: tuple[float, float] = (3.7, 3.3)
+    columns: int = 1,
+    rows: int = 1,
+    size: tuple[float, float] = (3.7, 3.3),
+    colours: Sequence[str] = (),
 ) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels of a size in inches, row by row."""
+    """A figure and its panels of a size in inches, row by row; colours that lines take in turn."""
     figure, axes = plt.subplots(
         rows, columns, figsize=(size[0] * columns, size[1] * rows), squeeze=False
     )
+    for one in axes.flat if colours else ():
+        one.set_prop_cycle(color=colours)
     return figure, list(axes.flat)
 
 
@@ -62,9 +68,19 @@ def bars(
     axes.set_xticks(range(len(names)), names, **ticks)
 
 
-def save(figure: Figure, name: str, dpi: int = 100, folder: Path = PAGES) -> str:
-    """Write a picture; returns its file name."""
+def save(figure: Figure, name: str, dpi: int = 100, folder: Path = PAGES, **legend: Any) -> str:
+    """Write a picture; returns its file name.
+
+    Where no panel has a legend, the lines of the first that has names are told in it, or as
+    ``legend`` says beside all panels.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    if not any(axes.get_legend() or axes.figure.legends for axes in figure.axes):
+        named = [axes for axes in figure.axes if axes.get_legend_handles_labels()[1]]
+        if legend:
+            figure.legend(*named[0].get_legend_handles_labels(), **legend)
+        elif named:
+            named[0].legend()
     drawn, path = BytesIO(), folder / f"{name}.png"
     figure.savefig(drawn, dpi=dpi)
     plt.close(figure)

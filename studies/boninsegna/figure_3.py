@@ -15,11 +15,13 @@ from studies.boninsegna.releases import (
     EPSILONS,
     GAUSS,
     MARKS,
+    METRICS,
     SETTINGS,
     SH_AS_RUN,
     TDA_L2,
     THEIRS,
-    Found,
+    Results,
+    Seeded,
     Setting,
     compared,
     compared_at,
@@ -37,12 +39,12 @@ RUNS = 20
 COUNTRY_RUNS = 2
 DEPTHS = 6
 REAL = 4
+ITALY, COUNTRY = "Italy", "synthetic country"
+"""The names of the tables, the first also of the paper's."""
 OURS = "Hedgerow, Sparse"
 OWN = {"Hedgerow, Chebyshev": Setting(hr.Chebyshev()), OURS: Setting(hr.Sparse(penalty=0.5))}
-Errors = dict[tuple[str, str], Found]
-Published = dict[str, dict[str, Found]]
-METRICS = {"max_error": ("maximum error", 1), "false_discovery": ("false discovery rate", 2)}
-"""In words, and the first depth at which they are compared."""
+WORDS = (("maximum error", 1), ("false discovery rate", 2))
+"""Of the metrics, and the first depth at which they are compared."""
 FEW = "their mean rests on 5 runs (the paper says 10), too few to know its own error"
 REASONS = {
     AS_RUN: FEW,
@@ -77,116 +79,112 @@ depth, first of the real table, then of the synthetic country:
 """
 
 
-def upper_depths(setting: Setting, epsilon: str, country: Table) -> Setting:
-    """The setting for a tree of the first 4 depths, with the noise that a tree of 6 gives them."""
+def upper_depths(setting: Setting, country: Table, counts: hr.Counts, epsilon: str) -> Seeded:
+    """Releases of the first 4 depths, with the noise that a tree of 6 gives them."""
     plans = [each.plan(country.counts, epsilon) for each in (setting, SETTINGS[AS_SAID])]
     own, loose = (plan.guarantee.rho or Fraction(0) for plan in plans)
-    return Setting(setting.estimator, exact=False, spent=own / loose * Fraction(REAL, DEPTHS))
+    spent = own / loose * Fraction(REAL, DEPTHS)
+    return Setting(setting.estimator, exact=False, spent=spent).releases(counts, epsilon)
 
 
 def main() -> Study:
     """Release the real and the synthetic table, and write the page and the picture."""
-    paper = published()["Italy"]
-    provinces, country = italian_provinces(DATA), synthetic_municipalities()
-    real, wide = Errors(), Errors()
-    for (method, setting), epsilon in product({**SETTINGS, **OWN}.items(), EPSILONS):
-        upper = upper_depths(setting, epsilon, country)
-        real[method, epsilon] = simulated(provinces.counts, upper, epsilon, RUNS)
-        wide[method, epsilon] = simulated(country.counts, setting, epsilon, COUNTRY_RUNS)
-    for epsilon in EPSILONS:
-        wide[SH_AS_RUN, epsilon] = stability_as_run(country.counts, epsilon, COUNTRY_RUNS)
-    rows = [*depth_rows(real, paper), *leaf_rows(real, wide, paper)]
+    paper = published()
+    provinces = italian_provinces(DATA)
+    country = synthetic_municipalities()
+    settings = {**SETTINGS, **OWN}
+    upper = {name: partial(upper_depths, each, country) for name, each in settings.items()}
+    whole = {name: each.releases for name, each in settings.items()}
+    found = simulated([provinces], upper, RUNS)
+    found |= simulated([country], {**whole, SH_AS_RUN: stability_as_run}, COUNTRY_RUNS)
+    rows = [*depth_rows(found, paper), *leaf_rows(found, paper)]
     noise = gaussian_method(country.counts, within("1"))  # on all pairs of municipalities
-    leaves = iter(noise.released(country.counts, seeded_bits(0)))
-    noise_seconds, _ = timed(partial(next, leaves))
+    noise_seconds, _ = timed(partial(next, iter(noise.released(country.counts, seeded_bits(0)))))
     what = "noise on all 65,480,464 pairs, called infeasible: seconds"
     rows.append(unprinted(what, float(f"{noise_seconds:.2g}"), "no number: not tried there"))
-    errors = [paper[THEIRS[m]]["1"].max_error.mean[-1] for m in (AS_RUN, SH_AS_RUN)]
+    errors = [paper[ITALY, THEIRS[m], "1"].max_error.mean[-1] for m in (AS_RUN, SH_AS_RUN)]
     text = TEXT.format(
         runs=RUNS,
         country_runs=COUNTRY_RUNS,
         leaves=errors[0] / errors[1],
         seconds=noise_seconds,
-        real=own_table(real, REAL),
-        table=own_table(wide, DEPTHS),
+        real=own_table(found, ITALY, REAL),
+        table=own_table(found, COUNTRY, DEPTHS),
     )
-    pictures = [picture(real, wide, paper)]
-    return Study("Boninsegna, Figure 3", "commuting in Italy", text, rows, pictures)
+    picture = picture_of(found, paper)
+    return Study("Boninsegna, Figure 3", "commuting in Italy", text, rows, [picture])
 
 
-def depth_rows(real: Errors, paper: Published) -> list[Row]:
+def depth_rows(found: Results, paper: Results) -> list[Row]:
     """Maximum error and false discoveries of the real depths."""
     rows = []
-    for method, epsilon, (metric, (words, first)) in product(SETTINGS, EPSILONS, METRICS.items()):
-        said = method == AS_SAID and metric == "false_discovery"
-        if method != AS_RUN and (said or epsilon != "1"):
+    metrics = zip(METRICS, WORDS, strict=True)
+    for method, epsilon, (metric, (words, first)) in product(SETTINGS, EPSILONS, metrics):
+        if method != AS_RUN and ((method == AS_SAID and metric == METRICS[1]) or epsilon != "1"):
             continue
-        theirs, ours = paper[THEIRS[method]][epsilon], real[method, epsilon]
-        one, other = getattr(theirs, metric), getattr(ours, metric)
+        sides = paper[ITALY, THEIRS[method], epsilon], found[ITALY, method, epsilon]
         for depth in range(first, REAL + 1):
             what = f"ε = {epsilon}, {method}, depth {depth}: {words}"
-            rows.append(compared_at(depth, what, one, other, REASONS[method]))
+            rows.append(compared_at(depth, what, sides, metric, REASONS[method]))
     return rows
 
 
-def leaf_rows(real: Errors, wide: Errors, paper: Published) -> list[Row]:
+def leaf_rows(found: Results, paper: Results) -> list[Row]:
     """The figures in words, and what only the synthetic country shows."""
     rows = []
     for epsilon, printed in (("1", 100.0), ("0.1", 1000.0)):
-        deepest = real[AS_RUN, epsilon].max_error.mean[REAL]
+        deepest = found[ITALY, AS_RUN, epsilon].max_error.mean[REAL]
         what = f"ε = {epsilon}: maximum error of the tree passes in words, at depth 4"
         rows.append(compared(what, printed, deepest, 0.0, 'printed as "about"'))
-    for epsilon in EPSILONS:
-        for depth in (5, 6):
-            one, other = paper["InfTDA"][epsilon].max_error, wide[AS_RUN, epsilon].max_error
-            what = f"ε = {epsilon}, {AS_RUN}, depth {depth}: maximum error"
-            rows.append(compared_at(depth, what, one, other, SYNTHETIC, always=True))
-    gain = wide[AS_RUN, "1"].max_error.mean[-1] / wide[SH_AS_RUN, "1"].max_error.mean[-1]
+    for epsilon, depth in product(EPSILONS, (5, 6)):
+        sides = paper[ITALY, "InfTDA", epsilon], found[COUNTRY, AS_RUN, epsilon]
+        what = f"ε = {epsilon}, {AS_RUN}, depth {depth}: maximum error"
+        rows.append(compared_at(depth, what, sides, METRICS[0], SYNTHETIC, always=True))
+    ours, leaves = (found[COUNTRY, method, "1"] for method in (AS_RUN, SH_AS_RUN))
     reason = "in words; 3.9 in their own runs, and with SH's noise too small; synthetic country"
     what = "ε = 1: error of InfTDA over that of SH at the leaves"
-    rows.append(Row(what, 10.0, gain, reason=reason))
-    seconds = float(f"{wide[AS_RUN, '1'].seconds:.2g}")
+    rows.append(Row(what, 10.0, ours.max_error.mean[-1] / leaves.max_error.mean[-1], reason=reason))
     for epsilon, printed in (("10", 0.999), ("1", 0.23)):
         odds = 0.1 / 0.9 * float(np.exp(float(epsilon)))
         what = f"ε = {epsilon}: suspicion of an attacker who began with 10 % (footnote 10)"
         rows.append(compared(what, printed, odds / (1 + odds), 0.0, "rounded in print"))
     reason = "compiled kernels over sparse slices, one core; theirs looks up data frames"
-    printed = paper["InfTDA"]["1"].seconds
-    rows.append(Row("ε = 1: seconds of one InfTDA release", printed, seconds, reason=reason))
+    what = "ε = 1: seconds of one InfTDA release"
+    seconds = float(f"{ours.seconds:.2g}")
+    rows.append(Row(what, paper[ITALY, "InfTDA", "1"].seconds, seconds, reason=reason))
     return rows
 
 
-def own_table(errors: Errors, depths: int) -> str:
+def own_table(found: Results, table: str, depths: int) -> str:
     """InfTDA as said beside ours, by depth."""
     rows = []
     for epsilon, method in product(EPSILONS, (AS_SAID, *OWN)):
-        found = errors[method, epsilon]
-        curves = zip(found.max_error.below[1], found.false_discovery.below[1], strict=True)
-        rows.append([epsilon, method, *(f"{error:,.3g}, {rate:.0%}" for error, rate in curves)])
+        curves = (getattr(found[table, method, epsilon], metric).mean[1:] for metric in METRICS)
+        cells = (f"{error:,.3g}, {rate:.0%}" for error, rate in zip(*curves, strict=True))
+        rows.append([epsilon, method, *cells])
     return markdown(["ε", "method", *map(str, range(1, depths + 1))], rows)
 
 
-def picture(real: Errors, wide: Errors, paper: Published) -> str:
+def picture_of(found: Results, paper: Results) -> str:
     """Error and false discoveries by depth: paper marks, ours on real lines, synthetic dashes."""
     figure, axes = panels(len(EPSILONS), len(METRICS), (3.7, 3))
+    colours = {name: colour for name, colour in COLOURS.items() if name != GAUSS}
     for panel, (metric, epsilon) in zip(axes, product(METRICS, EPSILONS), strict=True):
-        for method, colour in {**COLOURS, OURS: "#000000"}.items():
-            if method == GAUSS:
-                continue
-            if method in MARKS:
-                theirs = getattr(paper[THEIRS[method]][epsilon], metric)
-                label = f"paper: {THEIRS[method]}"
-                panel.plot(*theirs.below, MARKS[method], color=colour, mfc="none", label=label)
-            if (method, epsilon) in real:
-                ours = getattr(real[method, epsilon], metric)
-                panel.plot(*ours.below, color=colour, label=f"real: {method}")
-            ours = getattr(wide[method, epsilon], metric)
-            panel.plot(*ours.below, "--", color=colour, lw=1, label=f"synthetic: {method}")
-        if metric == "max_error":
+        for method, colour in {**colours, OURS: "#000000"}.items():
+            their = THEIRS.get(method, "")
+            for results, key, line, label in (
+                (paper, (ITALY, their, epsilon), MARKS.get(method, ""), f"paper: {their}"),
+                (found, (ITALY, method, epsilon), "-", f"real: {method}"),
+                (found, (COUNTRY, method, epsilon), "--", f"synthetic: {method}"),
+            ):
+                if key in results:
+                    curve = getattr(results[key], metric)
+                    width = 1 if line == "--" else None
+                    panel.plot(*curve.below, line, color=colour, mfc="none", lw=width, label=label)
+        if metric == METRICS[0]:
             panel.set(yscale="log", title=f"ε = {epsilon}")
         else:
             panel.set_xlabel("depth")
     axes[0].set_ylabel("maximum error (records)")
     axes[len(EPSILONS)].set_ylabel("false discovery rate")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return save(figure, "boninsegna-figure_3", dpi=90)
+    return save(figure, "boninsegna-figure_3", 90, loc="outside lower center", ncols=3)

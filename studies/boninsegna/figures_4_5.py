@@ -1,8 +1,6 @@
 """Figures 4 and 5: maximum error and false discoveries by depth on the six synthetic tables."""
 
-from collections.abc import Mapping
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -15,29 +13,32 @@ from studies.boninsegna.releases import (
     EPSILONS,
     GAUSS,
     MARKS,
+    METHODS,
+    METRICS,
+    SETTINGS,
     SH_AS_RUN,
     SH_AS_SAID,
-    SPENT,
     TDA_L2,
     THEIRS,
     Curve,
-    Found,
+    Results,
     Setting,
     compared,
     compared_at,
-    every_method,
     gap,
     published,
     simulated,
 )
-from studies.boninsegna.tables import Table, synthetic_tables
+from studies.boninsegna.tables import synthetic_tables
 from studies.page import Row, Study, markdown
 from studies.releases import DELTA
 from studies.showing import panels, save
 
 RUNS = 10
 OURS = "Hedgerow"
-HEDGEROW = Setting(hr.Sparse(penalty=0.5), everything=True)
+HEDGEROW = Setting(hr.Sparse(penalty=0.5), everything=True).releases
+BESIDE = {**THEIRS, OURS: "InfTDA"}
+"""Which published results each method stands beside."""
 REASONS = {
     AS_RUN: "10 runs each, and the largest of few large errors",
     AS_SAID: "their program spends half of ρ; the noise of the text is smaller by √2",
@@ -47,10 +48,6 @@ REASONS = {
     SH_AS_SAID: "their runs took the sensitivity √2 for 2: too little noise for (ε, δ)",
     OURS: "beside InfTDA as published, at the same (ε, δ)",
 }
-
-Errors = dict[str, Found]
-All = dict[tuple[str, str], Errors]
-Published = Mapping[str, Mapping[str, Mapping[str, Found]]]
 
 TEXT = """The six tables of Table 1, number for number, δ = 1e-8, {runs} runs as in the paper.
 *Paper* is the mean of the runs that the authors published with their program; the paper draws them
@@ -78,119 +75,105 @@ noise of the text.
 """
 
 
-def errors_of(tables: list[Table]) -> All:
-    """Of all methods, by table and ε."""
-    return {
-        (table.name, epsilon): every_method(table.counts, epsilon, RUNS)
-        | {OURS: simulated(table.counts, HEDGEROW, epsilon, RUNS)}
-        for table in tables
-        for epsilon in EPSILONS
-    }
-
-
 def typical(curves: list[Curve]) -> tuple[float, float]:
     """The geometric mean over depths and curves, and its relative standard error."""
     logs = [np.log(curve.typical) for curve in curves]
-    spread = np.sqrt(sum(curve.spread**2 for curve in curves)) / len(curves)
+    spread = np.linalg.norm([curve.spread for curve in curves]) / len(curves)
     return float(np.exp(np.mean(logs))), float(spread)
 
 
-def max_error_rows(found: All, paper: Published) -> list[Row]:
+def max_error_rows(found: Results, paper: Results, tables: list[str]) -> list[Row]:
     """One row a table and method."""
     rows = []
-    for table in dict.fromkeys(name for name, _ in found):
-        for method, reason in REASONS.items():
-            theirs = paper[table][THEIRS.get(method, "InfTDA")]
-            ours, spread = typical([found[table, e][method].max_error for e in EPSILONS])
-            printed, their_spread = typical([theirs[e].max_error for e in EPSILONS])
-            error = ours * float(np.hypot(spread, their_spread))
-            what = f"{table}, {method}: max error"
-            rows.append(compared(what, printed, ours, error, reason, always=method == OURS))
+    for table, (method, reason) in product(tables, REASONS.items()):
+        (printed, their_spread), (ours, spread) = (
+            typical([results[table, name, epsilon].max_error for epsilon in EPSILONS])
+            for results, name in ((paper, BESIDE[method]), (found, method))
+        )
+        error = ours * float(np.hypot(spread, their_spread))
+        what = f"{table}, {method}: max error"
+        rows.append(compared(what, printed, ours, error, reason, always=method == OURS))
     return rows
 
 
-def discovery_rows(found: All, paper: Published) -> list[Row]:
+def discovery_rows(found: Results, paper: Results, tables: list[str]) -> list[Row]:
     """False discoveries at the leaves of the sparse tables."""
     rows = []
-    for (table, epsilon), methods in found.items():
-        if "sparse" not in table:
-            continue
-        for method in (AS_RUN, TDA_L2, GAUSS, OURS):
-            theirs = paper[table][THEIRS.get(method, "InfTDA")][epsilon].false_discovery
-            ours = methods[method].false_discovery
-            what = f"{table}, ε = {epsilon}, {method}: false discovery rate of leaves"
-            reason, always = REASONS[method], method == OURS
-            rows.append(compared_at(-1, what, theirs, ours, reason, always=always))
+    sparse = [table for table in tables if "sparse" in table]
+    for table, epsilon, method in product(sparse, EPSILONS, (AS_RUN, TDA_L2, GAUSS, OURS)):
+        sides = paper[table, BESIDE[method], epsilon], found[table, method, epsilon]
+        what = f"{table}, ε = {epsilon}, {method}: false discovery rate of leaves"
+        rows.append(
+            compared_at(-1, what, sides, METRICS[1], REASONS[method], always=method == OURS)
+        )
     return rows
 
 
-def agreement(found: All, paper: Published) -> tuple[int, int]:
+def agreement(found: Results, paper: Results) -> tuple[int, int]:
     """How many maximum errors by depth were compared, and how many lie within three errors."""
     gaps = list[float]()
-    for ((table, epsilon), methods), method in product(found.items(), COLOURS):
-        ours, theirs = methods[method].max_error, paper[table][THEIRS[method]][epsilon].max_error
-        parts = zip(ours.mean, ours.error, theirs.mean, theirs.error, strict=True)
-        gaps += [gap(*part) for part in islice(parts, 1, None)]
+    for (table, method, epsilon), results in found.items():
+        if method in COLOURS:
+            ours = results.max_error
+            theirs = paper[table, THEIRS[method], epsilon].max_error
+            parts = zip(ours.mean, ours.error, theirs.mean, theirs.error, strict=True)
+            gaps += [gap(*part) for part in islice(parts, 1, None)]
     return len(gaps), int((np.abs(gaps) <= 3).sum())
 
 
-def comparison(found: All) -> str:
+def comparison(found: Results, tables: list[str]) -> str:
     """InfTDA as said and Hedgerow: typical maximum error, at the leaves, false discoveries."""
     head = ["table", "ε", "InfTDA as said", "Hedgerow", "ratio", "its false discoveries", "ours"]
     rows = []
-    for (table, epsilon), methods in found.items():
-        both = methods[AS_SAID], methods[OURS]
+    for table, epsilon in product(tables, EPSILONS):
+        both = [found[table, method, epsilon] for method in (AS_SAID, OURS)]
         said, ours = (one.max_error.typical for one in both)
-        rates = (one.false_discovery.mean[-1] for one in both)
+        rates = (one.false_discovery_rate.mean[-1] for one in both)
         rows.append([table, epsilon, said, ours, ours / said, *rates])
     return markdown(head, rows, ["", "", ",.3g", ",.3g", ".2f", ".1%", ".1%"])
 
 
-def picture(found: All, paper: Published, metric: str, names: list[str], name: str) -> str:
+def picture(found: Results, paper: Results, metric: str, names: list[str], name: str) -> str:
     """A column a table and a row an ε: curves, the authors' published means as open marks."""
     figure, axes = panels(len(names), len(EPSILONS), (2.8, 2.2))
+    is_error = metric == METRICS[0]
     for panel, (epsilon, table) in zip(axes, product(EPSILONS, names), strict=True):
-        methods = found[table, epsilon]
         for method, colour in COLOURS.items():
-            if metric == "max_error" or method != SH_AS_RUN:
-                ours: Curve = getattr(methods[method], metric)
-                theirs: Curve = getattr(paper[table][THEIRS[method]][epsilon], metric)
+            if is_error or method != SH_AS_RUN:
+                ours: Curve = getattr(found[table, method, epsilon], metric)
+                theirs: Curve = getattr(paper[table, THEIRS[method], epsilon], metric)
                 panel.plot(*ours.below, color=colour, lw=1.2, label=f"ours: {method}")
-                look: dict[str, Any] = {"color": colour, "ms": 4, "mfc": "none"}
-                panel.plot(*theirs.below, MARKS[method], label=f"paper: {THEIRS[method]}", **look)
-        best: Curve = getattr(methods[OURS], metric)
+                panel.plot(*theirs.below, MARKS[method], label=f"paper: {THEIRS[method]}",
+                           color=colour, ms=4, mfc="none")  # fmt: skip
+        best: Curve = getattr(found[table, OURS, epsilon], metric)
         panel.plot(*best.below, "k--", lw=1.2, label="Hedgerow")
         panel.set_title(f"{table}, ε = {epsilon}", fontsize=8)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if metric == "max_error":
-            panel.set_yscale("log")
-        else:
-            panel.set_ylim(-0.02, 1)
+        panel.set(**{"yscale": "log"} if is_error else {"ylim": (-0.02, 1)})
     figure.supxlabel("depth")
-    figure.supylabel("maximum error (records)" if metric == "max_error" else "false discovery rate")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    return save(figure, name, dpi=90)
+    figure.supylabel("maximum error (records)" if is_error else "false discovery rate")
+    return save(figure, name, 90, loc="outside lower center", ncols=5)
 
 
 def main() -> Study:
     """Run all methods, and write the page and the pictures."""
-    paper, tables = published(), synthetic_tables()
-    found = errors_of(tables)
-    plan = Setting(hr.Chebyshev(), exact=False, spent=SPENT).plan(tables[0].counts, "1")
+    paper = published()
+    tables = synthetic_tables()
+    found = simulated(tables, {**METHODS, OURS: HEDGEROW}, RUNS)
+    every = [table.name for table in tables]
     compared_points, within = agreement(found, paper)
     text = TEXT.format(
         runs=RUNS,
         compared=compared_points,
         within=within,
-        really=plan.guarantee.epsilon(DELTA),
-        table=comparison(found),
+        really=SETTINGS[AS_RUN].plan(tables[0].counts, "1").guarantee.epsilon(DELTA),
+        table=comparison(found, every),
     )
-    name, every = "boninsegna-figures_4_5", [table.name for table in tables]
-    sparse = [name for name in every if "complete" not in name]
-    names = (
-        picture(found, paper, "max_error", every, name),
-        picture(found, paper, "false_discovery", sparse, f"{name}_discoveries"),
+    name, sparse = "boninsegna-figures_4_5", [name for name in every if "complete" not in name]
+    pictures = (
+        picture(found, paper, METRICS[0], every, name),
+        picture(found, paper, METRICS[1], sparse, f"{name}_discoveries"),
     )
-    rows = max_error_rows(found, paper) + discovery_rows(found, paper)
+    rows = max_error_rows(found, paper, every) + discovery_rows(found, paper, every)
     title = "maximum error and false discoveries on synthetic tables"
-    return Study("Boninsegna, Figures 4 and 5", title, text, rows, names)
+    return Study("Boninsegna, Figures 4 and 5", title, text, rows, pictures)

@@ -10,29 +10,41 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.evaluate import method as simulation
 from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import Method, Released, error_of_released, of_leaves, of_nodes
+from hedgerow.evaluate.method import Method, Released, error_of_released, of_leaves
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import Budget, rho_within
+from studies.boninsegna.tables import Table
 from studies.page import Row, timed
-from studies.releases import DELTA, seeded, trips_plan, within
+from studies.releases import DELTA, trips_plan, within
 
 EPSILONS = ("0.1", "1", "10")
+METRICS = ("max_error", "false_discovery_rate")
 SPENT = Fraction(1, 2)
 """The part of ρ that the authors' program uses."""
+
+
+Seeded = Callable[[int], Released]
+"""Releases under the seeds 0, 1, … ."""
+
+
+def seeded(counts: hr.Counts, method: Method) -> Seeded:
+    """Those of a method."""
+    return lambda seed: [*method.released(counts, seeded_bits(seed))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,10 @@ class Setting:
         measure = hr.All() if self.everything else hr.Survivors()
         return trips_plan(counts.tree, budget, measure, self.allocation)
 
+    def releases(self, counts: hr.Counts, epsilon: str) -> Seeded:
+        """Releases of a table."""
+        return seeded(counts, simulation.Setting("", self.plan(counts, epsilon), self.estimator))
+
 
 def loose_rho(epsilon: str | Fraction, spent: Fraction = Fraction(1)) -> hr.Rho:
     """What the paper's conversion makes of ε, or a part of it."""
@@ -74,11 +90,6 @@ TDA_L2 = "TDA ℓ2, σ² = 2T/ρ as run"
 GAUSS = "VanillaGauss"
 SH_AS_RUN = "SH, scale √2/ε as run"
 SH_AS_SAID = "SH, scale 2/ε as said"
-SETTINGS = {
-    AS_RUN: Setting(hr.Chebyshev(), exact=False, spent=SPENT),
-    AS_SAID: Setting(hr.Chebyshev(), exact=False),
-    TDA_L2: Setting(hr.Euclidean(), exact=False, spent=SPENT),
-}
 COLOURS = {AS_RUN: "#0072b2", TDA_L2: "#d55e00", GAUSS: "#999999", SH_AS_RUN: "#cc79a7"}
 MARKS = {AS_RUN: "o", TDA_L2: "s", GAUSS: "v", SH_AS_RUN: "^"}
 THEIRS = {
@@ -92,32 +103,76 @@ THEIRS = {
 """The name of each method in ``published.json``."""
 
 
+def gaussian_method(counts: hr.Counts, budget: Budget) -> LeafNoise:
+    """Discrete Gaussian noise on every leaf, one record replaced.
+
+    VanillaGauss is this with all of ρ by the paper's conversion.
+    """
+    return LeafNoise(counts.tree, budget, hr.Replace(), hr.DiscreteGaussian)
+
+
+def gaussian(counts: hr.Counts, epsilon: str) -> Seeded:
+    """VanillaGauss."""
+    return seeded(counts, gaussian_method(counts, loose_rho(epsilon)))
+
+
+def stability(counts: hr.Counts, epsilon: str) -> Seeded:
+    """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
+    return seeded(counts, StabilityHistogram(within(epsilon), hr.Replace()))
+
+
+def stability_as_run(counts: hr.Counts, epsilon: str) -> Seeded:
+    """SH as the authors ran it, with OpenDP's cut √2 + s ln(1/(√2 δ)) at the scale s = √2/ε."""
+    scale = math.sqrt(2) / float(epsilon)
+    cut = math.sqrt(2) + scale * math.log(1 / (math.sqrt(2) * float(DELTA)))
+
+    def release(seed: int) -> Released:
+        noisy = counts.values + np.random.default_rng(seed).laplace(0, scale, len(counts.values))
+        kept = noisy >= cut
+        codes = tuple(code[kept] for code in counts.codes)
+        return of_leaves(hr.Counts(counts.tree, codes, np.rint(noisy[kept]).astype(np.int64)))
+
+    return release
+
+
+SETTINGS = {
+    AS_RUN: Setting(hr.Chebyshev(), exact=False, spent=SPENT),
+    AS_SAID: Setting(hr.Chebyshev(), exact=False),
+    TDA_L2: Setting(hr.Euclidean(), exact=False, spent=SPENT),
+}
+Methods = Mapping[str, Callable[[hr.Counts, str], Seeded]]
+TREE_PASSES: Methods = {name: setting.releases for name, setting in SETTINGS.items()}
+METHODS: Methods = {
+    **TREE_PASSES, GAUSS: gaussian, SH_AS_RUN: stability_as_run, SH_AS_SAID: stability
+}  # fmt: skip
+"""The paper's methods, as run and as said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A metric by depth.
 
     Attributes:
-        mean: float64 (T + 1), over runs.
-        error: float64 (T + 1): standard errors.
+        mean: of each depth 0 … T, over runs.
+        error: standard errors of these.
         spread: relative standard error of the geometric mean over the depths below the root.
     """
 
-    mean: Float64
-    error: Float64
-    spread: float
+    mean: Sequence[float] | Float64
+    error: Sequence[float] | Float64
+    spread: float = 0.0
 
     @classmethod
     def of(cls, runs: Float64) -> "Curve":
         """From float64 (runs, T + 1)."""
-        mean, many = runs.mean(axis=0), len(runs)
-        inside = mean > 0
-        inside[0] = False
-        relative = (runs[:, inside] / mean[inside]).mean(axis=1) if inside.any() else np.zeros(many)
-        spread = float(relative.std(ddof=1) / np.sqrt(many))
-        return cls(mean, runs.std(axis=0, ddof=1) / np.sqrt(many), spread)
+        mean = runs.mean(axis=0)
+        root = np.sqrt(len(runs))
+        inside = np.flatnonzero(mean[1:] > 0) + 1
+        relative = (runs[:, inside] / mean[inside]).sum(axis=1) / max(len(inside), 1)
+        return cls(mean, runs.std(axis=0, ddof=1) / root, float(relative.std(ddof=1) / root))
 
     @property
-    def below(self) -> tuple[range, Float64]:
+    def below(self) -> tuple[range, Sequence[float] | Float64]:
         """The depths below the root, and the means there."""
         return range(1, len(self.mean)), self.mean[1:]
 
@@ -132,96 +187,49 @@ class Found:
     """The errors of a method on a table at an ε.
 
     Attributes:
-        max_error: records.
-        false_discovery: a share of the released positive cells.
         seconds: of one release, the fastest run.
+        max_error: records.
+        false_discovery_rate: a share of the released positive cells.
     """
 
-    max_error: Curve
-    false_discovery: Curve
     seconds: float
+    max_error: Curve
+    false_discovery_rate: Curve
 
 
-def published() -> dict[str, dict[str, dict[str, Found]]]:
-    """The authors' results: table → method → ε → errors."""
+Results = dict[tuple[str, str, str], Found]
+"""By table, method and ε."""
+
+
+def published() -> Results:
+    """The authors' results, the methods by the names of `THEIRS`."""
     facts = json.loads(Path(__file__).with_name("published.json").read_text())
     return {
-        table: {
-            method: {epsilon: _published(**found) for epsilon, found in by_epsilon.items()}
-            for method, by_epsilon in results["mechanisms"].items()
-        }
+        (table, method, epsilon): Found(
+            one["seconds"]["mean"], *(Curve(**one[metric]) for metric in METRICS)
+        )
         for table, results in facts["tables"].items()
+        for method, by_epsilon in results["mechanisms"].items()
+        for epsilon, one in by_epsilon.items()
     }
 
 
-def _published(**found: dict[str, Any]) -> Found:
-    error, rate = (
-        Curve(np.array(c["mean"]), np.array(c["error"]), c.get("spread", 0.0))
-        for c in (found["max_error"], found["false_discovery_rate"])
-    )
-    return Found(error, rate, found["seconds"]["mean"])
+def simulated(tables: Sequence[Table], methods: Methods, runs: int) -> Results:
+    """The errors of so many releases of each table by each method."""
+    return {
+        (table.name, name, epsilon): _found(table.counts, releases(table.counts, epsilon), runs)
+        for table, (name, releases), epsilon in product(tables, methods.items(), EPSILONS)
+    }
 
 
-def simulated(counts: hr.Counts, setting: Setting, epsilon: str, runs: int) -> Found:
-    """The errors of releases under the seeds 0, 1, … ."""
-    plan = setting.plan(counts, epsilon)
-
-    def release(seed: int) -> Released:
-        return of_nodes(counts.tree, seeded(counts, plan, setting.estimator, seed).content.nodes)
-
-    return _found(counts, release, runs)
-
-
-def released_by(counts: hr.Counts, method: Method, runs: int) -> Found:
-    """The errors of another method under the same seeds."""
-    return _found(counts, lambda seed: [*method.released(counts, seeded_bits(seed))], runs)
-
-
-def gaussian_method(counts: hr.Counts, budget: Budget) -> LeafNoise:
-    """Discrete Gaussian noise on every leaf, one record replaced.
-
-    VanillaGauss is this with all of ρ by the paper's conversion.
-    """
-    return LeafNoise(counts.tree, budget, hr.Replace(), hr.DiscreteGaussian)
-
-
-def stability(epsilon: str) -> StabilityHistogram:
-    """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-    return StabilityHistogram(within(epsilon), hr.Replace())
-
-
-def stability_as_run(counts: hr.Counts, epsilon: str, runs: int) -> Found:
-    """SH as the authors ran it, with OpenDP's cut √2 + s ln(1/(√2 δ)) at the scale s = √2/ε."""
-    scale = math.sqrt(2) / float(epsilon)
-    cut = math.sqrt(2) + scale * math.log(1 / (math.sqrt(2) * float(DELTA)))
-
-    def release(seed: int) -> Released:
-        noise = np.random.default_rng(seed).laplace(0, scale, len(counts.values))
-        kept = counts.values + noise >= cut
-        values: Int64 = np.rint((counts.values + noise)[kept]).astype(np.int64)
-        codes = tuple(code[kept] for code in counts.codes)
-        return of_leaves(hr.Counts(counts.tree, codes, values))
-
-    return _found(counts, release, runs)
-
-
-def _found(counts: hr.Counts, release: Callable[[int], Released], runs: int) -> Found:
+def _found(counts: hr.Counts, release: Seeded, runs: int) -> Found:
     done = [timed(partial(release, seed)) for seed in range(runs)]
     frames = [error_of_released(counts, made) for _, made in done]
-    error, rate = (
-        Curve.of(np.array([frame[name].to_numpy() for frame in frames], dtype=np.float64))
-        for name in ("max_error", "false_discovery_rate")
+    curves = (
+        Curve.of(np.array([frame[metric].to_numpy() for frame in frames], dtype=np.float64))
+        for metric in METRICS
     )
-    return Found(error, rate, min(seconds for seconds, _ in done))
-
-
-def every_method(counts: hr.Counts, epsilon: str, runs: int) -> dict[str, Found]:
-    """The errors of the paper's methods, as run and as said."""
-    found = {name: simulated(counts, setting, epsilon, runs) for name, setting in SETTINGS.items()}
-    found[GAUSS] = released_by(counts, gaussian_method(counts, loose_rho(epsilon)), runs)
-    found[SH_AS_RUN] = stability_as_run(counts, epsilon, runs)
-    found[SH_AS_SAID] = released_by(counts, stability(epsilon), runs)
-    return found
+    return Found(min(seconds for seconds, _ in done), *curves)
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
@@ -230,12 +238,12 @@ def gap(ours: float, error: float, theirs: float, their_error: float) -> float:
 
 
 def compared_at(
-    depth: int, what: str, paper: Curve, ours: Curve, reason: str, *, always: bool = False
+    depth: int, what: str, sides: Sequence[Found], metric: str, reason: str, *, always: bool = False
 ) -> Row:
-    """`compared` of two curves at a depth."""
+    """`compared` of the paper's results and ours in a metric at a depth."""
+    paper, ours = (getattr(side, metric) for side in sides)
     error = float(np.hypot(ours.error[depth], paper.error[depth]))
-    figures = paper.mean[depth], ours.mean[depth]
-    return compared(what, *figures, error, reason, always=always)
+    return compared(what, paper.mean[depth], ours.mean[depth], error, reason, always=always)
 
 
 def compared(

@@ -75,29 +75,27 @@ def _ordered(rng: np.random.Generator, error: CellError) -> float:
     right = checked = 0
     for epsilon in SHOWN:
         parameter = epsilon if isinstance(error, LaplaceError) else epsilon**2 / 2
-        cells = rng.integers(2, 6, PAIRS // len(SHOWN))
-        for n in cells:
+        for n in rng.integers(2, 6, PAIRS // len(SHOWN)):
             skewed = rng.multinomial(TOTAL, rng.dirichlet(np.full(n, 0.5))).astype(np.float64)
             even = skewed.copy()
-            rich, poor = int(even.argmax()), int(even.argmin())
+            rich = int(even.argmax())
+            poor = int(even.argmin())
             moved = rng.integers(0, (even[rich] - even[poor]) // 2 + 1)
             even[rich] -= moved
             even[poor] += moved
             if not majorises(skewed, even):
                 continue
             checked += 1
-            more = bias_of_clipping(error, parameter, skewed)
             less = bias_of_clipping(error, parameter, even)
-            right += more >= less * (1 - 1e-12)
+            right += bias_of_clipping(error, parameter, skewed) >= less * (1 - 1e-12)
     return right / checked
 
 
 def _picture() -> str:
-    figure, both = panels(2)
+    figure, both = panels(2, colours=COLOURS)
     for axes, cases in zip(both, (TWO, THREE), strict=True):
-        for counts, colour in zip(cases, COLOURS, strict=True):
-            values = [_bias(float(e), counts) for e in EPSILONS]
-            axes.plot(EPSILONS, values, color=colour, label=f"{counts} (ours)")
+        values = [[_bias(float(e), counts) for counts in cases] for e in EPSILONS]
+        axes.plot(EPSILONS, values, label=[f"{counts} (ours)" for counts in cases])
         axes.set(xscale="log", yscale="log", ylim=(1e-3, 300), xlabel="ε", ylabel="bias (records)")
         axes.legend()
     return save(figure, "ko-appendix_b")

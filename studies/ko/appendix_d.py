@@ -45,7 +45,8 @@ def main() -> Study:
     rng = np.random.default_rng(2026)
     cases = {state: block_groups(state) for state in STATES}
     figure, axes = panels(3, 2)
-    lines, rows = list[list[object]](), list[Row]()
+    lines = list[list[object]]()
+    rows = list[Row]()
     for k, (state, case) in enumerate(cases.items()):
         points = [Point.of(case, epsilon, rng, RUNS, OWN_RUNS) for epsilon in BUDGETS]
         lines += ([case.name, e, "No Hier.", *case.clipped(e), ""] for e in BUDGETS)

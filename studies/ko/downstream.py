@@ -26,7 +26,8 @@ def misallocated(
         amount); all kinds are consistent from the top down.
     """
     leaves = slice(case.tract_start[tract], case.tract_start[tract + 1])
-    truth, frames = (FINE * case.truth[2][leaves]).astype(np.int64), []
+    truth = (FINE * case.truth[2][leaves]).astype(np.int64)
+    frames = []
     for epsilon in BUDGETS:
         tables = [
             [released(case, shares, rng)[2][leaves] for _ in range(runs)]

@@ -35,7 +35,8 @@ def main() -> Study:
     large: list[LevelCost] = [
         LargeCounts(2.0 * n, 2, 1.0) for n in (1, WYOMING_TRACTS, WYOMING_BLOCKS)
     ]
-    told, by_count = "printed as about 2", least_budgets(large, TARGET, LARGEST).sum()
+    told = "printed as about 2"
+    by_count = least_budgets(large, TARGET, LARGEST).sum()
     rows = [
         Row("ε at τ = 20,000", PAPERS_EPSILON, found.sum(), reason=f"{told}; other blocks"),
         Row("ε at τ = 20,000, counts large", PAPERS_EPSILON, by_count, reason=told),
@@ -50,9 +51,7 @@ def main() -> Study:
     draw_cheapest(axes, shaped, SWEPT)
     axes.plot([TARGET], [PAPERS_EPSILON], label="paper: about 2", **PAPER)
     axes.set_ylim(0, None)
-    axes.legend()
-    picture = save(figure, "ko-figure_2")
-    return Study("Ko, Figure 2", "what an error costs", text, rows, [picture])
+    return Study("Ko, Figure 2", "what an error costs", text, rows, [save(figure, "ko-figure_2")])
 
 
 def _line(case: Case, target: float) -> tuple[object, ...]:

@@ -44,7 +44,8 @@ comes from rounding to integers, which the paper's release does not do; the vari
 
 def main() -> Study:
     """Draw the figure and write the page."""
-    case, rng = wyoming_shaped(), np.random.default_rng(2026)
+    case = wyoming_shaped()
+    rng = np.random.default_rng(2026)
     points = [Point.of(case, epsilon, rng, RUNS, OWN_RUNS) for epsilon in BUDGETS]
     text = TEXT.format(runs=RUNS, gain=1 - points[2].gain, small=1 - points[0].gain)
     lines = list[list[object]]()
@@ -79,7 +80,8 @@ def main() -> Study:
 def _rows(case: Case, points: Sequence[Point]) -> list[Row]:
     low, one, two = points[:3]
     equal, best, _ = two.hier
-    other, slightly = "its blocks and runs differ", "“slightly reduced”"
+    other = "its blocks and runs differ"
+    slightly = "“slightly reduced”"
     depends = "no one ratio: 6 for empty blocks, far more for populated ones; see above"
     four = f"printed as about four; {other}"
     return [
@@ -113,8 +115,7 @@ def _of_small(case: Case) -> list[float]:
 
 def _emptied(case: Case, share: float) -> Case:
     """The case with empty leaves added (for closed forms; they are in no tract)."""
-    added = np.zeros(round(share / (1 - share) * case.nodes[2]))
-    leaves = np.append(case.truth[2], added)
+    leaves = np.append(case.truth[2], np.zeros(round(share / (1 - share) * case.nodes[2])))
     return replace(case, prior=(*case.prior[:2], leaves), truth=(*case.truth[:2], leaves))
 
 
@@ -130,7 +131,8 @@ def draw_moments(panels: Sequence[Axes], points: Sequence[Point]) -> None:
         ("Hedgerow's own", OWN, "^:"),
     )
     for i, (name, colour, mark) in enumerate(kinds):
-        hier, label = [point.hier[i] for point in points], name
+        hier = [point.hier[i] for point in points]
+        label = name
         if i < 2:
             for k, axes in enumerate(panels):
                 closed = [point.clipped[2 * i + k] for point in points]

@@ -26,33 +26,26 @@ def main() -> Study:
     """Draw the figure and write the page."""
     every = every_case()
     rising = all((np.diff(case.optimum(e)) >= 0).all() for case in every for e in (*BUDGETS, 20.0))
-    best = every[0].optimum(2.0)
     rises = "it rises from level to level, and so does ours"
     rows = [
         Row("ε of the levels rises in all tables (1: yes)", 1.0, float(rising)),
         *(
             drawn(f"ε of the {level} level at ε = 2", b, rises)
-            for level, b in zip(every[0].levels, best, strict=True)
+            for level, b in zip(every[0].levels, every[0].optimum(2.0), strict=True)
         ),
     ]
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
     lines = (line for case in every for line in _lines(case))
     text = TEXT + markdown(heads, lines, ("", "", ",", *repeat(".1%", len(BUDGETS) + 2)))
-    return Study("Ko, Figure 4", "optimal shares", text, rows, [_picture(every[0])])
+    figure, (axes,) = panels(colours=LEVEL_COLOURS)
+    names = [f"{level} (ours)" for level in every[0].levels]
+    axes.plot(SWEPT, [every[0].optimum(e) for e in SWEPT], "o-", markersize=3, label=names)
+    axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
+    return Study("Ko, Figure 4", "optimal shares", text, rows, [save(figure, "ko-figure_4")])
 
 
 def _lines(case: Case) -> Iterator[tuple[object, ...]]:
     shares = [case.optimum(e) / e for e in BUDGETS]
     shares.append(np.cbrt(case.nodes) / np.cbrt(case.nodes).sum())
-    names, empty = (case.name, "", ""), ((truth == 0).mean() for truth in case.truth)
-    return zip(names, case.levels, case.nodes, empty, *shares, strict=True)
-
-
-def _picture(case: Case) -> str:
-    figure, (axes,) = panels()
-    budgets = np.array([case.optimum(e) for e in SWEPT])
-    for level, values, colour in zip(case.levels, budgets.T, LEVEL_COLOURS, strict=True):
-        axes.plot(SWEPT, values, "o-", markersize=3, color=colour, label=f"{level} (ours)")
-    axes.set(xlabel="ε in all", ylabel="ε of the level", title="128 tracts")
-    axes.legend()
-    return save(figure, "ko-figure_4")
+    empty = ((truth == 0).mean() for truth in case.truth)
+    return zip((case.name, "", ""), case.levels, case.nodes, empty, *shares, strict=True)

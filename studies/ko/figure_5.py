@@ -53,18 +53,17 @@ def main() -> Study:
             reason="the paper: “w₃ ≈ 0.9” as an extreme at which it “may”"),
     ]  # fmt: skip
     heads = ["table", "least at", *(f"total at {w:g} / least" for w in SHOWN)]
-    text, picture = TEXT + markdown(heads, lines, ".3f"), _picture(every[0], *sweeps[0])
+    text = TEXT + markdown(heads, lines, ".3f")
+    picture = _picture(every[0], *sweeps[0])
     return Study("Ko, Figure 5", "the importance of the blocks", text, rows, [picture])
 
 
 def _picture(case: Case, errors: Float64, budgets: Float64) -> str:
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, colours=LEVEL_COLOURS)
     for axes, values in ((left, errors), (right, budgets)):
-        for level, line, colour in zip(case.levels, values.T, LEVEL_COLOURS, strict=True):
-            axes.plot(GRID, line, color=colour, label=f"{level} (ours)")
+        axes.plot(GRID, values, label=[f"{level} (ours)" for level in case.levels])
         axes.axvline(1 / 3, color="black", linestyle="--", linewidth=1, label="paper's least, 1/3")
     left.plot(GRID, errors.sum(axis=1), color="black", label="total (ours)")
     left.set(yscale="log", xlabel="w₃", ylabel="MSE (records²)", title=f"ε = {EPSILON:g}")
     right.set(xlabel="w₃", ylabel="ε of the level")
-    left.legend()
     return save(figure, "ko-figure_5")

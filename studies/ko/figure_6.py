@@ -33,7 +33,8 @@ the error after least squares, integer counts).
 
 def main() -> Study:
     """Draw the figure and write the page."""
-    case, rng = wyoming_shaped(), np.random.default_rng(SEED)
+    case = wyoming_shaped()
+    rng = np.random.default_rng(SEED)
     tract = int(rng.integers(case.nodes[1]))
     leaves = case.truth[2][case.tract_start[tract] : case.tract_start[tract + 1]]
     found = misallocated(case, tract, rng, RUNS, OWN_RUNS)
@@ -50,7 +51,8 @@ def rows_of(found: pl.DataFrame, where: str) -> list[Row]:
     rows = []
     for rule in RULES:
         tables = [found.filter(kind=kind, rule=rule.name) for kind in KINDS]
-        wins, name = (tables[0]["variance"] > tables[1]["variance"]).all(), f"{where}{rule.name}"
+        wins = (tables[0]["variance"] > tables[1]["variance"]).all()
+        name = f"{where}{rule.name}"
         rows.append(Row(f"{name}: optimum has less variance at every ε (1: yes)", 1.0, wins))
         first = [table.row(0, named=True) for table in tables[:2]]
         for what, column in (("variance", "variance"), ("bias²", "bias2")):
@@ -90,7 +92,8 @@ def picture_of(found: pl.DataFrame, slug: str) -> str:
             rows = found.filter(kind=kind, rule=rule.name)
             columns = rows.select("epsilon", "bias2", "bias2_error", "variance")
             x, bias2, error, variance = columns.to_numpy().T
-            seen, bounds = bias2 >= 2 * error, np.maximum(bias2, 2 * error)
+            seen = bias2 >= 2 * error
+            bounds = np.maximum(bias2, 2 * error)
             axes[k].plot(x, bounds, ":", color=colour, linewidth=1)
             axes[k].plot(x[seen], bounds[seen], "o", color=colour)
             axes[k].plot(x[~seen], bounds[~seen], "v", color=colour, fillstyle="none")
@@ -101,5 +104,4 @@ def picture_of(found: pl.DataFrame, slug: str) -> str:
             panel.set(yscale="log", xlim=(0.3, 4.2))
     axes[0].set_ylabel("bias² (percent²)")
     axes[3].set_ylabel("variance (percent²)")
-    axes[3].legend()
     return save(figure, slug, dpi=85)

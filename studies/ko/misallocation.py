@@ -53,7 +53,8 @@ def misallocation(
         raise EstimateError("classes must be least counts that ascend from 0")
     if not amount > 0:
         raise EstimateError(f"the amount must be above 0, got {amount}")
-    due, paid = rule.allocate(truth, amount), rule.allocate(released, amount)
+    due = rule.allocate(truth, amount)
+    paid = rule.allocate(released, amount)
     size = np.searchsorted(edges, truth, side="right") - 1
     rows = []
     for k in (*range(len(edges)), None):
@@ -91,8 +92,11 @@ def _moments(errors: Float64) -> tuple[tuple[float, float], tuple[float, float]]
     runs = len(errors)
     own = np.einsum("rc,rc->r", errors, errors)
     along = errors @ errors.sum(axis=0)
-    whole, squares = along.sum(), own.sum()
-    less, less_squares, fewer = whole - 2 * along + own, squares - own, runs - 1
+    whole = along.sum()
+    squares = own.sum()
+    less = whole - 2 * along + own
+    less_squares = squares - own
+    fewer = runs - 1
     bias2 = (whole - squares) / (runs * (runs - 1))
     variance = (squares - whole / runs) / (runs - 1)
     without_bias2 = (less - less_squares) / (fewer * (fewer - 1))

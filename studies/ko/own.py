@@ -79,8 +79,7 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
         allocation=hr.Optimal(objective="released"),
         measure=hr.All(),
     )
-    leaves = (leaves_of(seeded(counts, plan, hr.Euclidean(), seed)) for seed in range(runs))
     return [
         [np.array([shown.sum()]), np.add.reduceat(shown, case.tract_start[:-1]), shown]
-        for shown in leaves
+        for shown in (leaves_of(seeded(counts, plan, hr.Euclidean(), seed)) for seed in range(runs))
     ]

@@ -75,8 +75,7 @@ def simulated_misallocation(  # noqa: PLR0913 - what is shared, how, and what is
     def found(setting: Method) -> pl.DataFrame:
         def run(r: int) -> Int64:
             made = setting.released(counts, run_bits(seed, r))
-            here = next(given for one, given in made if one == levels)
-            return np.maximum(here.dense(cells), 0)
+            return np.maximum(next(given for one, given in made if one == levels).dense(cells), 0)
 
         released = np.array(list(engine.run(range(runs), run)))
         rows = misallocation(truth, released, rule, amount, classes)

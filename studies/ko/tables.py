@@ -154,5 +154,4 @@ def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Float64, ...], Int64]:
     sizes = leaves.group_by("tract", maintain_order=True).agg(pl.len())["len"].to_numpy()
     start = np.append(0, np.cumsum(sizes)).astype(np.int64)
     counts = leaves["count"].to_numpy().astype(np.float64)
-    tracts = np.add.reduceat(counts, start[:-1])
-    return (np.array([counts.sum()]), tracts, counts), start
+    return (np.array([counts.sum()]), np.add.reduceat(counts, start[:-1]), counts), start

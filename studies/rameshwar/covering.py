@@ -16,6 +16,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
+from studies.rameshwar.trees import families, from_below
 
 Counts = Int64 | Float64
 
@@ -37,26 +38,26 @@ def covering_sums(
     Raises:
         EstimateError: levels that do not have the nodes of such a tree.
     """
-    widths = _widths(levels, branching, bins)
-    cuts = np.arange(1, bins + 1)
-    result = np.zeros(bins)
-    for counts, width, n in zip(levels, widths, branching, strict=True):
-        before = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
-        result += before[cuts // width] - before[cuts // (width * n) * n]
+    result = _covered(levels, branching, bins, 1)
     result[-1] = total
     return result
 
 
 def right_covering_sums(levels: Sequence[Counts], branching: Sequence[int], bins: int) -> Float64:
     """Counts behind each bin: the sum over the right covering (Lemma B.1); float64 (K), last 0."""
+    return _covered(levels, branching, bins, -1)
+
+
+def _covered(levels: Sequence[Counts], branching: Sequence[int], bins: int, side: int) -> Float64:
+    """The sum over the covering before each cut (side 1) or behind it (-1)."""
     widths = _widths(levels, branching, bins)
-    cuts = np.arange(1, bins + 1)
     result = np.zeros(bins)
+    cuts = side * np.arange(1, bins + 1)
     for counts, width, n in zip(levels, widths, branching, strict=True):
         before = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
-        first = np.minimum(-(-cuts // width), len(counts))
-        last = np.minimum(-(-cuts // (width * n)) * n, len(counts))
-        result += before[last] - before[first]
+        above = side * (cuts // (width * n)) * n
+        here, there = before[np.minimum([side * (cuts // width), above], len(counts))]
+        result += side * (here - there)
     return result
 
 
@@ -83,18 +84,7 @@ def refined_from_below(
     _widths(levels, branching, bins)
     if len(variances) != len(levels) or min(variances) <= 0:
         raise EstimateError(f"{len(levels)} levels need as many noise variances, all above 0")
-    below = levels[-1].astype(np.float64)
-    spread = np.full(len(below), float(variances[-1]))
-    refined = [below]
-    for i in range(len(levels) - 2, -1, -1):
-        starts = np.arange(0, len(below), branching[i + 1])
-        children = np.add.reduceat(below, starts)
-        variance = np.add.reduceat(spread, starts)
-        alpha = variance / (variance + variances[i])
-        below = alpha * levels[i] + (1 - alpha) * children
-        spread = alpha * variances[i]
-        refined.append(below)
-    return refined[::-1]
+    return [estimate for estimate, _, _ in from_below(levels, variances, families(bins, branching))]
 
 
 def refined_covering_sums(
@@ -113,9 +103,8 @@ def refined_covering_sums(
         EstimateError: as `refined_from_below`.
     """
     refined = refined_from_below(levels, branching, bins, variances)
-    left = covering_sums(refined, branching, bins, total)
     right = right_covering_sums(refined, branching, bins)
-    return np.asarray((left + total - right) / 2)
+    return np.asarray((covering_sums(refined, branching, bins, total) + total - right) / 2)
 
 
 def range_queries_error(bins: int, epsilon: float) -> float:
@@ -144,14 +133,12 @@ def refined_variance(level: int, height: int, factor: int, epsilon: float) -> fl
 
     Proposition B.1, where the paper's m is one more.
     """
-    weight = sum(float(factor) ** -j for j in range(height - level + 1))
-    return 8 * (height / epsilon) ** 2 / weight
+    return 8 * (height / epsilon) ** 2 / sum(float(factor) ** -j for j in range(height - level + 1))
 
 
 def refined_error(factor: int, height: int, epsilon: float) -> float:
     """``2K (β - 1)/ε̂² Σ_i (Σ_{j=0}^{m-i} β^{-j})⁻¹`` after both steps (Lemma IV.4), records²."""
-    levels = range(1, height + 1)
-    variance = sum(refined_variance(i, height, factor, epsilon) for i in levels)
+    variance = sum(refined_variance(i, height, factor, epsilon) for i in range(1, height + 1))
     return float(factor) ** height * (factor - 1) * variance / 4
 
 
@@ -161,9 +148,8 @@ def _widths(levels: Sequence[Counts], branching: Sequence[int], bins: int) -> li
         raise EstimateError(
             f"a tree of factors {list(branching)} (at least 2 each) cannot cover {bins} bins"
         )
-    leaves = prod(branching)
-    widths = [leaves := leaves // n for n in branching]
-    wanted = [-(-bins // width) for width in widths]
+    widths = list(prod(branching) // np.cumprod(branching))
+    wanted = [-(-bins // int(width)) for width in widths]
     found = [len(level) for level in levels]
     if found != wanted:
         raise EstimateError(

@@ -53,13 +53,13 @@ def simulated(release: Callable[[np.random.Generator], Float64]) -> tuple[float,
 
 def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Float64]:
     """Covering sums, or the refined ones, of a tree with equal budgets at ε = 1."""
-    sizes, scale = np.cumprod(branching), 2.0 * len(branching)
+    sizes = np.cumprod(branching)
+    scale = 2.0 * len(branching)
 
     def release(rng: np.random.Generator) -> Float64:
         levels = [rng.laplace(0, scale, size) for size in sizes]
         if refined:
-            variances = [2 * scale**2] * len(sizes)
-            return refined_covering_sums(levels, branching, BINS, 0, variances)
+            return refined_covering_sums(levels, branching, BINS, 0, [2 * scale**2] * len(sizes))
         return covering_sums(levels, branching, BINS, 0)
 
     return release
@@ -87,14 +87,15 @@ def main() -> Study:
             tree((16, 16), refined=True),
         ),
     }
-    rows, curves = [], {}
+    rows = []
+    curves = {}
     for name, (formula, release) in methods.items():
         mean, error = simulated(release)
         rows.append(Row(f"{name}: N² E₂ at ε = 1", formula, mean, error))
         curves[name] = (formula, mean)
-    best, refined = curves["16-ary tree"][0], curves["16-ary tree, refined (Lemma IV.4)"][0]
-    variance = 8.0  # of a count with the whole budget, 2 (2/ε)²
-    ours = variance * BINS * trimmed_error(design, mechanism=DiscreteLaplace)
+    best = curves["16-ary tree"][0]
+    refined = curves["16-ary tree, refined (Lemma IV.4)"][0]
+    ours = 8.0 * BINS * trimmed_error(design, mechanism=DiscreteLaplace)
     mean, error = simulated(lambda rng: own.least_squares(own.measure(empty, rng), 0))
     reason = "ours: least squares over a designed tree, beside the paper's best of the figure"
     beta = brentq(lambda b: np.log(b) - 3 * (b - 1) / b, 3, 100)

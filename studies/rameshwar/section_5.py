@@ -25,19 +25,15 @@ Hedgerow uses any K̄ ≥ K, any integer factors, the best share for each level,
 """
 
 
-def exponents(t: int, height: int) -> list[tuple[int, ...]]:
-    """All ascending ways to write t as a sum of whole numbers of at least 1."""
-
-    def parts(rest: int, count: int, least: int) -> list[tuple[int, ...]]:
-        if count == 1:
-            return [(rest,)] if rest >= least else []
-        return [
-            (first, *others)
-            for first in range(least, rest // count + 1)
-            for others in parts(rest - first, count - 1, first)
-        ]
-
-    return parts(t, height, 1)
+def exponents(t: int, height: int, least: int = 1) -> list[tuple[int, ...]]:
+    """All ascending ways to write t as a sum of so many whole numbers, none below the least."""
+    if height == 1:
+        return [(t,)] if t >= least else []
+    return [
+        (first, *others)
+        for first in range(least, t // height + 1)
+        for others in exponents(t - first, height - 1, first)
+    ]
 
 
 def cost(factors: tuple[int, ...]) -> int:
@@ -96,22 +92,17 @@ def main() -> Study:
     text = TEXT.format(
         checked=len(checked), table="\n".join(beaten(k) for k in (100, 256, 997, 2048))
     )
-    title = "whole factors and heights at equal budgets"
-    return Study("Rameshwar, Section V", title, text, rows)
+    return Study("Rameshwar, Section V", "whole factors and heights at equal budgets", text, rows)
 
 
 def beaten(bins: int) -> str:
     """A line of the table: the paper's best padding to a power of a prime, and ours."""
     primes = [p for p in range(2, bins + 1) if all(p % q for q in range(2, int(p**0.5) + 1))]
-    trees = []
-    for p in primes:
-        t = int(np.ceil(np.log(bins) / np.log(p) - 1e-9))
-        if p**t < 4 * bins:
-            trees.append(best_tree(p, t))
-    errors = {tree: covering_error(tree, [1 / len(tree)] * len(tree)) for tree in trees}
-    paper = min(errors, key=errors.__getitem__)
+    padded = ((p, int(np.ceil(np.log(bins) / np.log(p) - 1e-9))) for p in primes)
+    trees = [best_tree(p, t) for p, t in padded if p**t < 4 * bins]
+    theirs, paper = min((covering_error(tree, [1 / len(tree)] * len(tree)), tree) for tree in trees)
     design = best_branching(bins, mechanism=DiscreteLaplace)
     ours = 8 * bins * trimmed_error(design, mechanism=DiscreteLaplace)
     trees_named = [" × ".join(map(str, tree)) for tree in (paper, design.branching)]
-    cells = [str(bins), trees_named[0], f"{errors[paper]:,.0f}", trees_named[1], f"{ours:,.0f}"]
-    return f"| {' | '.join(cells)} | {ours / errors[paper]:.2f} |"
+    cells = [str(bins), trees_named[0], f"{theirs:,.0f}", trees_named[1], f"{ours:,.0f}"]
+    return f"| {' | '.join(cells)} | {ours / theirs:.2f} |"

@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study
+from studies.page import Row, Study, markdown
 from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 from studies.rameshwar.trees import TreeRelease, tilted
 from studies.showing import panels, save
@@ -80,13 +80,17 @@ def main() -> Study:
         "Hedgerow": TreeRelease(design, EPSILON),
         "top-heavy": TreeRelease(tilted(design, TILT), EPSILON),
     }
-    errors, shown = Errors(), Cumulative()
-    same, seconds = 0, np.zeros(2)
+    errors = Errors()
+    shown = Cumulative()
+    same = 0
+    seconds = np.zeros(2)
     for run in range(RUNS):
         leaves = np.bincount(rng.integers(0, BINS, TOTAL), minlength=BINS)
-        truth, noisy = np.cumsum(leaves), histogram(leaves, rng)
+        truth = np.cumsum(leaves)
+        noisy = histogram(leaves, rng)
         began = time.perf_counter()
-        squared, absolute = isotonic_squared(noisy, TOTAL), isotonic_absolute(noisy, TOTAL)
+        squared = isotonic_squared(noisy, TOTAL)
+        absolute = isotonic_absolute(noisy, TOTAL)
         middle = time.perf_counter()
         if run < TRELLIS_RUNS:
             least = trellis(noisy, 2), trellis(noisy, 1)
@@ -103,8 +107,7 @@ def main() -> Study:
             found[f"{name}, ℓ2 isotonic"] = isotonic_squared(combined, TOTAL)
             found[f"{name}, as released"] = tree.descended(levels, TOTAL)
             if run < DENSE_RUNS:
-                exact = tree.non_negative(levels, TOTAL)
-                found[f"{name}, non-negative least squares"] = exact
+                found[f"{name}, non-negative least squares"] = tree.non_negative(levels, TOTAL)
         shown = shown or {**found, "truth": truth}
         for name, cumulative in found.items():
             gap = (cumulative - truth) / TOTAL
@@ -149,26 +152,23 @@ def rows_of(errors: Errors, same: int) -> list[Row]:
 
 def every_error(errors: Errors) -> str:
     """All estimates, ℓ2 and ℓ1."""
-    lines = ["| estimate | ℓ2 | ℓ1 |", "|---|---|---|"]
+    lines = []
     for name, runs in errors.items():
         mean, spread = moments(runs)
-        cells = [f"{m:.2f} ± {s / len(runs) ** 0.5:.2f}" for m, s in zip(mean, spread, strict=True)]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([name, *zip(mean, spread / len(runs) ** 0.5, strict=True)])
+    return markdown(["estimate", "ℓ2", "ℓ1"], lines, ".2f ± .2f")
 
 
 def picture(shown: Cumulative) -> str:
     """The CDFs of the first run."""
     figure, (axes,) = panels(size=(8, 4))
-    styles = {
+    for name, (colour, label) in {
         HISTOGRAM: ("#bbbbbb", "paper's method: histogram"),
         SQUARED: ("#d55e00", "paper's method: ℓ2 consistency"),
         DESCENT: ("#0072b2", "ours: tree, as released"),
         "truth": ("#000000", "truth"),
-    }
-    for name, (colour, label) in styles.items():
+    }.items():
         width = 1.0 if name in {HISTOGRAM, "truth"} else 1.6
         axes.plot(np.arange(1, BINS + 1), shown[name] / TOTAL, color=colour, lw=width, label=label)
     axes.set(xlabel="bin", ylabel="CDF, ε = 0.1, N = 900")
-    axes.legend()
     return save(figure, "rameshwar-section_6", dpi=90)

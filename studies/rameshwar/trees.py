@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 from scipy.optimize import nnls
@@ -9,11 +10,9 @@ from scipy.optimize import nnls
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design
 from hedgerow.distribution.cut_error import CutError
-from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.tables.axis import Axis
 
 
 class TreeRelease:
@@ -25,8 +24,7 @@ class TreeRelease:
 
     def __init__(self, design: Design, epsilon: float) -> None:
         self.design = design
-        axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
-        self.starts = axis.child_start
+        self.starts = families(design.bins, design.branching)
         self.scales = [2 / (epsilon * float(share)) for share in design.shares]
         decay = [np.exp(-1 / scale) for scale in self.scales]
         self.variances = [float(2 * d / (1 - d) ** 2) for d in decay]
@@ -56,19 +54,26 @@ class TreeRelease:
     def non_negative(self, noisy: list[Int64], total: int) -> Float64:
         """Least squares over leaves of at least 0: what exact inequalities would give (dense)."""
         bins = self.design.bins
-        matrix, target, first = [], [], np.arange(bins + 1)
-        for level in range(len(noisy) - 1, -1, -1):
-            weight = 1 / np.sqrt(self.variances[level])
-            leaves = np.arange(bins)
-            inside = (leaves >= first[:-1, None]) & (leaves < first[1:, None])
-            matrix.append(inside * weight)
-            target.append(noisy[level] * weight)
-            first = first[self.starts[level]]
-        exact = 30 / np.sqrt(min(self.variances))  # a weight that holds the total all but exactly
-        matrix.append(np.full((1, bins), exact))
-        target.append(np.array([exact * total]))
+        weights = 1 / np.sqrt([*self.variances, min(self.variances) / 900])
+        sums = [*level_sums(np.eye(bins, dtype=np.int64), self.starts), np.ones((1, bins))]
+        matrix = [rows * weight for rows, weight in zip(sums, weights, strict=True)]
+        target = [
+            counts * weight
+            for counts, weight in zip([*noisy, np.array([total])], weights, strict=True)
+        ]
         leaves, _ = nnls(np.vstack(matrix), np.concatenate(target), maxiter=50 * bins)
         return np.asarray(np.cumsum(leaves) * total / max(leaves.sum(), 1e-9))
+
+
+def families(bins: int, branching: Sequence[int]) -> list[Int64]:
+    """Where the families of each level begin, and the end: int64 (families + 1), the root's first.
+
+    A node of a level covers the product of the factors below it, the last one what is left.
+    """
+    return [
+        -(-np.append(np.arange(0, bins, width * n), bins) // width)
+        for width, n in zip(prod(branching) // np.cumprod(branching), branching, strict=True)
+    ]
 
 
 def level_sums(leaves: Int64, starts: Sequence[Int64]) -> list[Int64]:
@@ -80,7 +85,7 @@ def level_sums(leaves: Int64, starts: Sequence[Int64]) -> list[Int64]:
 
 
 def from_below(
-    noisy: Sequence[Int64], variances: Sequence[float], starts: Sequence[Int64]
+    noisy: Sequence[Int64 | Float64], variances: Sequence[float], starts: Sequence[Int64]
 ) -> Iterator[tuple[Float64, Float64, Int64]]:
     """Each level combined with all below it, coarsest first: estimates, variances, families."""
     found = [(noisy[-1].astype(np.float64), np.full(len(noisy[-1]), variances[-1]))]
@@ -99,10 +104,6 @@ def tilted(design: Design, tilt: float) -> Design:
 
 def trimmed_error(design: Design, *, mechanism: type[Mechanism]) -> float:
     """Return the mean squared error of the cuts before bins 0 … K - 1, in units of `Design`."""
-    sizes = [1, *design.sizes]
-    starts = [
-        np.minimum(np.arange(above + 1) * n, size)
-        for above, n, size in zip(sizes[:-1], design.branching, sizes[1:], strict=True)
-    ]
+    starts = families(design.bins, design.branching)
     variances = [float(share) ** -mechanism.price.power for share in design.shares]
     return float(CutError.of_tree(starts, variances).cuts()[:-1].mean())

@@ -5,6 +5,7 @@ discrete Gaussian noise of σ_i² = 10 / (2 a_i ρ); one person is in one count 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,6 +16,9 @@ import hedgerow as hr
 from hedgerow.arrays import Float64
 from hedgerow.privacy.accountant.lattice import atoms
 from hedgerow.privacy.calibrate import matching_factor
+
+Folds = list[tuple[Fraction, int]]
+"""σ² of queries, and how many have it."""
 
 RHO = Fraction(365, 100)
 QUERIES = 10
@@ -28,23 +32,23 @@ class Level:
 
     Attributes:
         name: as in Table 1 of the paper.
-        share: a_i, of ρ.
+        share: a_i, thousandths of ρ.
         printed: the Bureau's σ², the paper's σ² and the reduction in percent, as Table 1 has them.
     """
 
     name: str
-    share: Fraction
+    share: int
     printed: tuple[float, float, float]
 
     @property
     def sigma2(self) -> Fraction:
         """The Bureau's σ², unrounded."""
-        return QUERIES / (2 * self.share * RHO)
+        return QUERIES / (2 * self.rho)
 
     @property
     def rho(self) -> Fraction:
         """What the ten queries cost."""
-        return self.share * RHO
+        return Fraction(self.share, 1000) * RHO
 
     @property
     def factor(self) -> Fraction:
@@ -58,30 +62,35 @@ class Level:
 
     def profile(self, factor: Fraction = Fraction(1)) -> hr.Profile:
         """The exact promise of the ten queries with ``factor`` of the noise variance."""
-        return hr.compose([(hr.DiscreteGaussian(self.sigma2 * factor), QUERIES)])
+        return promised(uses(factor, [self]))
 
 
 LEVELS = (
-    Level("US", Fraction(20, 1000), (68.49, 54.19, 20.88)),
-    Level("State", Fraction(274, 1000), (5.00, 4.25, 15.08)),
-    Level("County", Fraction(85, 1000), (16.12, 13.28, 17.58)),
-    Level("PEPG", Fraction(131, 1000), (10.46, 8.72, 16.62)),
-    Level("Tract subset group", Fraction(131, 1000), (10.46, 8.72, 16.62)),
-    Level("Tract subset", Fraction(238, 1000), (5.76, 4.87, 15.33)),
-    Level("Optimized block group", Fraction(118, 1000), (11.61, 9.65, 16.89)),
-    Level("Block", Fraction(3, 1000), (456.62, 343.27, 24.82)),
+    Level("US", 20, (68.49, 54.19, 20.88)),
+    Level("State", 274, (5.00, 4.25, 15.08)),
+    Level("County", 85, (16.12, 13.28, 17.58)),
+    Level("PEPG", 131, (10.46, 8.72, 16.62)),
+    Level("Tract subset group", 131, (10.46, 8.72, 16.62)),
+    Level("Tract subset", 238, (5.76, 4.87, 15.33)),
+    Level("Optimized block group", 118, (11.61, 9.65, 16.89)),
+    Level("Block", 3, (456.62, 343.27, 24.82)),
 )
 LEVEL = {level.name: level for level in LEVELS}
 
 
-def uses(factor: Fraction = Fraction(1)) -> list[tuple[Fraction, int]]:
-    """σ² and folds of all 80 queries, with ``factor`` of the noise variance."""
-    return [(level.sigma2 * factor, QUERIES) for level in LEVELS]
+def uses(factor: Fraction = Fraction(1), levels: Sequence[Level] = LEVELS) -> Folds:
+    """All 80 queries, or those of some levels, with ``factor`` of the noise variance."""
+    return [(level.sigma2 * factor, QUERIES) for level in levels]
+
+
+def promised(folds: Folds) -> hr.Profile:
+    """The exact promise of queries together."""
+    return hr.compose((hr.DiscreteGaussian(sigma2), n) for sigma2, n in folds)
 
 
 def whole(factor: Fraction = Fraction(1)) -> hr.Profile:
     """The exact promise of all 80 queries together."""
-    return hr.compose([(hr.DiscreteGaussian(sigma2), n) for sigma2, n in uses(factor)])
+    return promised(uses(factor))
 
 
 def both(profile: hr.Profile, delta: str) -> tuple[float, float]:
@@ -91,13 +100,18 @@ def both(profile: hr.Profile, delta: str) -> tuple[float, float]:
 
 def deltas(profile: hr.Profile, epsilon: Float64) -> Float64:
     """The exact δ(ε) at each ε."""
-    return np.array([profile.delta(float(e)) for e in epsilon])
+    return np.array([*map(profile.delta, epsilon.tolist())])
+
+
+def power(epsilon: Float64, delta: Float64, alphas: Float64) -> Float64:
+    """1 - T(α) that δ(ε) allows, min over ε of δ + e^ε α: what the best test of each α finds."""
+    return np.asarray((delta + np.multiply.outer(alphas, np.exp(epsilon))).min(axis=1))
 
 
 def bureau_delta(rho: float | Fraction, epsilon: Float64) -> Float64:
     """δ(ε) as the Bureau states it, the inverse of ε = ρ + 2√(ρ ln(1/δ)); 1 for ε ≤ ρ."""
     rho = float(rho)
-    return np.asarray(np.exp(-(np.maximum(epsilon - rho, 0) ** 2) / (4 * rho)), dtype=float)
+    return np.asarray(np.exp(-(np.maximum(epsilon - rho, 0) ** 2) / (4 * rho)))
 
 
 def bureau_tradeoff(rho: Fraction, alphas: Float64) -> Float64:
@@ -106,11 +120,9 @@ def bureau_tradeoff(rho: Fraction, alphas: Float64) -> Float64:
     Each (ε, δ) promises T(α) ≥ max(0, 1 - δ - e^ε α, e^(-ε)(1 - δ - α)) (their Equation 5).
     """
     epsilon = float(rho) + np.geomspace(1e-6, 1, 4000) * (2 * math.sqrt(float(rho) * 80))
-    delta, steep = bureau_delta(rho, epsilon), np.exp(epsilon)
-    best = [
-        max(0.0, (1 - delta - steep * a).max(), ((1 - delta - a) / steep).max()) for a in alphas
-    ]
-    return np.array(best)
+    delta = bureau_delta(rho, epsilon)
+    flat = np.subtract.outer(-alphas, delta - 1) / np.exp(epsilon)
+    return np.asarray(np.maximum(1 - power(epsilon, delta, alphas), flat.max(axis=1, initial=0)))
 
 
 def exact_tradeoff(profile: hr.Profile) -> tuple[Float64, Float64]:
@@ -124,20 +136,17 @@ def exact_tradeoff(profile: hr.Profile) -> tuple[Float64, Float64]:
 def crossing(exact_rho: Fraction, profile: hr.Profile, depth: float = 60.0) -> tuple[float, float]:
     """The largest δ, and the largest α, at which the exact curve promises less than the Bureau's.
 
-    A test of type I error α finds at most min over ε of δ(ε) + e^ε α; where that is larger than
-    with the Bureau's δ(ε), the exact promise is the weaker. The curve is symmetric: it is also the
-    weaker where T is that small. δ is looked at down to e^-depth.
+    Where the `power` that it allows is larger than by the Bureau's δ(ε), the exact promise is the
+    weaker. The curve is symmetric: it is also the weaker where T is that small. δ is looked at down
+    to e^-depth.
     """
     rho = float(exact_rho)
-
-    def excess(epsilon: float) -> float:
-        return math.log(profile.delta(epsilon)) + max(epsilon - rho, 0) ** 2 / (4 * rho)
-
     epsilon = np.linspace(0, rho + 2 * math.sqrt(rho * depth), 600)
-    exact = deltas(profile, epsilon)
-    bureau = bureau_delta(rho, epsilon)
-    first = int(np.flatnonzero(exact > bureau)[0])
-    root = brentq(excess, epsilon[first - 1], epsilon[first])
-    alphas, steep = np.geomspace(math.exp(-depth), 0.3, 2000), np.exp(epsilon)
-    weaker = [(exact + steep * a).min() > (bureau + steep * a).min() for a in alphas]
-    return profile.delta(root), alphas[np.flatnonzero(weaker)[-1]]
+    curves = deltas(profile, epsilon), bureau_delta(rho, epsilon)
+    first = np.argmax(np.greater(*curves))
+    root = brentq(
+        lambda e: math.log(profile.delta(e) / bureau_delta(rho, e)), *epsilon[first - 1 : first + 1]
+    )
+    alphas = np.geomspace(math.exp(-depth), 0.3, 2000)
+    weaker = np.greater(*(power(epsilon, delta, alphas) for delta in curves))
+    return profile.delta(root), alphas[weaker][-1]

@@ -4,11 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
-import hedgerow as hr
 from studies.dp_accounting_peer import peer
 from studies.page import Study, drawn, markdown, timed
 from studies.showing import panels, save
-from studies.su.census import QUERIES, both, bureau_delta, deltas
+from studies.su.census import QUERIES, both, bureau_delta, deltas, promised
 from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
@@ -30,29 +29,26 @@ one δ(ε) of those 1,890 folds takes {ours:.1f} ms here, composing them takes i
 """
 
 
-def composed(sigma2: Fraction, folds: int) -> hr.Profile:
-    """The promise of so many equal queries."""
-    return hr.compose([(hr.DiscreteGaussian(sigma2), folds)])
-
-
 def main() -> Study:
     """Two panels of curves, and the advantage over the number of folds."""
-    found, lines = {}, []
+    found = {}
+    lines = []
     cases = [(sigma2, n) for sigma2 in NOISE for n in FOLDS]
     cases += [(NOISE[0] * n / FOLDS[-1], n) for n in FOLDS[:-1]]
     for sigma2, n in cases:
-        stated, exact = both(composed(sigma2, n), DELTA)
+        stated, exact = both(promised([(sigma2, n)]), DELTA)
         found[sigma2, n] = stated - exact, 100 * (1 - exact / stated)
         rho = n / (2 * float(sigma2))
         lines.append([f"{float(sigma2):,.5g}", n, rho, stated, exact, *found[sigma2, n]])
-    wide = composed(NOISE[0], FOLDS[-1])
+    folds = [(NOISE[0], FOLDS[-1])]
+    wide = promised(folds)
     wide.delta(1.0)
     ours, _ = timed(lambda: wide.delta(1.1))
-    spent, theirs = timed(lambda: peer([(NOISE[0], FOLDS[-1])]))
+    spent, theirs = timed(lambda: peer(folds))
     gap = theirs.get_epsilon_for_delta(float(DELTA)) - wide.epsilon(DELTA)
     figure, axes = panels(2, size=(5, 3.8))
     for panel, sigma2 in zip(axes, NOISE, strict=True):
-        profile = composed(sigma2, FOLDS[-1])
+        profile = promised([(sigma2, FOLDS[-1])])
         epsilon = np.linspace(0, profile.bureau_epsilon("1e-20"), 100)
         delta = bureau_delta(FOLDS[-1] / (2 * sigma2), epsilon)
         panel.semilogy(epsilon, delta, label="zCDP (Bureau)", **BUREAU)
@@ -62,7 +58,6 @@ def main() -> Study:
             panel.semilogy(epsilon, shown, label="dp-accounting", **PEER)
         title = f"n = 1,890, σ² = {float(sigma2):,g}"
         panel.set(xlabel="ε", ylabel="δ", ylim=(1e-20, 3), title=title)
-    axes[0].legend()
     claims = {
         "difference of ε": "claimed to grow with n, and does",
         "percent of ε": "claimed to grow with n; falls, as the advantage falls with ρ",

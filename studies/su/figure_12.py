@@ -31,7 +31,8 @@ def main() -> Study:
         f"exact, {100 * float(1 - factor):.2f} % less (ours)": (1 - factor, REDUCED),
     }
     stated = bureau_tradeoff(RHO, np.array(ALPHAS))
-    rows, lines = [], [["Bureau", *stated]]
+    rows = []
+    lines = [["Bureau", *stated]]
     figure, axes = panels(2, size=(5, 4.2))
     alphas = np.concatenate(([0.0], np.geomspace(1e-8, 1e-3, 100), np.linspace(2e-3, 1, 400)))
     curves = {"Bureau": (bureau_tradeoff(RHO, alphas), BUREAU)}
@@ -49,7 +50,6 @@ def main() -> Study:
             panel.plot(alphas, curve, label=name, **style)
         panel.set(xlabel="type I error α", ylabel="type II error T(α)", xlim=(0, 1), ylim=(0, 1))
     axes[1].set(xscale="log", yscale="log", xlim=(1e-7, 1), ylim=(1e-7, 1))
-    axes[0].legend()
     text = TEXT.format(
         both=100 * float(1 - factor),
         near=crossing(RHO, whole(factor))[1],

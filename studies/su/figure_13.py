@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.arrays import Float64
 from studies.page import Study, drawn
 from studies.showing import panels, save
-from studies.su.census import LEVEL, bureau_delta, crossing, deltas
+from studies.su.census import LEVEL, bureau_delta, crossing, deltas, power
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DEPTH = 150.0
@@ -24,33 +23,29 @@ figure of all levels together, while the text speaks of Table 1). With that, the
 """
 
 
-def power(epsilon: Float64, delta: Float64, alphas: Float64) -> Float64:
-    """1 - T(α) = min over ε of δ(ε) + e^ε α, small α included."""
-    return np.array([(delta + np.exp(epsilon) * a).min() for a in alphas])
-
-
 def main() -> Study:
     """Where the curves cross, and a picture of it."""
-    county, small = LEVEL["County"], Fraction(859, 10_000)
-    rho, factor = county.rho, county.factor
+    county = LEVEL["County"]
+    small = Fraction(859, 10_000)
+    rho = county.rho
+    factor = county.factor
     _, near = crossing(rho, county.profile(factor))
     _, far = crossing(rho, county.profile(1 - small), DEPTH)
     alphas = np.geomspace(1e-16, 1e-1, 150)
-    epsilon, exactly = np.linspace(0, 40, 6000), np.linspace(-2, 14, 1500)
+    epsilon = np.linspace(0, 40, 6000)
+    exactly = np.linspace(-2, 14, 1500)
     stated = power(epsilon, bureau_delta(rho, epsilon), alphas)
     figure, (axes,) = panels(size=(6, 4.2))
     axes.semilogx(alphas, np.ones_like(alphas), label="Bureau", **BUREAU)
-    shown = {
+    for name, (cut, style) in {
         "same noise": (Fraction(0), EXACT),
         "8.59 % less (caption)": (small, PEER),
         "17.58 % less (Table 1)": (1 - factor, REDUCED),
-    }
-    for name, (cut, style) in shown.items():
+    }.items():
         found = power(exactly, deltas(county.profile(1 - cut), exactly), alphas)
         axes.semilogx(alphas, found / stated, label=f"exact, {name}", **style)
     axes.axvline(near, color="grey", linewidth=0.6)
     axes.set(xlabel="type I error α", ylabel="1 - T(α), over the Bureau's")
-    axes.legend()
     rows = [
         drawn("County: reduced noise of Table 1 is worse than the Bureau's below α", near,
               "claimed to be a very small region near the ends"),

@@ -1,14 +1,12 @@
 """Su et al., Figure 2: the (ε, δ) curves of the eight levels, the Bureau's and the exact ones."""
 
 import numpy as np
-from matplotlib.axes import Axes
 
-from hedgerow.arrays import Float64
 from studies.dp_accounting_peer import peer
 from studies.page import Study, drawn, markdown, timed
 from studies.showing import save
-from studies.su.census import LEVELS, QUERIES, Level, bureau_delta, deltas
-from studies.su.showing import BUREAU, EXACT, PEER, eight_panels
+from studies.su.census import LEVELS, bureau_delta, deltas, uses
+from studies.su.showing import ABOVE, BUREAU, EXACT, PEER, level_panels
 
 SMALLEST = 1e-30
 POINTS = 120
@@ -26,40 +24,38 @@ where it cuts off tails.
 """
 
 
-def curve(level: Level) -> tuple[Float64, Float64]:
-    """ε from 0 to the Bureau's at δ = 1e-30, and the exact δ(ε)."""
-    profile = level.profile()
-    epsilon = np.linspace(0, profile.bureau_epsilon(str(SMALLEST)), POINTS)
-    return epsilon, deltas(profile, epsilon)
-
-
 def main() -> Study:
     """All curves, the smallest gap, and δ at ε = 0."""
-    ours, curves = timed(lambda: {level: curve(level) for level in LEVELS})
-    theirs, peers = timed(
-        lambda: {level: peer([(level.sigma2, QUERIES)], 1e-3) for level in LEVELS}
-    )
+    profiles = {level: level.profile() for level in LEVELS}
+    grids = {
+        level: np.linspace(0, profile.bureau_epsilon(str(SMALLEST)), POINTS)
+        for level, profile in profiles.items()
+    }
+    ours, curves = timed(lambda: {level: deltas(profiles[level], grids[level]) for level in LEVELS})
+    theirs, peers = timed(lambda: {level: peer(uses(levels=[level]), 1e-3) for level in LEVELS})
+    figure, axes = level_panels("ε", "δ")
     claim = "the paper claims that it is below 1"
-    rows, lines, ratios = [], [], []
-    for level, (epsilon, delta) in curves.items():
-        ratios.append((delta / bureau_delta(level.rho, epsilon)).max())
+    rows = []
+    lines = []
+    ratios = []
+    for level, delta in curves.items():
+        profile = profiles[level]
+        epsilon = grids[level]
+        panel = axes[level]
+        bureau = bureau_delta(level.rho, epsilon)
+        above = peers[level].get_epsilon_for_delta(1e-11)
+        ratios.append((delta / bureau).max())
         rows.append(drawn(f"{level.name}: δ at ε = 0", delta[0], claim))
-        profile, above = level.profile(), peers[level].get_epsilon_for_delta(1e-11)
         lines.append((level.name, profile.bureau_epsilon("1e-11"), above, profile.epsilon("1e-11")))
+        panel.semilogy(epsilon, bureau, label="Bureau", **BUREAU)
+        panel.semilogy(epsilon, delta, label="exact (paper's blue; ours)", **EXACT)
+        shown = np.maximum(peers[level].get_delta_for_epsilon(epsilon), SMALLEST)
+        panel.semilogy(epsilon, shown, label="dp-accounting", **PEER)
+        panel.set_ylim(SMALLEST, 3)
     assert max(ratios) < 1
     what = "largest ratio of the exact δ to the Bureau's, all levels and ε"
     rows.append(drawn(what, max(ratios), claim))
     gaps = [above - exact for *_, above, exact in lines]
-
-    def draw(axes: Axes, level: Level) -> None:
-        epsilon, delta = curves[level]
-        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
-        axes.semilogy(epsilon, delta, label="exact (paper's blue; ours)", **EXACT)
-        shown = np.maximum(peers[level].get_delta_for_epsilon(epsilon), SMALLEST)
-        axes.semilogy(epsilon, shown, label="dp-accounting", **PEER)
-        axes.set_ylim(SMALLEST, 3)
-
-    picture = save(eight_panels(draw, "ε", "δ"), "su-figure_2")
     text = TEXT.format(
         smallest=SMALLEST,
         lines=len(LEVELS) * POINTS,
@@ -69,4 +65,5 @@ def main() -> Study:
         worst=max(gaps),
         table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
     )
+    picture = save(figure, "su-figure_2", **ABOVE)
     return Study("Su, Figure 2", "(ε, δ) of each level", text, rows, [picture])

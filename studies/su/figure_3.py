@@ -67,6 +67,6 @@ def main() -> Study:
         one.plot([0.8, 1.2], printed, label="printed in the paper", **PAPER)
         one.set(title=f"δ = {delta}", ylabel="ε")
     axes[0].plot([-0.2], [2.79], **PAPER)
-    axes[0].legend()
-    picture, text = save(figure, "su-figure_3"), TEXT.format(table=table)
+    picture = save(figure, "su-figure_3")
+    text = TEXT.format(table=table)
     return Study("Su, Figure 3", "ε of each level at two δ", text, rows, [picture])

@@ -1,12 +1,11 @@
 """Su et al., Figure 4: the trade-off functions of the eight levels."""
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from studies.page import Study, drawn, markdown, timed
 from studies.showing import save
-from studies.su.census import LEVELS, Level, bureau_tradeoff, crossing, exact_tradeoff
-from studies.su.showing import BUREAU, EXACT, REDUCED, eight_panels
+from studies.su.census import LEVELS, bureau_tradeoff, crossing, exact_tradeoff
+from studies.su.showing import ABOVE, BUREAU, EXACT, REDUCED, level_panels
 
 ALPHA = 0.05
 TEXT = """The least type II error T(α) of any test that tells two neighbouring censuses apart from
@@ -32,33 +31,31 @@ def main() -> Study:
     seconds, curves = timed(
         lambda: {level: [*map(exact_tradeoff, both)] for level, both in profiles.items()}
     )
+    figure, axes = level_panels("type I error α", "type II error T(α)")
     alphas = np.linspace(0, 1, 301)
-    stated = {level: bureau_tradeoff(level.rho, alphas) for level in LEVELS}
-    rows, lines = [], []
+    rows = []
+    lines = []
     for level, both in profiles.items():
-        bureau = bureau_tradeoff(level.rho, np.array([ALPHA]))[0]
-        exact, lower = (profile.tradeoff(ALPHA) for profile in both)
-        same, less = (np.interp(alphas, *curve) - stated[level] for curve in curves[level])
+        stated = bureau_tradeoff(level.rho, alphas)
+        panel = axes[level]
+        bureau = np.interp(ALPHA, alphas, stated)
+        tradeoffs = [profile.tradeoff(ALPHA) for profile in both]
+        gaps = [np.interp(alphas, *curve) - stated for curve in curves[level]]
         near = crossing(level.rho, both[1])[1]
-        inside = (alphas > near) & (stated[level] > near)
         rows += [
             drawn(f"{level.name}: T(0.05), {noise} noise, above the Bureau's", found - bureau,
                   "claimed to be above 0")
-            for noise, found in (("same", exact), ("reduced", lower))
+            for noise, found in zip(("same", "reduced"), tradeoffs, strict=True)
         ]  # fmt: skip
-        gaps = same[1:-1].min(), less[inside].min(), near
-        lines.append([level.name, bureau, lower, exact, *gaps])
-
-    def draw(axes: Axes, level: Level) -> None:
-        same, less = curves[level]
-        axes.plot(alphas, stated[level], label="Bureau", **BUREAU)
-        axes.plot(*same, label="exact, same noise", **EXACT)
-        axes.plot(*less, label="exact, reduced noise (Table 1)", **REDUCED)
-        axes.set(xlim=(0, 1), ylim=(0, 1))
-
+        least = gaps[0][1:-1].min(), gaps[1][(alphas > near) & (stated > near)].min()
+        lines.append([level.name, bureau, *tradeoffs[::-1], *least, near])
+        panel.plot(alphas, stated, label="Bureau", **BUREAU)
+        panel.plot(*curves[level][0], label="exact, same noise", **EXACT)
+        panel.plot(*curves[level][1], label="exact, reduced noise (Table 1)", **REDUCED)
+        panel.set(xlim=(0, 1), ylim=(0, 1))
     heads = ["level", "T(0.05), Bureau", "exact, reduced noise", "exact, same noise"]
     heads += ["least gap, same noise", "least gap, reduced, but for the ends", "ends: α below"]
-    picture = save(eight_panels(draw, "type I error α", "type II error T(α)"), "su-figure_4")
     table = markdown(heads, lines, ["", "", "", "", ".1e", ".1e", ".1e"])
     text = TEXT.format(table=table, seconds=seconds)
+    picture = save(figure, "su-figure_4", **ABOVE)
     return Study("Su, Figure 4", "Trade-off functions of each level", text, rows, [picture])

@@ -1,14 +1,13 @@
 """Su et al., Figure 5: (ε, δ) with reduced noise beside the Bureau's with all of it."""
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from studies.page import Row, Study, markdown
 from studies.showing import save
-from studies.su.census import LEVELS, Level, bureau_delta, crossing, deltas
-from studies.su.showing import BUREAU, REDUCED, eight_panels
+from studies.su.census import bureau_delta, crossing, deltas
+from studies.su.showing import ABOVE, BUREAU, REDUCED, level_panels
 
-MATCHED, SMALLEST = 1e-11, 1e-20
+MATCHED = 1e-11
 DELTAS = ("1e-11", "1e-5", "1e-20")
 KINKS = "the exact δ(ε) has a kink at each atom of the loss and meets the Bureau's several times"
 TEXT = """δ against ε: the Bureau's conversion for its own noise, and the exact curve for the
@@ -26,10 +25,14 @@ Bureau states, as the paper says: at δ = 1e-20 by the figure in the last column
 
 def main() -> Study:
     """The curves, and where they cross."""
-    profiles = {level: level.profile(level.factor) for level in LEVELS}
-    rows, lines, excess = [], [], []
-    for level, reduced in profiles.items():
-        full, (delta, _) = level.profile(), crossing(level.rho, reduced)
+    figure, axes = level_panels("ε", "δ")
+    rows = []
+    lines = []
+    excess = []
+    for level, panel in axes.items():
+        full = level.profile()
+        reduced = level.profile(level.factor)
+        delta, _ = crossing(level.rho, reduced)
         pairs = [(full.bureau_epsilon(d), reduced.epsilon(d)) for d in DELTAS]
         over = pairs[-1][1] / pairs[-1][0] - 1
         lines.append([level.name, *pairs[0], *pairs[1], f"{100 * over:.1f} %"])
@@ -39,20 +42,17 @@ def main() -> Study:
         if kinked:
             above = np.geomspace(MATCHED, 3 * MATCHED, 9).tolist()
             excess += [reduced.epsilon(d) - full.bureau_epsilon(d) for d in above]
-
-    def draw(axes: Axes, level: Level) -> None:
-        epsilon = np.linspace(0, level.profile().bureau_epsilon(str(SMALLEST)), 120)
-        delta = deltas(profiles[level], epsilon)
-        axes.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
-        axes.semilogy(epsilon, delta, label="exact, reduced noise (paper's; ours)", **REDUCED)
-        axes.axhline(MATCHED, color="grey", linewidth=0.6, label="δ = 1e-11")
-        axes.set_ylim(SMALLEST, 3)
-
-    picture = save(eight_panels(draw, "ε", "δ"), "su-figure_5")
+        epsilon = np.linspace(0, pairs[-1][0], 120)
+        exact = deltas(reduced, epsilon)
+        panel.semilogy(epsilon, bureau_delta(level.rho, epsilon), label="Bureau", **BUREAU)
+        panel.semilogy(epsilon, exact, label="exact, reduced noise (paper's; ours)", **REDUCED)
+        panel.axhline(MATCHED, color="grey", linewidth=0.6, label="δ = 1e-11")
+        panel.set_ylim(float(DELTAS[-1]), 3)
     columns = [f"ε at {d}, {who}" for d in DELTAS[:2] for who in ("Bureau", "reduced")]
     text = TEXT.format(
         table=markdown(["level", *columns, "ε at 1e-20 above"], lines),
         highest=max(row.ours for row in rows),
         excess=max(excess),
     )
+    picture = save(figure, "su-figure_5", **ABOVE)
     return Study("Su, Figure 5", "(ε, δ) with reduced noise", text, rows, [picture])

@@ -1,13 +1,13 @@
 """Su et al., Figure 6: what less noise does to counts of four levels, clipped at 0 and not."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 import hedgerow as hr
+from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.calibrate import matching_factor
@@ -66,38 +66,27 @@ Least squares reduces the error more than the accounting does; both can be combi
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """MSE, MAE, and both clipped, in the order of `WHAT`, of the full and of the reduced noise."""
-
-    full: tuple[float, ...]
-    reduced: tuple[float, ...]
-
-    @property
-    def lower(self) -> list[float]:
-        """By how many percent each is lower."""
-        return [100 * (1 - b / a) for a, b in zip(self.full, self.reduced, strict=True)]
-
-
-def exact(name: str) -> Errors:
-    """Expected errors on Washington's counts."""
+def exact(name: str) -> Float64:
+    """Expected errors on Washington's counts, of the full and of the reduced noise: (2, `WHAT`)."""
     counts = queries(name)
-    return Errors(
-        *(
-            (noise.noise_variance, absolute(noise), *expected(noise, counts))
-            for noise in NOISE[name].noises
-        )
-    )
+    return np.array([
+        (noise.noise_variance, absolute(noise), *expected(noise, counts))
+        for noise in NOISE[name].noises
+    ])  # fmt: skip
 
 
-def simulated(name: str) -> Errors:
+def simulated(name: str) -> Float64:
     """The errors of one run."""
-    counts, found = queries(name), []
-    for k, noise in enumerate(NOISE[name].noises):
-        errors = drawn(noise, counts, SEED + k)
-        figures = np.square(errors).mean(axis=1), np.abs(errors).mean(axis=1)
-        found.append(tuple(np.ravel(figures, order="F")))
-    return Errors(*found)
+    counts = queries(name)
+    return np.array([
+        [f(errors).mean() for errors in drawn(noise, counts, SEED + k) for f in (np.square, np.abs)]
+        for k, noise in enumerate(NOISE[name].noises)
+    ])  # fmt: skip
+
+
+def lowered(errors: Float64) -> list[float]:
+    """By how many percent each is lower."""
+    return [*(100 * (1 - errors[1] / errors[0]))]
 
 
 def release_table() -> str:
@@ -117,49 +106,49 @@ def release_table() -> str:
     return markdown(["level", "noise", "clipped at 0", *settings], lines)
 
 
-def picture_of(found: Mapping[str, Errors]) -> str:
+def picture_of(found: Mapping[str, Sequence[float]]) -> str:
     """Bars of the paper's reductions and ours."""
     figure, axes = panels(2, size=(5, 3.8))
     for k, (panel, what) in enumerate(zip(axes, WHAT, strict=False)):
-        heights, styles = dict[str, list[float]](), list[Mapping[str, Any]]()
+        heights = dict[str, list[float]]()
+        styles = list[Mapping[str, Any]]()
         for kind, place in (("as measured", k), ("clipped", k + 2)):
             heights[f"paper, {kind}"] = [printed[place] for printed in PRINTED.values()]
-            heights[f"ours, {kind}"] = [errors.lower[place] for errors in found.values()]
+            heights[f"ours, {kind}"] = [lower[place] for lower in found.values()]
             styles += [BUREAU, EXACT] if kind == "as measured" else [PALE_BUREAU, PALE_EXACT]
         bars(panel, list(PRINTED), heights, styles)
         panel.set_ylabel(f"{what}, % lower with reduced noise")
-    axes[0].legend()
     return save(figure, "su-figure_6")
 
 
 def main() -> Study:
     """The reductions, a simulated check, and whole releases."""
-    found = {name: exact(name) for name in PRINTED}
+    errors = {name: exact(name) for name in PRINTED}
+    found = {name: lowered(of_level) for name, of_level in errors.items()}
     reason = "paper: simulated, Pennsylvania; ours: expected value, "
     rows = []
     for name, printed in PRINTED.items():
-        for what, paper, ours in zip(WHAT, printed, found[name].lower, strict=True):
+        for what, paper, ours in zip(WHAT, printed, found[name], strict=True):
             where = "on Washington" if "clipped" in what else "the same for any counts"
             rows.append(Row(f"{name}: {what}, % lower", paper, ours, reason=reason + where))
     rows.append(
         Row(
             "MSE clipped at 0, % lower (paper: approximately 15 %), mean of four levels",
             15,
-            float(np.mean([errors.lower[2] for errors in found.values()])),
+            float(np.mean([lower[2] for lower in found.values()])),
             reason="the paper's own four figures average 17.8 %; 15 % is the tract level's",
         )
     )
-    block = found["block"]
     text = TEXT.format(
-        state=found["state"].lower[0],
+        state=found["state"][0],
         cells=", ".join(f"{name} {queries(name).size:,}" for name in PRINTED),
         simulated=markdown(
             ["level", *(f"{what}, % lower" for what in WHAT)],
-            ([name, *simulated(name).lower] for name in PRINTED),
+            ([name, *lowered(simulated(name))] for name in PRINTED),
         ),
-        gone=100 * (1 - block.full[2] / block.full[0]),
-        plain=block.lower[0],
-        clipped=block.lower[2],
+        gone=100 * (1 - errors["block"][0, 2] / errors["block"][0, 0]),
+        plain=found["block"][0],
+        clipped=found["block"][2],
         runs=RUNS,
         release=release_table(),
     )

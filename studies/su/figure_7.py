@@ -8,13 +8,12 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-import hedgerow as hr
 from hedgerow.privacy.accountant.lattice_convolution import compose_law
 from hedgerow.privacy.calibrate import matching_factor
 from studies.dp_accounting_peer import peer_epsilon
 from studies.page import Row, Study, drawn, markdown, timed
 from studies.showing import panels, save
-from studies.su.census import LEVELS, POPULATION, QUERIES, RHO, bureau_delta, deltas, uses, whole
+from studies.su.census import POPULATION, RHO, bureau_delta, deltas, promised, uses, whole
 from studies.su.showing import BUREAU, EXACT, PEER, REDUCED
 
 DELTA = "1e-10"
@@ -55,8 +54,7 @@ def first_term(factor: Fraction) -> float:
     law = compose_law(whole(factor).losses[0], Fraction(9, 4))
     places = float(law.first) + float(law.unit) * np.arange(len(law.masses))
     masses = law.masses * np.exp(float(law.exponent) - float(law.tilt) * places)
-    above = np.cumsum(masses[::-1])[::-1] - masses
-    return float(places[np.argmax(above <= float(DELTA))])
+    return float(places[np.argmax((np.cumsum(masses[::-1])[::-1] - masses) <= float(DELTA))])
 
 
 def lowered(
@@ -82,22 +80,20 @@ def picture_of(factor: Fraction) -> str:
         axes.semilogy(epsilon, deltas(whole(1 - cut), epsilon), label=name, **style)
     axes.axhline(float(DELTA), color="grey", linewidth=0.6)
     axes.set(xlabel="ε", ylabel="δ", ylim=(1e-16, 3))
-    axes.legend()
     return save(figure, "su-figure_7")
 
 
 def main() -> Study:
     """The curves, the two reductions, and the time."""
     same = whole()
-    exact, bureau = same.epsilon(DELTA), same.bureau_epsilon(DELTA)
+    exact = same.epsilon(DELTA)
+    bureau = same.bureau_epsilon(DELTA)
     factor = matching_factor(same, DELTA)
     both = 100 * float(1 - factor)
     seconds = min(timed(lambda: same.delta(exact))[0] for _ in range(10))
     low, high = same.delta_bounds(exact)
     printed, unrounded = (lowered(first_term, e, 0.85, 0.95, 1e-6) for e in (STATED, bureau))
-    replaced = hr.compose(
-        (hr.DiscreteGaussian(level.sigma2), 2 * QUERIES) for level in LEVELS
-    ).epsilon(DELTA)
+    replaced = promised([(sigma2, 2 * times) for sigma2, times in uses()]).epsilon(DELTA)
     loose = float(2 * RHO) + 2 * math.sqrt(float(2 * RHO) * 10 * math.log(10))
     peers = {g: timed(partial(peer_epsilon, uses(), DELTA, g)) for g in (1e-3, 1e-4)}
     their_percent = lowered(
@@ -153,5 +149,4 @@ def main() -> Study:
             ["", ".5f", "", ".2f"],
         ),
     )
-    picture = picture_of(factor)
-    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture])
+    return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture_of(factor)])

@@ -46,27 +46,30 @@ def picture_of(found: Mapping[str, tuple[float, ...]]) -> str:
     heights = dict(zip(names, zip(*found.values(), strict=True), strict=True))
     bars(axes, list(found), heights, (BUREAU, EXACT, PEER), rotation=25, ha="right")
     axes.set_ylabel("MSE of a block's count, records²")
-    axes.legend()
     return save(figure, "su-figure_8")
 
 
 def main() -> Study:
     """MSE by group and by size of the count."""
-    (full, less), counts = LEVEL["Block"].noises, queries("block")
-    found, lines, rows = {}, [], []
+    noises = LEVEL["Block"].noises
+    counts = queries("block")
+    found = {}
+    lines = []
+    rows = []
     for k, (column, name) in enumerate(QUERIES.items()):
-        before, after = (expected(noise, counts[:, k])[0] for noise in (full, less))
+        before, after = (expected(noise, counts[:, k])[0] for noise in noises)
         best = released(column, Fraction(1), hr.All(), hr.Euclidean(combine=True), runs=2)
         ours = best["rmse"][-1] ** 2
         found[name] = before, after, ours
-        share, lower = 100 * (counts[:, k] > 0).mean(), 100 * (1 - after / before)
+        share = 100 * (counts[:, k] > 0).mean()
+        lower = 100 * (1 - after / before)
         lines.append([name, f"{share:.1f} %", before, after, f"{lower:.2f}", ours])
         reason = "bars, no number printed: claimed to be above 0; Washington, expected value"
         rows.append(unprinted(f"{name}: MSE, % lower", lower, reason))
     sizes = []
     for name, (low, high) in CLASSES.items():
         inside = counts[(counts >= low) & (counts <= high)]
-        before, after = (expected(noise, inside)[0] for noise in (full, less))
+        before, after = (expected(noise, inside)[0] for noise in noises)
         percent = 100 * (1 - after / before)
         sizes.append((name, f"{inside.size:,}", before, after, before - after, percent))
     (*_, none, none_percent), (*_, most, most_percent) = sizes[0], sizes[-1]
@@ -79,14 +82,13 @@ def main() -> Study:
                   most_percent / none_percent,
                   "no number printed: in percent the reduction is the same at both ends"),
     ]  # fmt: skip
-    simulated = np.square(drawn(full, counts, SEED)[1]).mean()
+    simulated = np.square(drawn(noises[0], counts, SEED)[1]).mean()
     head = ["query", "blocks above 0", "MSE, Bureau", "MSE, reduced", "% lower", "MSE, Hedgerow"]
     classes = ["count", "counts", "MSE, Bureau", "MSE, reduced", "lower by", "% lower"]
     text = TEXT.format(
-        check=100 * abs(simulated / expected(full, counts)[0] - 1),
+        check=100 * abs(simulated / expected(noises[0], counts)[0] - 1),
         table=markdown(head, lines),
         classes=markdown(classes, sizes, [*[""] * 5, ".2f"]),
         percent=most_percent,
     )
-    picture = picture_of(found)
-    return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture])
+    return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture_of(found)])

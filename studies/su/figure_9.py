@@ -96,8 +96,7 @@ def made(areas: Areas, rng: np.random.Generator) -> tuple[Int64, Float64]:
     split = np.column_stack((np.outer(1 - share, OTHERS), share))
     counts = np.maximum(np.rint(split * ADULTS * areas.people[:, None]), 0).astype(np.int64)
     counts[:, 2] += counts.sum(axis=1) == 0
-    earnings = 25_000 + 60_000 * share + rng.normal(0, areas.scatter, len(share))
-    return counts, earnings
+    return counts, 25_000 + 60_000 * share + rng.normal(0, areas.scatter, len(share))
 
 
 def slopes(counts: Int64, earnings: Float64) -> Float64:
@@ -113,8 +112,10 @@ def slopes(counts: Int64, earnings: Float64) -> Float64:
 def deviations(noise: hr.DiscreteGaussian, counts: Int64, earnings: Float64, seed: int) -> Float64:
     """|β̂_σ - β̂| of many runs."""
     runs = min(6000, max(100, DRAWS // counts.size))
-    truth, stream = slopes(counts, earnings), seeded_bits(seed).stream()
-    at_once, found = max(1, 1_000_000 // counts.size), []
+    truth = slopes(counts, earnings)
+    stream = seeded_bits(seed).stream()
+    at_once = max(1, 1_000_000 // counts.size)
+    found = []
     for drawn in range(0, runs, at_once):
         noisy = np.empty((min(at_once, runs - drawn), *counts.shape), dtype=np.int64)
         noise.draw(stream, drawn * counts.size, noisy.reshape(-1))
@@ -163,7 +164,8 @@ def main() -> Study:
         lowered[name] = 100 * (1 - ratio), 100 * ratio * relative
         shown[name] = triples(full, less)
         kept = len(earnings), kind.level.name, f"{kind.spread:g}, {kind.scatter:,.0f}"
-        means, better = (len(full), full.mean(), less.mean()), (shown[name] > 0).mean()
+        means = (len(full), full.mean(), less.mean())
+        better = (shown[name] > 0).mean()
         lines.append([name, *kept, *means, lowered[name], f"{100 * better:.0f} %"])
         what, (found, error) = f"{name}: MAE of the slope, % lower", lowered[name]
         if name == "state":
@@ -195,5 +197,4 @@ def main() -> Study:
             ["", ",", "", "", "", ".3g", ".3g", ".1f ± .1f", ""],
         ),
     )
-    picture = picture_of(lowered, state)
-    return Study("Su, Figure 9", "Earnings on education", text, rows, [picture])
+    return Study("Su, Figure 9", "Earnings on education", text, rows, [picture_of(lowered, state)])

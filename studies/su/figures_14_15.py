@@ -38,12 +38,16 @@ def setback(figures: Float64) -> float:
 
 def main() -> Study:
     """Differences and percentages over a grid of δ."""
-    at, setbacks, more = {}, {}, []
+    at = {}
+    setbacks = {}
+    more = []
     figure, axes = panels(2, size=(5, 4.2))
     for level, colour in zip(LEVELS, COLOURS, strict=True):
-        profile, rho = level.profile(), float(level.rho)
+        profile = level.profile()
+        rho = float(level.rho)
         exact = np.linspace(profile.epsilon("1e-2"), profile.epsilon("1e-16"), 300)
-        delta, dashed = deltas(profile, exact), "--" if level.name == "Tract subset group" else "-"
+        delta = deltas(profile, exact)
+        dashed = "--" if level.name == "Tract subset group" else "-"
         found = gained(rho + 2 * np.sqrt(-rho * np.log(delta)), exact)
         for one, figures in zip(axes, found, strict=True):
             one.semilogx(delta, figures, dashed, color=colour, label=level.name)

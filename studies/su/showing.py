@@ -1,6 +1,5 @@
 """How the studies of Su et al. draw their curves."""
 
-from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,15 +14,15 @@ BUREAU: Style = {"color": "#D55E00", "linestyle": "-", "linewidth": 1.6}
 EXACT: Style = {"color": "#0072B2", "linestyle": "-", "linewidth": 1.6}
 REDUCED: Style = {"color": "black", "linestyle": "--", "linewidth": 1.4}
 PEER: Style = {"color": "#009E73", "linestyle": ":", "linewidth": 2.0}
+ABOVE: Style = {"loc": "outside upper center", "ncols": 4}
+"""Where the lines' names stand, once for all levels."""
 
 
-def eight_panels(draw: Callable[[Axes, Level], None], xlabel: str, ylabel: str) -> Figure:
-    """A panel a level, the lines' names once above all."""
+def level_panels(xlabel: str, ylabel: str) -> tuple[Figure, dict[Level, Axes]]:
+    """A figure, and its panel of each level."""
     figure, axes = panels(4, 2, (2.5, 2.5))
-    for one, level in zip(axes, LEVELS, strict=True):
-        draw(one, level)
-        one.set_title(level.name)
     figure.supxlabel(xlabel)
     figure.supylabel(ylabel)
-    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return figure
+    for one, level in zip(axes, LEVELS, strict=True):
+        one.set_title(level.name)
+    return figure, dict(zip(LEVELS, axes, strict=True))

@@ -5,10 +5,9 @@ from fractions import Fraction
 
 from scipy.optimize import brentq
 
-import hedgerow as hr
 from studies.dp_accounting_peer import peer_epsilon
 from studies.page import Row, Study, markdown, timed
-from studies.su.census import LEVELS, QUERIES, Level, whole
+from studies.su.census import LEVELS, QUERIES, Level, promised, whole
 
 DELTA = "1e-11"
 TEXT = """Ten queries a level, each with discrete Gaussian noise of the allocation of 2022-08-25.
@@ -60,9 +59,7 @@ def main() -> Study:
         Row("least reduction of a level, %", 15.08, min(lowered)),
         Row("largest reduction of a level, %", 24.82, max(lowered)),
     ]
-    together = hr.compose(
-        (hr.DiscreteGaussian(level.sigma2 * factors[level]), QUERIES) for level in LEVELS
-    )
+    together = promised([(level.sigma2 * factors[level], QUERIES) for level in LEVELS])
     text = TEXT.format(
         times=f"All eight levels take {ours:.1f} s here and {theirs:.1f} s with dp-accounting.",
         peers=markdown(

@@ -37,7 +37,8 @@ it convolves the discrete laws themselves and carries a proved bound of the roun
 def bound(sigma2: int, n: int) -> float:
     """Ω₁ of Appendix C, its main part: the rest is below 1e-100 of 1 where σ² ≥ 5."""
     mp.dps = 300
-    sigma, width = mp.sqrt(sigma2), mp.pi * mp.sqrt(n * sigma2)
+    sigma = mp.sqrt(sigma2)
+    width = mp.pi * mp.sqrt(n * sigma2)
     q = mp.e ** (-2 * mp.pi**2 * sigma2)
 
     def theta(t: int) -> "mp.mpf":
@@ -67,15 +68,13 @@ def residuals(sigma2: int, n: int) -> Float64:
 
 def convolved(n: int) -> Float64:
     """r(y) for σ² = 1 by convolving n laws: good to 1e-16 absolutely."""
-    x = np.arange(-12, 13)
-    one = np.exp(-(x**2) / 2)
+    one = np.exp(-(np.arange(-12, 13) ** 2) / 2)
     one /= one.sum()
     law = np.ones(1)
     for _ in range(n):
         law = np.convolve(law, one)
     y = np.arange(min(len(residuals(1, n)), 12 * n))
-    density = np.exp(-(y**2) / (2 * n)) / math.sqrt(2 * math.pi * n)
-    return np.asarray(law[12 * n + y] - density)
+    return np.asarray(law[12 * n + y] - (np.exp(-(y**2) / (2 * n)) / math.sqrt(2 * math.pi * n)))
 
 
 def rounded_up(value: float) -> float:
@@ -86,12 +85,15 @@ def rounded_up(value: float) -> float:
 
 def main() -> Study:
     """The bound of the paper, and the residual itself."""
-    rows, lines, ratios = [], [], []
+    rows = []
+    lines = []
+    ratios = []
     for sigma2, printed in PRINTED.items():
         for n, shown in zip(FOLDS, printed, strict=True):
-            ours, largest = bound(sigma2, n), np.abs(residuals(sigma2, n)).max()
-            what, reason = f"bound, n = {n}, σ² = {sigma2}", ODD.get((n, sigma2), "")
-            rows.append(Row(what, shown, rounded_up(ours), reason=reason))
+            ours = bound(sigma2, n)
+            largest = np.abs(residuals(sigma2, n)).max()
+            what = f"bound, n = {n}, σ² = {sigma2}"
+            rows.append(Row(what, shown, rounded_up(ours), reason=ODD.get((n, sigma2), "")))
             lines.append([n, sigma2, f"{shown:.0e}", f"{ours:.2e}", f"{largest:.2e}"])
             ratios.append(ours / largest)
     for n in FOLDS:
@@ -105,7 +107,8 @@ def main() -> Study:
     ]  # fmt: skip
     gaps = []
     for n in FOLDS:
-        law, own = convolved(n), residuals(1, n)
+        law = convolved(n)
+        own = residuals(1, n)
         gaps.append(np.abs(law - own[: len(law)]).max() / np.abs(own).max())
     text = TEXT.format(
         agree=max(gaps),

@@ -64,7 +64,8 @@ def expected(noise: hr.DiscreteGaussian, counts: Int64) -> tuple[float, float]:
     E|e| = 2 E X⁺ - E e = E|X| - bias.
     """
     values, times = np.unique(counts, return_counts=True)
-    cell, precision = DiscreteGaussianError(), float(precision_of(noise))
+    cell = DiscreteGaussianError()
+    precision = float(precision_of(noise))
     real = values.astype(np.float64)
     squared, bias = (
         float(np.average(moment(precision, real), weights=times))

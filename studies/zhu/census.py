@@ -63,10 +63,9 @@ def main() -> Study:
     total = NM_HOUSEHOLDS * float(np.mean(PART))
     norm = LaplaceNorm(NM_COUNTIES, NM_SCALE)
     printed, bound = (bias_bound(norm, NM_LEAST, t) for t in (PRINTED_TOTAL, total))
-    sharper = sharper_bias_bound(norm, NM_LEAST)
     rng = np.random.default_rng(2022)
     text = TEXT.format(printed=printed, part_a=PART[0], part_t=PART[1], total=total, bound=bound,
-                       sharper=sharper)  # fmt: skip
+                       sharper=sharper_bias_bound(norm, NM_LEAST))  # fmt: skip
     families = _families()
     heads = ["state", "counties", "least", "Theorem 11", "without C'", "clipping", "equal counties"]
     text += markdown(heads, _worst(families), ["", "", ",.0f", *[".3g"] * 4])
@@ -77,7 +76,8 @@ def main() -> Study:
 
 def _variances(rng: np.random.Generator) -> list[Row]:
     """Arizona and Texas: theory and runs."""
-    rows, seen = [], []
+    rows = []
+    seen = []
     for name, counties, theory, runs in (
         ("Arizona", 15, 186.67, 186.88),
         ("Texas", 254, 199.21, 199.32),
@@ -91,8 +91,7 @@ def _variances(rng: np.random.Generator) -> list[Row]:
     theory = projected_variance(200.0, 254) / projected_variance(200.0, 15)
     rounded = "printed as roughly 6 %"
     rows.append(Row("Texas over Arizona, percent more", 6.0, 100 * (theory - 1), reason=rounded))
-    more = 100 * (seen[1] / seen[0] - 1)
-    rows.append(Row("the same over 80,000 runs", 6.0, more, 1.2))
+    rows.append(Row("the same over 80,000 runs", 6.0, 100 * (seen[1] / seen[0] - 1), 1.2))
     return rows
 
 
@@ -147,7 +146,8 @@ def _worst(families: dict[str, Float64]) -> list[tuple[Any, ...]]:
     """The states with the greatest bounds."""
     found = []
     for state, people in families.items():
-        norm, total = LaplaceNorm(len(people), NM_SCALE), int(people.sum())
+        norm = LaplaceNorm(len(people), NM_SCALE)
+        total = int(people.sum())
         bounds = bias_bound(norm, people.min(), total), sharper_bias_bound(norm, people.min())
         clipped = bias_of_clipping(LaplaceError(), 1 / NM_SCALE, people)
         even = least_bias_of_clipping(LaplaceError(), 1 / NM_SCALE, total, len(people))
@@ -164,5 +164,4 @@ def _picture(families: dict[str, Float64]) -> str:
     axes.plot([15, 254], [186.67, 199.21], label="paper: Arizona, Texas", **PAPER)
     axes.axhline(200, color="#999999", linestyle="--", linewidth=1)
     axes.set(xscale="log", xlabel="counties of the state", ylabel="variance of a county, λ = 10")
-    axes.legend()
     return save(figure, "zhu-census")

@@ -53,7 +53,6 @@ def main() -> Study:
     axes.plot(SIZES, [*geometric.values()], "s--", color=UNIFORM, markersize=4,
               label="geometric, ε = 0.5 (ours)")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="cells n", ylabel="Wasserstein distance / λ")
-    axes.legend()
     picture = save(figure, "zhu-figure_5")
     return Study("Zhu, Figure 5", "distance to the noise", text, rows, [picture])
 

@@ -26,11 +26,13 @@ two distribution functions falls to 0 (Theorem 14). Variances are 1 - 1/n of the
 
 def main() -> Study:
     """Draw the figure and write the page."""
-    rng, one = np.random.default_rng(6), np.array([1.0])
+    rng = np.random.default_rng(6)
+    one = np.array([1.0])
     tails = {n: LaplaceProjection(n, 1.0).tail(REACH) for n in SIZES}
     gaps = {n: np.abs(tail - np.exp(-REACH) / 2).max() for n, tail in tails.items()}
     beyond = {n: LaplaceProjection(n, 1.0).tail(one)[0] for n in SIZES}
-    what, claim = "greatest distance of distribution functions", "it falls to 0, and so does ours"
+    what = "greatest distance of distribution functions"
+    claim = "it falls to 0, and so does ours"
     rows = [
         Row(f"{what} falls with n (1: yes)", 1.0, float(np.all(np.diff([*gaps.values()]) < 0))),
         *(drawn(f"{what}, n = {n}", gap, claim) for n, gap in gaps.items()),
@@ -38,25 +40,23 @@ def main() -> Study:
     for n in SIZES[:3]:
         noise = rng.laplace(size=(RUNS, n))
         seen = (np.abs(noise[:, 0] - noise.mean(axis=1)) > 1).mean() / 2
-        sure = np.sqrt(seen * (1 - 2 * seen) / 2 / RUNS)
         words = f"P(error > λ), n = {n}: {RUNS:,} runs beside the closed form"
-        rows.append(Row(words, beyond[n], seen, sure))
+        rows.append(Row(words, beyond[n], seen, np.sqrt(seen * (1 - 2 * seen) / 2 / RUNS)))
     text = TEXT + markdown(
         ["n", "variance / λ²", "greatest distance", "P(error > λ)", "of the noise"],
         ([n, projected_variance(2.0, n), gaps[n], beyond[n], np.exp(-1) / 2] for n in SIZES),
     )
-    picture = _picture(tails)
-    return Study("Zhu, Figure 6", "convergence to the noise", text, rows, [picture])
+    return Study("Zhu, Figure 6", "convergence to the noise", text, rows, [_picture(tails)])
 
 
 def _picture(tails: Mapping[int, Float64]) -> str:
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, colours=COLOURS)
     middles = (REACH[1:] + REACH[:-1]) / 2
-    for (n, tail), colour in zip(tails.items(), COLOURS, strict=True):
-        density = -np.diff(tail) / np.diff(REACH)
-        both = np.concatenate([-middles[::-1], middles])
-        left.plot(both, np.concatenate([density[::-1], density]), color=colour, label=f"n = {n}")
-        right.plot(REACH, tail, color=colour, label=f"n = {n} (ours)")
+    values = np.array([*tails.values()]).T
+    density = -np.diff(values, axis=0) / np.diff(REACH)[:, None]
+    both = np.concatenate([-middles[::-1], middles])
+    left.plot(both, np.concatenate([density[::-1], density]), label=[f"n = {n}" for n in tails])
+    right.plot(REACH, values, label=[f"n = {n} (ours)" for n in tails])
     wide = np.linspace(-6, 6, 601)
     left.plot(wide, np.exp(-np.abs(wide)) / 2, "k:", label="Laplace noise")
     right.plot(REACH, np.exp(-REACH) / 2, "k:", label="Laplace noise")

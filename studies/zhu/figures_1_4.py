@@ -44,16 +44,17 @@ def main() -> Study:
     rng = np.random.default_rng(14)
     found = {shift: _residuals(counts + shift, rng) for shift in SHIFTS}
     norm = GeometricNorm(len(counts), SCALE)
-    lines, bounds, means = [], {}, {}
+    lines = []
+    bounds = {}
+    means = {}
     for shift, (before, after) in found.items():
         shifted = counts + shift
         least = shifted.min()
         bounds[shift] = bias_bound(norm, least, shifted.sum())
-        bias, error = after.mean(axis=0), after.std(axis=0) / np.sqrt(RUNS)
-        means[shift] = bias[0], error[0]
-        sharper = sharper_bias_bound(norm, least)
+        bias = after.mean(axis=0)
+        means[shift] = bias[0], (after.std(axis=0) / np.sqrt(RUNS))[0]
         lines.append((shift, least, before[:, 0].mean(), means[shift], bias[1], bias[-1],
-                      bounds[shift], sharper))  # fmt: skip
+                      bounds[shift], sharper_bias_bound(norm, least)))  # fmt: skip
     text = TEXT.format(cells=len(counts), total=int(counts.sum()), first=int(counts[0]),
                        second=int(counts[1]), runs=RUNS, bound=bounds[50],
                        after=bounds[150], norm=norm.mean_outside(0))  # fmt: skip
@@ -91,14 +92,12 @@ def _residuals(counts: Float64, rng: np.random.Generator) -> tuple[Float64, Floa
     noise = _geometric(rng, (RUNS, len(counts)))
     start = np.arange(RUNS + 1, dtype=np.int64) * len(counts)
     totals = np.full(RUNS, counts.sum())
-    shown = projected((counts + noise).ravel(), start, totals).reshape(noise.shape)
-    return noise, shown - counts
+    return noise, projected((counts + noise).ravel(), start, totals).reshape(noise.shape) - counts
 
 
 def _of_sparse(counts: Float64) -> float:
     """The mean error of the least county under Hedgerow's sparse estimator."""
-    rng = np.random.default_rng(15)
-    noisy = (counts + _geometric(rng, (RUNS, len(counts)))).astype(np.int64)
+    noisy = (counts + _geometric(np.random.default_rng(15), (RUNS, len(counts)))).astype(np.int64)
     start = np.arange(RUNS + 1, dtype=np.int64) * len(counts)
     totals = np.full(RUNS, int(counts.sum()))
     variance = 1 / (2 * np.sinh(1 / SCALE / 2) ** 2)
@@ -125,7 +124,6 @@ def _picture(found: dict[int, tuple[Float64, Float64]]) -> str:
         panel.axvline(errors[:, cell].mean(), color="black", linestyle="--", linewidth=1)
         which = "least county" if cell == 0 else "next county"
         panel.set_title(f"Fig. 1: {which}" if shift == 0 else f"Fig. 4: {which} + {shift}")
-    axes[0].legend()
     for panel in axes[3:]:
         panel.set_xlabel("error (people)")
     return save(figure, "zhu-figures_1_4")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.special import gammainc, gammaincc, gammaln
@@ -159,16 +159,14 @@ class LaplaceProjection:
     def tail(self, distances: Float64) -> Float64:
         """P(error > x) for x >= 0 (float64, one dimension, records); by symmetry P(error < -x)."""
         k, weights = self._race
-        m, beta = self.siblings - 1, self.scale / self.siblings
-        x = distances[:, None] / beta
+        m = self.siblings - 1
+        x = distances[:, None] / (self.scale / self.siblings)
         down = weights * np.exp(-k * np.log1p(1 / m))
         beyond = gammaincc(k, x) @ weights / 2
         up = x[:, 0] if m == 1 else gammainc(k, x * (1 - 1 / m)) @ (weights / (1 - 1 / m) ** k)
-        below = np.exp(-x[:, 0] / m) * (down.sum() + up) / 4
         # exp(x/s) Q(k, x (1 + 1/m)) falls like exp(-x/β); beyond 600 it is below 1e-250.
-        reach = np.exp(np.minimum(x[:, 0], 600.0) / m)
-        above = reach * (gammaincc(k, x * (1 + 1 / m)) @ down) / 4
-        found: Float64 = beyond + below - above
+        above = np.exp(np.minimum(x[:, 0], 600.0) / m) * (gammaincc(k, x * (1 + 1 / m)) @ down) / 4
+        found: Float64 = beyond + (np.exp(-x[:, 0] / m) * (down.sum() + up) / 4) - above
         return found
 
     def distance(self) -> float:
@@ -178,19 +176,15 @@ class LaplaceProjection:
         positive near 0 and negative beyond one crossing, found first; for n = 2 it is of one sign.
         """
 
-        def difference(u: Float64) -> Float64:
-            return self.tail(self.scale * u) - np.exp(-u) / 2
+        def difference(u: float) -> float:
+            return float(self.tail(np.array([self.scale * u]))[0] - np.exp(-u) / 2)
 
-        crossing = 1e-3
-        if self.siblings > 2:
-            crossing = brentq(lambda u: difference(np.array([u]))[0], 1e-3, 8.0)
-        edges = np.concatenate((np.linspace(0, crossing, 5), crossing + np.linspace(0, 40, 21)[1:]))
-        nodes, weights = leggauss(32)
-        half = np.diff(edges)[:, None] / 2
-        places = edges[:-1, None] + half * (1 + nodes)
-        values = difference(places.ravel()).reshape(places.shape)
-        parts = (values * weights * half).sum(axis=1)
-        return 2 * self.scale * float(abs(parts[:4].sum()) + abs(parts[4:].sum()))
+        crossing = brentq(difference, 1e-3, 8.0) if self.siblings > 2 else 1e-3
+        parts = (
+            quad(difference, *ends, epsabs=1e-13, epsrel=1e-11)[0]
+            for ends in ((0, crossing), (crossing, crossing + 5), (crossing + 5, crossing + 40))
+        )
+        return float(2 * self.scale * sum(map(abs, parts)))
 
 
 def projection_masses(noise: Float64, siblings: int) -> Float64:
@@ -206,22 +200,18 @@ def projection_masses(noise: Float64, siblings: int) -> Float64:
     """
     widest = 2 * (siblings - 1) * (len(noise) // 2)
     length = 2 * widest + 1
-    rolled = np.zeros(length)
-    half = len(noise) // 2
-    rolled[: half + 1] = noise[half:]
-    rolled[length - half :] = noise[:half]
+    rolled = np.roll(np.append(noise, np.zeros(length - len(noise))), -(len(noise) // 2))
     transform = np.fft.fft(rolled).real
     dilated = transform[np.arange(length) * (siblings - 1) % length]
-    masses = np.fft.ifft(dilated * transform ** (siblings - 1)).real
-    return np.maximum(np.roll(masses, widest), 0.0)
+    return np.maximum(np.roll(np.fft.ifft(dilated * transform ** (siblings - 1)).real, widest), 0.0)
 
 
 def projection_distance(noise: Float64, siblings: int) -> float:
     """The Wasserstein-1 distance (records) between integer noise and the error after (P_S)."""
     masses = projection_masses(noise, siblings)
-    half, widest = len(noise) // 2, len(masses) // 2
+    half = len(noise) // 2
     own = np.zeros_like(masses)
-    own[widest + siblings * np.arange(-half, half + 1)] = noise
+    own[(len(masses) // 2) + siblings * np.arange(-half, half + 1)] = noise
     return float(np.abs(np.cumsum(masses - own)).sum() / siblings)
 
 
