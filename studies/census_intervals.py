@@ -92,7 +92,11 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> pl.DataFrame:
         sums = Sums(plan, along | named(tree, columns))
         errors = CuboidErrors.of_sums(plan, sums.many, counts.total)
         beside = zip(tree.axes[1:], sums.levels[1:], strict=True)
-        told = {column for axis, k in beside for column in axis.columns_of(k)}
+        told = {
+            column
+            for axis, k in beside
+            for column in (axis.levels[:k][-1:] if axis.product is None else axis.columns_of(k))
+        }
         if sums.levels in plan.by_levels and told == {*columns}:
             errors = CuboidErrors.of(plan, sums.levels, counts.total)
         if errors.noise.mechanism is not None:
