@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite, prod
+from functools import reduce
+from math import isfinite
 from numbers import Real
-from typing import ClassVar, Protocol, TypeVar
+from operator import mul
+from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -139,9 +141,11 @@ class Problem:
         factors = list[dict[int, Number]]()
         for axis in self.tree.axes:
             levels = levels_apart(axis)
-            if axis.name not in given and otherwise is None:
-                raise PlanError(f"{what} by axis are missing for {axis.name!r}")
-            numbers = given.get(axis.name, [otherwise] * len(levels))
+            numbers = given.get(axis.name)
+            if numbers is None:
+                if otherwise is None:
+                    raise PlanError(f"{what} by axis are missing for {axis.name!r}")
+                numbers = [otherwise] * len(levels)
             if len(numbers) != len(levels):
                 named = "; ".join("total" if not k else axis.levels[k - 1] for k in levels)
                 raise PlanError(
@@ -150,7 +154,8 @@ class Problem:
                 )
             factors.append(dict(zip(levels, numbers, strict=True)))
         return [
-            prod(own[k] for own, k in zip(factors, levels, strict=True)) for levels in self.cuboids
+            reduce(mul, (own[k] for own, k in zip(factors, levels, strict=True)))
+            for levels in self.cuboids
         ]
 
     @property
@@ -305,12 +310,14 @@ def importances(problem: Problem, importance: Importance, prior: Prior | None = 
             )
         numbers = problem.by_axis("importances", by_axis, 1.0)
     elif isinstance(importance, Mapping):
-        given = problem.by_name("importance", importance)
-        numbers = [float(given.get(levels, 1.0)) for levels in problem.cuboids]  # type: ignore[arg-type]
+        given = problem.by_name("importance", cast("Mapping[str, float]", importance))
+        numbers = [float(given.get(levels, 1.0)) for levels in problem.cuboids]
     else:
-        numbers = _listed(problem, importance)
+        numbers = [*_listed(problem, importance)]
     if not any(numbers):
         raise PlanError("importances must not all be 0; give 1 to each level that matters")
+    if not all(map(isfinite, numbers)):
+        raise PlanError("importances by axis must have finite products; give smaller ones")
     return np.array(numbers, dtype=np.float64)
 
 

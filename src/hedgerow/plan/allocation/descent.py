@@ -95,7 +95,7 @@ def shares_of(means: Means, logs: Float64) -> Float64:
 def logs_of(means: Means, shares: Float64) -> Float64:
     """Return the logarithms of shares to begin at, 0 for the largest of each group."""
     groups = (group / group.max() for group in np.split(shares, means.ends))
-    return np.log(np.maximum(np.concatenate([*groups]), np.exp(SMALLEST)))
+    return np.asarray(np.log(np.maximum(np.concatenate([*groups]), np.exp(SMALLEST))))
 
 
 def by_logs(means: Means, shares: Float64, by_share: Float64) -> Float64:

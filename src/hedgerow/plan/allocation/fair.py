@@ -120,15 +120,16 @@ def fair_shares(
             f"variance of each other; the smallest ratio found is "
             f"{np.exp(kinds.log_ratio(least)):.6g}"
         )
-    for slack in SLACKS if problem.is_cube else (LITTLE,):
+    slacks, parts = (SLACKS, PARTS) if problem.is_cube else ((LITTLE,), NINE_DIGITS)
+    for slack in slacks:
         shares = kinds.within(log(ratio) - slack, least, weights)
-        found = means.rounded(shares, PARTS if problem.is_cube else NINE_DIGITS)
+        found = means.rounded(shares, parts)
         each = np.array([float(share or 0) for group in found for share in group])
         if kinds.log_ratio(each) <= log(ratio):
             return means.exact(problem, found)
     raise PlanError(
-        f"shares in steps of 1/10,000 do not keep a ratio of {ratio:g}, so near the smallest one "
-        f"found, {np.exp(kinds.log_ratio(least)):.6g}; allow a little more"
+        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:g}, so near the smallest "
+        f"one found, {np.exp(kinds.log_ratio(least)):.6g}; allow a little more"
     )
 
 
@@ -208,10 +209,12 @@ class Kinds:
 
         Differences move the shares of one axis at a time, so that the others' are known.
         """
+        means = self.means
+        assert isinstance(means, CubeMeans)  # noqa: S101 - of a cube
 
         @lru_cache(maxsize=32)
         def of_axis(axis: int, shares: tuple[float, ...], public: int) -> list[Float64]:
-            own = self.means.axes[axis].own(np.array(shares), public)
+            own = means.axes[axis].own(np.array(shares), public)
             return variances(self.classes[axis], own, combine=True)
 
         return of_axis

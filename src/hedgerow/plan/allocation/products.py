@@ -23,13 +23,13 @@ optimal, a product where importances are.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.errors import PlanError
-from hedgerow.estimate.cube.shape import CubeShape
+from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.plan.allocation.allocation import Problem, of_whole
 from hedgerow.plan.allocation.descent import FINE, Means, Part, Sloped, least, weighted
 from hedgerow.plan.allocation.released import Along
@@ -97,10 +97,10 @@ class CubeMeans(Means):
         """The last level of each axis, or all: bool (shares)."""
         return np.concatenate([axis.needed for axis in self.axes]) | self.all_levels
 
-    @property
+    @cached_property
     def places(self) -> Int64:
         """Of each cuboid its place among all combinations of levels, row by row."""
-        return np.ravel_multi_index(tuple(np.transpose(self.cuboids)), self.sizes)
+        return np.asarray(np.ravel_multi_index(tuple(np.transpose(self.cuboids)), self.sizes))
 
     def variances(self, shares: Float64) -> Sloped:
         """Return float64 (cuboids), and their derivatives by shares, (cuboids, shares)."""
@@ -156,8 +156,11 @@ class CubeMeans(Means):
             PlanError: importances are no product.
         """
         totals = self.totals(importance)
-        factors = [np.moveaxis(totals, a, 0)[(..., *[-1] * (totals.ndim - 1))]
-                   for a in range(totals.ndim)]  # fmt: skip
+        last = tuple(size - 1 for size in self.sizes)
+        factors = [
+            np.array([totals[at_level(last, axis, k)] for k in range(size)])
+            for axis, size in enumerate(self.sizes)
+        ]
         finest = totals.ravel()[-1]
         product = reduce(np.multiply.outer, factors) / finest ** (totals.ndim - 1)
         if not np.allclose(product.ravel()[self.places], totals.ravel()[self.places], rtol=1e-9):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
@@ -95,7 +95,7 @@ class Shares:
             if not problem.is_cube:
                 raise PlanError('shares by axis go with the workload of a cube (cuboids = "cube")')
             return of_whole(problem.by_axis("shares", by_axis))
-        found = problem.by_name("share", given)  # type: ignore[arg-type]
+        found = problem.by_name("share", cast("ByCuboid", given))
         for levels in problem.tables:
             if not found.get(levels):
                 raise PlanError(
