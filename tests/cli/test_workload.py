@@ -199,7 +199,7 @@ SENTENCES = {
             "more": '[allocation]\nmethod = "optimal"\nobjective = "cells"\n'
             'importance = {"work.town" = 0}',
         },
-        "the importance of a table must be above 0: it has to be measured",
+        "the importance of 'work.town' must be above 0: the leaves have to be measured",
     ),
     "shares in a list": (
         {

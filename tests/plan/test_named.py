@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan import cuboids
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.named import NamedFacts
+from hedgerow.plan.allocation.named import NamedMeans
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import tables_of
@@ -196,7 +196,7 @@ def problem(plan, mechanism=hr.DiscreteGaussian):
 
 def test_the_even_forecast_is_the_forecast_where_axes_are_even():
     plan = planned("o.o3", "d.d3", "o.o1 × d.d2", chain=True, budget=hr.Rho("1/1000"))
-    facts = NamedFacts.of(problem(plan))
+    facts = NamedMeans.of(problem(plan))
     shares = np.array([float(share) for share in plan.shares if share])
     found, _ = facts.variances(shares)
     each = [plan.design.shape.given(levels) for levels in plan.measured]
@@ -220,7 +220,7 @@ def test_the_matrix_of_levels_shows_the_errors_of_sums_in_brackets():
 @pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
 def test_derivatives_of_the_even_forecast_are_those_of_differences(mechanism):
     plan = planned("o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3")
-    facts = NamedFacts.of(problem(plan, mechanism))
+    facts = NamedMeans.of(problem(plan, mechanism))
     shares = np.array([0.1, 0.3, 0.2, 0.4])
     _, slope = facts.variances(shares)
     for i, step in enumerate(np.eye(4) * 1e-6):
@@ -234,7 +234,7 @@ def test_optimal_shares_beat_every_other_that_a_search_finds(mechanism):
     options = {"mechanism": mechanism, "budget": budget}
     names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
     plan = planned(*names, allocation=hr.Optimal(importance=hr.PerLevel()), **options)
-    facts = NamedFacts.of(problem(plan, mechanism))
+    facts = NamedMeans.of(problem(plan, mechanism))
 
     def cost(logs):
         return float(facts.variances(softmax(logs))[0].sum())

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation.allocation import Problem, Relative, mean_importances, rounded_shares
+from hedgerow.plan.allocation.allocation import Problem, Relative, importances, rounded_shares
 from hedgerow.plan.allocation.optimal import Optimal, levels_of
-from hedgerow.plan.allocation.released import released_shares
+from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.prior import Prior
 from tests.made import fixed_axis, random_counts
 
@@ -159,7 +159,7 @@ def test_relative_errors_with_a_prior_weigh_each_cell_by_its_count():
     _, levels = levels_of(problem(), Relative(), prior)
     values, times = prior.values(3, 120)
     assert levels[3].weights == pytest.approx(times / np.maximum(values, 1) ** 2)
-    means = mean_importances(problem(), Relative(), prior)
+    means = importances(problem(), Relative(), prior)
     assert means[0] == pytest.approx(1 / prior.counts.total**2)
     assert means[3] == pytest.approx(levels[3].weights.sum() / 120)
 
@@ -183,10 +183,11 @@ def test_empty_cells_of_a_prior_take_budget_from_their_level():
 @pytest.mark.parametrize("given", PROBLEMS[:2], ids=KINDS[:2])
 def test_the_error_after_estimation_has_a_solver_of_its_own(given):
     shares = Optimal(objective="released", importance=[1, 2, 1, 1]).shares(given)
-    expected = released_shares(given, [1, 2, 1, 1])
+    along = Along.of(given)
+    expected = along.least_total(np.array([1, 2, 1, 1]))
     assert [float(share or 0) for share in shares] == pytest.approx(expected, abs=2e-4)
     relative = Optimal(objective="released", importance=Relative()).shares(given)
-    assert relative == rounded_shares(released_shares(given, [1, 16, 400, 14400]))
+    assert relative == rounded_shares(along.least_total(np.array([1, 16, 400, 14400])))
 
 
 def test_a_budget_with_which_no_count_is_wrong_is_still_shared():

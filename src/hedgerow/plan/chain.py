@@ -7,7 +7,7 @@ the block that follows it. Public facts alone decide it, so a resumed release ha
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -30,9 +30,8 @@ from hedgerow.plan.design import (
     PUBLIC,
     CarriedNoise,
     Design,
-    Designed,
+    Planned,
     Work,
-    deviation,
     kept_in_jobs,
 )
 
@@ -215,23 +214,13 @@ class PlannedChain(Design):
 
     # --- costs ----------------------------------------------------------------------------------
 
-    def work(self, records: int, *, noisy: bool) -> Work:
-        """Return how many nodes, or children of survivors, are measured, and survive."""
-        cells, survivors = [], [1]
-        above = 1, 1  # survivors of the last measured depth, and possible nodes there
-        for depth, what in enumerate(self.depths):
-            nodes = self.tree.nodes(depth)
-            laid_out = nodes if self.everything else min(-(-above[0] * nodes // above[1]), nodes)
-            alive = min(laid_out, records)
-            has_noise = isinstance(what, Measured | Summed)
-            cells.append(laid_out if has_noise else 0)
-            if isinstance(what, Measured | Summed) and noisy:
-                alive = min(alive, int(records / max(1.0, deviation(what))))
-            alive = max(alive, min(1, records))
-            survivors.append(alive)
-            if has_noise or isinstance(what, Public):
-                above = alive, nodes
-        return Work(tuple(cells), tuple(survivors[1:]))
+    def laid_out(self, levels: Levels, alive: Mapping[Levels, int]) -> int:
+        """Return how many nodes, or children of survivors, are measured."""
+        nodes, by_levels = self.tree.cells(levels), self.plan.by_levels
+        above = [k for k in alive if not isinstance(by_levels[k], Unmeasured)]
+        if self.everything or not above:
+            return nodes
+        return min(-(-alive[above[-1]] * nodes // self.tree.cells(above[-1])), nodes)
 
     @property
     def widest(self) -> int:
@@ -353,7 +342,7 @@ def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
     ]
 
 
-def chain_of(plan: Designed) -> PlannedChain:
+def chain_of(plan: Planned) -> PlannedChain:
     """Return what a plan decides of its chain.
 
     Raises:

@@ -21,8 +21,8 @@ from hedgerow.arrays import Levels
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.design import Work, deviation
-from hedgerow.plan.forecast import Planned, forecast
+from hedgerow.plan.design import Planned, Work, deviation
+from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Tree
 

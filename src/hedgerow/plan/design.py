@@ -20,7 +20,9 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Summed
 from hedgerow.plan.known import Known
 from hedgerow.plan.spine import Spine
-from hedgerow.plan.workload import Workload
+from hedgerow.plan.workload import Workload, repeated
+from hedgerow.privacy.promise import Promise
+from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 
 SECONDS_A_CELL = 0.1e-6
@@ -62,7 +64,7 @@ PUBLIC = CarriedNoise(None, raw=True)
 
 
 class Planned(Protocol):
-    """What a design rests on: what a `hedgerow.plan.plan.Plan` measures, and over which domain."""
+    """What is read of a `hedgerow.plan.plan.Plan` where a plan is designed, forecast and shown."""
 
     @property
     def tree(self) -> Tree:
@@ -92,13 +94,32 @@ class Planned(Protocol):
     def known(self) -> Known | None:
         """What public facts say, in numbers."""
 
-
-class Designed(Protocol):
-    """A plan, to whoever asks for its design alone."""
-
     @property
     def design(self) -> "Design":
         """How cuboids are estimated and settled."""
+
+    @property
+    def description(self) -> Description:
+        """What the table is, in words."""
+
+    @property
+    def hash(self) -> str:
+        """What is signed off."""
+
+    @property
+    def promise(self) -> Promise:
+        """The privacy promise in full."""
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """What was chosen by default and why, a sentence each."""
+
+    @property
+    def public_facts(self) -> str:
+        """What public files say, in lines."""
+
+    def label_of(self, levels: Levels) -> str:
+        """Return a cuboid in readers' words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +278,6 @@ class Design(ABC):
 
     # --- costs ----------------------------------------------------------------------------------
 
-    @abstractmethod
     def work(self, records: int, *, noisy: bool) -> Work:
         """Return how many cells are measured, and survive, of so many records.
 
@@ -266,6 +286,24 @@ class Design(ABC):
             noisy: whether small counts are projected to 0, as they are expected to be; otherwise
                 the most that is possible while the released total is at most the records.
         """
+        cells, alive = list[int](), dict[Levels, int]()
+        again = repeated(self.tree, list(self.plan.by_levels))
+        for levels, what in self.plan.by_levels.items():
+            if levels in again:  # it has the cells of a coarser one
+                cells.append(0)
+                alive[levels] = alive[again[levels]]
+                continue
+            laid_out = self.laid_out(levels, alive)
+            left = min(laid_out, records)
+            if isinstance(what, Measured | Summed) and noisy:
+                left = min(left, int(records / max(1.0, deviation(what))))
+            cells.append(laid_out if isinstance(what, Measured | Summed) else 0)
+            alive[levels] = max(left, min(1, records))
+        return Work(tuple(cells), tuple(alive.values()))
+
+    @abstractmethod
+    def laid_out(self, levels: Levels, alive: Mapping[Levels, int]) -> int:
+        """Return how many cells of a cuboid are measured, so many of those before it surviving."""
 
     def rows(self, records: int, expected: Work) -> int:
         """Return how many rows of so many records are read at most."""

@@ -1,9 +1,8 @@
 """The error to expect of each cuboid, from a plan alone: before any confidential count is read."""
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -17,8 +16,7 @@ from hedgerow.plan.cuboids import (
     Summed,
 )
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.design import Design
-from hedgerow.tables.tree import Tree
+from hedgerow.plan.design import Planned
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "depth": pl.Int64, "cuboid": pl.String, "levels": pl.List(pl.Int64), "cells": pl.Int128,
@@ -29,22 +27,6 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
-
-
-class Planned(Protocol):
-    """What a forecast reads of a `hedgerow.plan.plan.Plan`."""
-
-    @property
-    def tree(self) -> Tree:
-        """The public domain."""
-
-    @property
-    def by_levels(self) -> Mapping[Levels, CuboidPlan]:
-        """What is done at each cuboid, coarsest first."""
-
-    @property
-    def design(self) -> Design:
-        """What it says of errors."""
 
 
 def forecast(plan: Planned) -> pl.DataFrame:

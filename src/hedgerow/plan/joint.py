@@ -27,8 +27,6 @@ from hedgerow.plan.design import (
     PUBLIC,
     CarriedNoise,
     Design,
-    Work,
-    deviation,
     kept_in_jobs,
     refuse_apart,
 )
@@ -248,25 +246,14 @@ class Joint(Design):
         claim = BEST if isinstance(self.plan.measure, All) else survivors
         return claim if self.is_best else claim.replace("best linear unbiased estimates", NOT_BEST)
 
-    def work(self, records: int, *, noisy: bool) -> Work:
-        """Return how many cells are measured and survive: whole cuboids, or below margins."""
-        cells: dict[Levels, int] = {}
-        alive: dict[Levels, int] = {}
-        for levels, what in self.plan.by_levels.items():
-            cuboid = self.shape.given(levels)
-            if cuboid in alive:  # it has the cells of a coarser one
-                cells[levels] = 0
-                continue
-            laid_out = self.size(cuboid)
-            if cuboid not in self.whole:
-                laid_out = min(laid_out, self.below_margins(cuboid, alive))
-            alive[cuboid] = min(laid_out, records)
-            cells[levels] = laid_out if isinstance(what, Measured) else 0
-            if isinstance(what, Measured) and noisy:
-                alive[cuboid] = min(alive[cuboid], int(records / max(1.0, deviation(what))))
-            alive[cuboid] = max(alive[cuboid], min(1, records))
-        every = map(self.shape.given, self.plan.by_levels)
-        return Work(tuple(cells.values()), tuple(alive[cuboid] for cuboid in every))
+    def laid_out(self, levels: Levels, alive: Mapping[Levels, int]) -> int:
+        """Return how many cells of a cuboid are measured: all, or those below margins."""
+        cuboid = self.shape.given(levels)
+        cells = self.size(cuboid)
+        if cuboid in self.whole:
+            return cells
+        given = {self.shape.given(k): n for k, n in alive.items()}
+        return min(cells, self.below_margins(cuboid, given))
 
     @abstractmethod
     def below_margins(self, cuboid: Levels, alive: Mapping[Levels, int]) -> int:

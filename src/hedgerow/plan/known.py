@@ -20,7 +20,7 @@ from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS
 from hedgerow.plan.facts import Fact, Zeros
-from hedgerow.plan.placed import Flags, PlacedTables, combinations
+from hedgerow.plan.placed import Flags, Placed, PlacedTables, combinations
 from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
 from hedgerow.tables.tree import Tree
 
@@ -138,18 +138,18 @@ def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
         if isinstance(fact, Zeros):
             zeros |= _by_rule(fact, leaves)
         elif not fact.level and fact.zeros is not None:
-            zeros |= _by_list(fact, leaves)
+            nowhere = np.zeros(len(fact.frame), dtype=np.int64)
+            zeros |= ~Placed(fact, 0, nowhere, *combinations(fact, leaves)).may_hold(1)[0]
     placed = PlacedTables.of(
         tree, [table for table in rows if table.level or table.numbers], leaves
     )
     widths = np.bincount(placed.group_of[~zeros], minlength=placed.groups)
-    may = placed.may_hold(widths)
-    least, most = placed.limits(widths, may)
-    has = None
+    may, has = placed.may_hold(widths), None
     if placed.emptying:
         nodes, groups = np.nonzero(may)
         has = nodes.astype(np.int64), groups.astype(np.int64)
     shapes, told = (placed.shape, placed.tree), (placed.axis, placed.group_of)
+    least, most = placed.limits(widths, has) if placed.bounds else (0, UNBOUNDED)
     return Known(*shapes, *told, zeros, has, placed.bounds, least, most)
 
 
@@ -231,12 +231,3 @@ def _by_rule(rule: Zeros, leaves: pl.DataFrame) -> Flags:
     if not found.any():
         raise PlanError(f"{SECTION} zeros: no cell has {rule.words}, so the rule says nothing")
     return found
-
-
-def _by_list(rows: PublicRows, leaves: pl.DataFrame) -> Flags:
-    """Return the attribute cells that a table without a level of the spine leaves empty."""
-    of_leaf, listed = combinations(rows, leaves)
-    found = np.zeros(int(of_leaf.max()) + 1, dtype=np.bool_)
-    found[listed] = True
-    empty: Flags = found[of_leaf]
-    return empty if rows.zeros == "listed" else ~empty

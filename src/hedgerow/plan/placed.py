@@ -2,13 +2,9 @@
 
 *Feasibility.* Bounds are of one group at one node each, and the nodes are a tree, so whole counts
 that keep them all exist exactly if, from the finest level up, no group has a larger least count
-than its largest, where a node's are
-
-    low = max(its own, Σ its children's low),  high = min(its own, Σ its children's high),
-
-both 0 where it does not have the group. (Choose the root's count between its bounds; what children
-may have together is every whole number from Σ low to Σ high.) With the total N public, N must lie
-between the sums of the root's.
+than its largest, with those of its children added (`hedgerow.estimate.spine.support.Support`).
+(Choose the root's count between its bounds; what children may have together is every whole number
+from Σ low to Σ high.) With the total N public, N must lie between the sums of the root's.
 """
 
 from collections.abc import Sequence
@@ -20,10 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
 from hedgerow.limits import MOST_PUBLIC_PLACES
 from hedgerow.plan.public_rows import (
     SECTION,
@@ -205,66 +201,54 @@ class PlacedTables:
             raise PlanError(f"{SECTION} facts leave nobody anywhere; correct them")
         return may
 
-    def limits(self, widths: Int64, may: Flags) -> tuple[int, int]:
+    def limits(self, widths: Int64, has: tuple[Int64, Int64] | None) -> tuple[int, int]:
         """Return the least and the largest number of all records that the bounds allow for.
 
         Args:
             widths: int64 (groups): how many cells of a group rules leave.
-            may: which groups every place may have, of `may_hold`.
+            has: which groups the deepest nodes have; None for all.
 
         Raises:
             PlanError: no counts keep all bounds.
         """
-        if not self.bounds:
-            return 0, UNBOUNDED
-        keys = np.flatnonzero(may)
-        low, high = np.zeros(len(keys)), np.full(len(keys), float(UNBOUNDED))
-        for level in range(self.shape.depth, -1, -1):
-            for table in self.tables:
-                if table.rows.numbers and self.shape.given[table.level] == level:
-                    self._tighten(table, keys, low, high, widths)
-            self._check_level(self.shape.first(level), keys, low, high)
-            if level:
-                above = self.shape.parents(level)[keys // self.groups] * self.groups
-                above += keys % self.groups
-                keys, low, high = _summed(above, low, high)
-        if low.sum() >= UNBOUNDED:
+        try:
+            support = Support.of(self.shape, self.tree, widths, has, self.bounds)
+        except ContradictionError as error:
+            level, node, group = error.row
+            if error.high < 0:
+                raise self._lost(error, widths) from None
+            raise PlanError(
+                f"{SECTION} bounds contradict each other: "
+                f"{self._name(self.shape.first(level), node, group)} must have at least "
+                f"{error.low:,} and at most {error.high:,} records by its own bounds and those of "
+                f"its parts; correct them"
+            ) from None
+        sums = (each[0].sum(dtype=np.float64) for each in (support.low, support.high))
+        least, most = (int(min(each, UNBOUNDED)) for each in sums)
+        if least == UNBOUNDED:
             raise PlanError(
                 f"{SECTION} lower bounds ask for 2**53 records or more together, which no release "
                 f"counts; correct them"
             )
-        return int(low.sum()), int(min(high.sum(), UNBOUNDED))
+        return least, most
 
-    def _tighten(
-        self, table: Placed, keys: Int64, low: Float64, high: Float64, widths: Int64
-    ) -> None:
-        """Tighten the bounds of a level by those of a table."""
-        wanted = table.nodes * self.groups + table.group
-        row = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        there, least = keys[row] == wanted, table.rows.low
-        lost = np.flatnonzero(~there & (least > 0))
-        if len(lost):
-            at = int(lost[0])
-            others = " and ".join(other.rows.subject for other in self.emptying)
-            by = f"{SECTION} zeros" if widths[table.group[at]] == 0 else others
-            raise PlanError(
-                f"{table.rows.subject} has {table.rows.at_least} = {least[at]:,} for "
-                f"{table.rows.cell(at)}, where {by} leaves nobody; correct one of them"
-            )
-        row, least, most = row[there], least[there], table.rows.high[there]
-        low[row] = np.maximum(low[row], least)
-        high[row] = np.minimum(high[row], most)
-
-    def _check_level(self, level: int, keys: Int64, low: Float64, high: Float64) -> None:
-        wrong = np.flatnonzero(low > high)
-        if len(wrong):
-            at = int(wrong[0])
-            node, group = divmod(int(keys[at]), self.groups)
-            raise PlanError(
-                f"{SECTION} bounds contradict each other: {self._name(level, node, group)} must "
-                f"have at least {int(low[at]):,} and at most {int(high[at]):,} records by its own "
-                f"bounds and those of its parts; correct them"
-            )
+    def _lost(self, error: ContradictionError, widths: Int64) -> PlanError:
+        """Return the error for a lower bound of a group that its node does not have."""
+        level, node, group = error.row
+        table, row = next(
+            (table, int(row))
+            for table in self.tables
+            if table.rows.numbers and self.shape.given[table.level] == level
+            for row in np.flatnonzero(
+                (table.nodes == node) & (table.group == group) & (table.rows.low == error.low)
+            )[:1]
+        )
+        others = " and ".join(other.rows.subject for other in self.emptying)
+        by = f"{SECTION} zeros" if widths[group] == 0 else others
+        return PlanError(
+            f"{table.rows.subject} has {table.rows.at_least} = {error.low:,} for "
+            f"{table.rows.cell(row)}, where {by} leaves nobody; correct one of them"
+        )
 
     def _name(self, level: int, node: int, group: int) -> str:
         """Return a group of a node in words."""
@@ -280,17 +264,6 @@ class PlacedTables:
             if name in told
         ]
         return " × ".join(words)
-
-
-def _summed(above: Int64, low: Float64, high: Float64) -> tuple[Int64, Float64, Float64]:
-    """Return the rows of the level above, with the sums of bounds; they stop at `UNBOUNDED`.
-
-    Sums of whole numbers are exact in doubles up to there.
-    """
-    keys = np.flatnonzero(np.bincount(above))
-    sums = (np.bincount(above, weights=each)[keys] for each in (low, high))
-    least, most = (np.minimum(each, float(UNBOUNDED)) for each in sums)
-    return keys, least, most
 
 
 def _group_axis(tree: Tree, rows: Sequence[PublicRows]) -> int | None:

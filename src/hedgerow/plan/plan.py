@@ -15,7 +15,7 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.pages.catalogue import USUAL, catalogue
 from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem, Uniform
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.chain import PlannedChain, PlannedSums
+from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -210,17 +210,12 @@ class Plan:
     @property
     def public_depth(self) -> int:
         """The deepest public depth of a chain; -1 if not even the total is public."""
-        self._check_chain()
-        return -1 if self.public is None else sum(self.public)
+        return chain_of(self).public_depth
 
     @property
     def is_chain(self) -> bool:
         """Whether the cuboids are nested, so that the pass descends from depth to depth."""
         return isinstance(self.workload, Chain)
-
-    def _check_chain(self) -> None:
-        if not self.is_chain:
-            raise PlanError("this plan has no depths: see cuboids, by name, or by_levels")
 
     def is_public(self, levels: Levels) -> bool:
         """Return whether the counts of a cuboid are public."""
@@ -352,11 +347,10 @@ class Plan:
         """The same by name, coarse to fine."""
         return {self.tree.name_of(levels): what for levels, what in self.by_levels.items()}
 
-    @cached_property
+    @property
     def depths(self) -> tuple[CuboidPlan, ...]:
         """The same of a chain, for each depth 0..T."""
-        self._check_chain()
-        return tuple(self.by_levels.values())
+        return chain_of(self).depths
 
     @cached_property
     def design(self) -> Design:

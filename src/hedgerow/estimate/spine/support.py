@@ -67,6 +67,23 @@ Bounds: TypeAlias = tuple[int, Int64, Int64, Int64, Int64]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
 
 
+class ContradictionError(EstimateError):
+    """Bounds of a row that no count meets.
+
+    Attributes:
+        row: the spine level, the node and the group.
+        low: the least count (records).
+        high: the largest; -1 where the node does not have the group.
+    """
+
+    def __init__(self, level: int, node: int, group: int, low: int, high: int) -> None:
+        self.row, self.low, self.high = (level, node, group), low, high
+        super().__init__(
+            f"public bounds contradict each other: group {group} of node {node} of spine level "
+            f"{level} must have at least {low} and at most {max(high, 0)}"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Support:
     """The rows of every node of a spine, their cells and bounds.
@@ -288,7 +305,7 @@ def _tightened(
         row = np.minimum(np.searchsorted(keys[level], wanted), len(keys[level]) - 1)
         there = keys[level][row] == wanted
         for at in np.flatnonzero(~there & (least > 0))[:1]:
-            raise _contradiction(level, int(wanted[at]), groups, int(least[at]), 0)
+            raise ContradictionError(level, int(nodes[at]), int(group[at]), int(least[at]), -1)
         np.maximum.at(low[level], row[there], np.minimum(least[there], UNBOUNDED))
         np.minimum.at(high[level], row[there], most[there])
     for level in range(len(keys) - 1, -1, -1):
@@ -299,17 +316,9 @@ def _tightened(
             np.maximum(low[level], least, out=low[level])
             np.minimum(high[level], most, out=high[level])
         for at in np.flatnonzero(low[level] > high[level])[:1]:
-            key = int(keys[level][at])
-            raise _contradiction(level, key, groups, int(low[level][at]), int(high[level][at]))
+            node, of = divmod(int(keys[level][at]), groups)
+            raise ContradictionError(level, node, of, int(low[level][at]), int(high[level][at]))
     return tuple(low), tuple(high)
-
-
-def _contradiction(level: int, key: int, groups: int, low: int, high: int) -> EstimateError:
-    """Return the error for a row whose bounds no count meets."""
-    return EstimateError(
-        f"public bounds contradict each other: group {key % groups} of node {key // groups} of "
-        f"spine level {level} must have at least {low} and at most {high}"
-    )
 
 
 @kernel

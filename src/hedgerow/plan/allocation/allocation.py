@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from math import isfinite
 from numbers import Real
-from typing import ClassVar, Protocol
+from operator import mul
+from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -15,10 +17,13 @@ from hedgerow.errors import PlanError, as_list, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.workload import Chain, Cube, Cuboids, Workload
+from hedgerow.plan.workload import Chain, Cube, Cuboids, Workload, tables_of
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+
+Number = TypeVar("Number", float, Fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +86,77 @@ class Problem:
         """The names of the cuboids."""
         return [self.tree.name_of(levels) for levels in self.cuboids]
 
-    def in_order(self, shares: Mapping[Levels, Fraction]) -> tuple[Fraction | None, ...]:
-        """Return the share of each cuboid, None for those that have none."""
-        return tuple(shares.get(levels) for levels in self.cuboids)
+    @property
+    def noun(self) -> str:
+        """What its cuboids are called."""
+        return "depths" if isinstance(self.workload, Chain) else "cuboids"
+
+    @property
+    def tables(self) -> list[Levels]:
+        """Those that must be measured: no other one tells their cells."""
+        tables = tables_of(self.tree, self.workload.cuboids(self.tree))
+        return [levels for levels in tables if levels in self.cuboids]
+
+    def by_name(self, what: str, given: Mapping[str, Number]) -> dict[Levels, Number]:
+        """Return numbers by cuboid that are given by name.
+
+        Args:
+            what: they are: a share, an importance or a target.
+            given: the numbers.
+
+        Raises:
+            PlanError: a cuboid that is unknown or cannot be measured, or is named twice.
+        """
+        possible, found = set(self.cuboids), dict[Levels, Number]()
+        for name, number in given.items():
+            levels = self.tree.named(name)
+            if levels is None or levels not in possible:
+                more = "; to measure another, name it in [workload]" if self.is_named else ""
+                raise PlanError(
+                    f"{what} of {name[:100]!r}: the {self.noun} that can be measured are "
+                    f"{', '.join(self.names)}{more}"
+                )
+            if levels in found:
+                raise PlanError(f"cuboid {self.tree.name_of(levels)!r} has two {what}s")
+            found[levels] = number
+        return found
+
+    def by_axis(
+        self, what: str, given: Mapping[str, Sequence[Number]], otherwise: Number | None = None
+    ) -> list[Number]:
+        """Return for each cuboid of a cube the product of its levels' numbers.
+
+        Args:
+            what: they are: shares or importances.
+            given: by axis, one a level that can be measured, coarsest first.
+            otherwise: of levels whose axis is not named; there must be none unless given.
+
+        Raises:
+            PlanError: an axis that is unknown or missing, or another number of them than levels.
+        """
+        names = [axis.name for axis in self.tree.axes]
+        for name in given:
+            if name not in names:
+                raise PlanError(f"{what} of {str(name)[:100]!r}: the axes are {', '.join(names)}")
+        factors = list[dict[int, Number]]()
+        for axis in self.tree.axes:
+            levels = levels_apart(axis)
+            numbers = given.get(axis.name)
+            if numbers is None:
+                if otherwise is None:
+                    raise PlanError(f"{what} by axis are missing for {axis.name!r}")
+                numbers = [otherwise] * len(levels)
+            if len(numbers) != len(levels):
+                named = "; ".join("total" if not k else axis.levels[k - 1] for k in levels)
+                raise PlanError(
+                    f"axis {axis.name!r} can be measured at {len(levels)} levels ({named}), so it "
+                    f"needs {len(levels)} {what}, got {len(numbers)}"
+                )
+            factors.append(dict(zip(levels, numbers, strict=True)))
+        return [
+            reduce(mul, (own[k] for own, k in zip(factors, levels, strict=True)))
+            for levels in self.cuboids
+        ]
 
     @property
     def depths(self) -> tuple[int, ...]:
@@ -95,6 +168,11 @@ class Problem:
         if self.mechanism.price.norm == 1:
             return float(self.neighbours.l1_sensitivity(depth))
         return float(self.neighbours.l2_sensitivity_squared(depth))
+
+
+def levels_apart(axis: Axis) -> list[int]:
+    """Return the levels of an axis, the total included, that are not made of only children."""
+    return [k for k in range(axis.depth + 1) if not k or axis.size(k) > axis.size(k - 1)]
 
 
 class Allocation(Protocol):
@@ -210,86 +288,100 @@ def importances_by_axis(importance: Importance) -> ByAxis | None:
     return listed if listed and len(listed) == len(importance) else None
 
 
-def importances(
-    problem: Problem, importance: Sequence[float] | Mapping[str, float] | ByAxis | PerLevel | None
-) -> Float64:
-    """Return one number for each of `Problem.depths`: float64 (depths), or raise a PlanError."""
-    names = problem.names
-    if importances_by_axis(importance) is not None:
-        raise PlanError(
-            'importances by axis go with the workload of a cube (cuboids = "cube"); give them by '
-            f"name: importance = {{{json.dumps(names[0], ensure_ascii=False)} = 10}}"
-        )
-    if importance is None:
-        return np.ones(len(names))
-    if isinstance(importance, PerLevel):
-        cells = [problem.tree.cells(levels) for levels in problem.cuboids]
-        return 1 / np.array(cells, dtype=np.float64)
-    if isinstance(importance, Mapping):
-        numbers = _by_name(problem, importance)
-    else:
-        if problem.is_named:
-            raise PlanError(
-                "named cuboids take their importances by name, not as a list: importance = {"
-                f"{json.dumps(names[0], ensure_ascii=False)} = 10}}"
-            )
-        numbers = [float(number) for number in importance]
-        if len(numbers) != len(names):
-            raise PlanError(
-                f"this plan can measure {len(names)} depths ({'; '.join(names)}), so it needs as "
-                f"many importances, got {len(numbers)}"
-            )
-    if not any(numbers):
-        raise PlanError("importances must not all be 0; give 1 to each level that matters")
-    return np.array(numbers)
+def importances(problem: Problem, importance: Importance, prior: Prior | None = None) -> Float64:
+    """Return the mean cost of a squared error of one count of each cuboid: float64 (cuboids).
 
-
-def _by_name(problem: Problem, given: Mapping[str, object]) -> list[float]:
-    """Return the importances that are given by name, 1 for the others."""
-    found = dict.fromkeys(problem.cuboids, 1.0)
-    for name, number in given.items():
-        levels = problem.tree.named(name)
-        if levels not in found:
-            kind = "depths" if isinstance(problem.workload, Chain) else "cuboids"
-            raise PlanError(
-                f"importance of {name[:100]!r}: the {kind} that can be measured are "
-                f"{', '.join(problem.names)}"
-            )
-        found[levels] = float(number)  # type: ignore[arg-type]
-    return list(found.values())
-
-
-def mean_importances(problem: Problem, importance: Importance, prior: Prior | None) -> list[float]:
-    """Return the mean cost of a squared error of one count, for each of `Problem.depths`."""
+    Raises:
+        PlanError: importances that do not fit the workload or are all 0, or a prior with other
+            levels.
+    """
     if prior is not None:
         prior.check_fits(problem.tree)
-    if not isinstance(importance, Relative):
-        return [float(number) for number in importances(problem, importance)]
-    nodes = [problem.tree.nodes(t) for t in problem.depths]
+    if importance is None:
+        return np.ones(len(problem.cuboids))
+    if isinstance(importance, PerLevel | Relative):
+        return np.array(_by_size(problem, importance, prior))
+    by_axis = importances_by_axis(importance)
+    if by_axis is not None:
+        if not problem.is_cube:
+            raise PlanError(
+                'importances by axis go with the workload of a cube (cuboids = "cube"); give them '
+                f"by name: {_by_name_in_toml(problem)}"
+            )
+        numbers = problem.by_axis("importances", by_axis, 1.0)
+    elif isinstance(importance, Mapping):
+        given = problem.by_name("importance", cast("Mapping[str, float]", importance))
+        numbers = [float(given.get(levels, 1.0)) for levels in problem.cuboids]
+    else:
+        numbers = [*_listed(problem, importance)]
+    if not any(numbers):
+        raise PlanError("importances must not all be 0; give 1 to each level that matters")
+    if not all(map(isfinite, numbers)):
+        raise PlanError("importances by axis must have finite products; give smaller ones")
+    return np.array(numbers, dtype=np.float64)
+
+
+def _by_size(problem: Problem, importance: PerLevel | Relative, prior: Prior | None) -> list[float]:
+    """Return importances that follow from the number of cells, or from a prior's counts."""
+    cells = [float(problem.tree.cells(levels)) for levels in problem.cuboids]
+    if isinstance(importance, PerLevel):
+        return [1 / n for n in cells]
     if prior is None:
-        return [float(n) ** 2 for n in nodes]
+        return [n**2 for n in cells]
     costs = []
-    for t, n in zip(problem.depths, nodes, strict=True):
-        counts, times = prior.values(t, n)
+    for t, n in zip(problem.depths, cells, strict=True):
+        counts, times = prior.values(t, int(n))
         costs.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
     return costs
+
+
+def _listed(problem: Problem, given: Sequence[float]) -> Sequence[float]:
+    """Return importances that are given as a list, which a chain alone takes."""
+    names = problem.names
+    if problem.is_cube:
+        raise PlanError(
+            "a cube takes importances by axis, {axis: [...]}, or by cuboid, not as a list"
+        )
+    if problem.is_named:
+        raise PlanError(
+            "named cuboids take their importances by name, not as a list: "
+            f"{_by_name_in_toml(problem)}"
+        )
+    if len(given) != len(names):
+        raise PlanError(
+            f"this plan can measure {len(names)} depths ({'; '.join(names)}), so it needs as "
+            f"many importances, got {len(given)}"
+        )
+    return given
+
+
+def _by_name_in_toml(problem: Problem) -> str:
+    return f"importance = {{{json.dumps(problem.names[0], ensure_ascii=False)} = 10}}"
+
+
+def of_whole(shares: Sequence[Fraction]) -> tuple[Fraction | None, ...]:
+    """Return shares divided by what they are in all; None for 0."""
+    whole = sum(shares, Fraction(0))
+    return tuple(share / whole or None for share in shares)
 
 
 PARTS = 10_000
 """Computed shares are multiples of 1/10,000, which people can read and which price quickly."""
 
 
-def rounded_shares(shares: Sequence[float] | Float64) -> tuple[Fraction | None, ...]:
-    """Return shares in multiples of 1/10,000 that sum to exactly 1; None for 0.
+def rounded_shares(
+    shares: Sequence[float] | Float64, parts: int = PARTS
+) -> tuple[Fraction | None, ...]:
+    """Return shares in multiples of 1/10,000, or other parts, that sum to exactly 1; None for 0.
 
     By largest remainders: each positive share gets one part, and of the rest what it is due.
     """
     given = np.asarray(shares, dtype=np.float64)
     positive = given > 0
-    due = np.where(positive, np.maximum(given / given.sum() * PARTS, 1), 0.0)
+    due = np.where(positive, np.maximum(given / given.sum() * parts, 1), 0.0)
     spare = due - positive
-    due = positive + spare * ((PARTS - positive.sum()) / max(spare.sum(), 1e-300))
-    parts = np.floor(due).astype(int)
-    behind = np.argsort(parts - due, kind="stable")
-    parts[behind[: PARTS - parts.sum()]] += 1
-    return tuple(Fraction(int(n), PARTS) if n else None for n in parts)
+    due = positive + spare * ((parts - positive.sum()) / max(spare.sum(), 1e-300))
+    found = np.floor(due).astype(int)
+    behind = np.argsort(found - due, kind="stable")
+    found[behind[: parts - found.sum()]] += 1
+    return tuple(Fraction(int(n), parts) if n else None for n in found)

@@ -4,27 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
-from hedgerow.plan.allocation.allocation import Importance, Problem, Relative, check_importance
-from hedgerow.plan.allocation.cube import (
-    CubeFacts,
-    cuboid_importances,
-    cuboid_shares,
-    optimal_shares,
-    shares_for_targets,
+from hedgerow.plan.allocation.allocation import (
+    Importance,
+    Problem,
+    Relative,
+    check_importance,
+    importances,
 )
-from hedgerow.plan.allocation.named import (
-    importances_of_cuboids,
-    optimal_for_targets,
-    optimal_named,
-)
-from hedgerow.plan.allocation.optimal import levels_of
+from hedgerow.plan.allocation.descent import least_largest
+from hedgerow.plan.allocation.optimal import levels_of, means_of
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.cuboids import (
     Invariant,
@@ -142,44 +136,60 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
             public=facts,
         )
 
+    check_importance(importance)
+    check_prior(prior)
+    if target is None and not per_level:
+        raise PlanError("give a target: of the total squared error, or of single levels")
+    if target is not None and isinstance(importance, Relative) and prior is None:
+        raise PlanError("a target of relative error needs a prior: errors relative to what?")
+    goal = None if target is None else _positive(target, "the target")
+    given = {k: _positive(each, f"the target of {k!r}") for k, each in (per_level or {}).items()}
+    goals = {levels: rmse**2 for levels, rmse in problem.by_name("target", given).items()}
     if problem.is_cube or problem.is_named:
         if prior is not None:
             raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
-        return _least_of_joint(problem, target, per_level or {}, importance, planned)
-    return planned(*_least(problem, target, per_level or {}, importance, prior))
+        return _least_of_joint(problem, goal, goals, importance, planned)
+    return planned(*_least(problem, goal, goals, importance, prior))
 
 
 def _least(
     problem: Problem,
-    target: Target | None,
-    per_level: Mapping[str, Target],
+    goal: float | None,
+    goals: Mapping[Levels, float],
     importance: Importance,
     prior: Prior | None,
 ) -> tuple[Fraction, tuple[Fraction | None, ...]]:
-    """Return the least budget, and its shares."""
-    check_importance(importance)
-    check_prior(prior)
-    targets = _targets(problem, per_level)
-    if target is None:
-        budgets = _of_levels(problem, prior, targets)
-    else:
-        if isinstance(importance, Relative) and prior is None:
-            raise PlanError("a target of relative error needs a prior: errors relative to what?")
-        budgets = _of_total(problem, importance, prior, targets, _positive(target, "the target"))
+    """Return the least budget of a chain, and its shares."""
+    if goal is None and problem.cuboids[-1] not in goals:
+        raise PlanError(
+            f"give a target for {problem.names[-1]!r} too: the leaves have to be measured"
+        )
+    _, plain = levels_of(problem, None, prior)
+    own = {
+        i: float(least_budgets([plain[i]], goals[k] * problem.tree.cells(k), LARGEST)[0])
+        for i, k in enumerate(problem.cuboids)
+        if k in goals
+    }
+    budgets = {i: Fraction(_round_up(budget)) for i, budget in own.items()}
+    if goal is not None:
+        measured, levels = levels_of(problem, importance, prior)
+        floors = np.array([own.get(i, 0.0) for i in measured])
+        least = least_budgets(levels, goal, LARGEST, floors)
+        budgets |= zip(measured, _rounded(levels, least, goal), strict=True)
     total = sum(budgets.values(), Fraction(0))
     shares = tuple(budgets[i] / total if i in budgets else None for i in range(len(problem.depths)))
-    measured = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
-    changes = [problem.neighbours.changes(t) for t, _ in measured]
+    measured_at = [(t, share) for t, share in zip(problem.depths, shares, strict=True) if share]
+    changes = [problem.neighbours.changes(t) for t, _ in measured_at]
     norm = norm_of(problem.mechanism.price)
-    needed = total * worst_part([share for _, share in measured], changes, norm)
+    needed = total * worst_part([share for _, share in measured_at], changes, norm)
     _check_size(needed)
     return needed, shares
 
 
 def _least_of_joint(
     problem: Problem,
-    target: Target | None,
-    per_cuboid: Mapping[str, Target],
+    goal: float | None,
+    goals: Mapping[Levels, float],
     importance: Importance,
     planned: Callable[[Fraction, tuple[Fraction | None, ...]], Plan],
 ) -> Plan:
@@ -188,58 +198,23 @@ def _least_of_joint(
     For given shares the variances of wide noise scale with 1/ρ, or 1/ε²; discrete noise has no more
     (Canonne, Kamath & Steinke 2020, Corollary 9, of the Gaussian), so it meets the targets too.
     """
-    check_importance(importance)
-    goals = {problem.cuboids[i]: r**2 for i, r in _targets(problem, per_cuboid).items()}
-    goal = _goal(target, goals, importance)
-    find = _shares_of_cube if problem.is_cube else _shares_of_named
-    shares, weights = find(problem, goals if goal is None else None, importance)
+    means, weights = means_of(problem), importances(problem, importance)
+    if goal is None:
+        costs = [1 / goals[k] if k in goals else 0.0 for k in problem.cuboids]
+        found = least_largest(means, np.array(costs))
+    else:
+        found = means.least_total(weights)
+    shares = means.exact(problem, means.rounded(found))
     unit = planned(Fraction(1), shares).design
     assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
-    means = {k: unit.nominal_variance(k) for k in problem.cuboids}
-    excess = [means[levels] / each for levels, each in goals.items()]
+    nominal = {k: unit.nominal_variance(k) for k in problem.cuboids}
+    excess = [nominal[levels] / each for levels, each in goals.items()]
     if goal is not None:
-        cells = {k: float(unit.possible_cells(k)) for k in problem.cuboids}
-        excess.append(sum(weights[k] * cells[k] * means[k] for k in problem.cuboids) / goal)
+        each = zip(weights, nominal.items(), strict=True)
+        excess.append(sum(w * float(unit.possible_cells(k)) * v for w, (k, v) in each) / goal)
     needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
     _check_size(needed)
     return planned(Fraction(needed), shares)
-
-
-def _shares_of_cube(
-    problem: Problem, goals: Mapping[Levels, float] | None, importance: Importance
-) -> tuple[tuple[Fraction | None, ...], dict[Levels, float]]:
-    """Return the shares for the targets of cuboids, or without them by importance; and that."""
-    facts = CubeFacts.of(problem)
-    if goals is None:
-        by_axis = optimal_shares(facts, importance)
-        weights = {facts.levels(c): w for c, w in cuboid_importances(facts, importance).items()}
-    else:
-        by_axis = shares_for_targets(facts, {facts.shape.given(k): v for k, v in goals.items()})
-        weights = {}
-    return problem.in_order(cuboid_shares(facts, by_axis)), weights
-
-
-def _shares_of_named(
-    problem: Problem, goals: Mapping[Levels, float] | None, importance: Importance
-) -> tuple[tuple[Fraction | None, ...], dict[Levels, float]]:
-    """Return the same of named cuboids."""
-    if goals is None:
-        weights = importances_of_cuboids(problem, importance).tolist()
-        shares = optimal_named(problem, importance, "released")
-        return shares, dict(zip(problem.cuboids, weights, strict=True))
-    costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
-    return optimal_for_targets(problem, costs), {}
-
-
-def _goal(
-    target: Target | None, goals: Mapping[Any, float], importance: Importance
-) -> float | None:
-    """Return the target of all counts together, or None where single cuboids have theirs."""
-    if target is None and not goals:
-        raise PlanError("give a target: of the total squared error, or of single cuboids")
-    if target is not None and isinstance(importance, Relative):
-        raise PlanError("a target of relative error needs a prior: errors relative to what?")
-    return None if target is None else _positive(target, "the target")
 
 
 def _check_size(needed: Fraction | Decimal) -> None:
@@ -249,40 +224,6 @@ def _check_size(needed: Fraction | Decimal) -> None:
             f"the target needs a budget of {float(needed):,.6g}, more than {LARGEST:,}, where "
             f"nothing is protected; ask for less precision"
         )
-
-
-def _of_levels(
-    problem: Problem, prior: Prior | None, targets: Mapping[int, float]
-) -> dict[int, Fraction]:
-    """Return the budget of each level that has a target of its own, by position."""
-    if not targets:
-        raise PlanError("give a target: of the total squared error, or of single levels")
-    if len(problem.depths) - 1 not in targets:
-        raise PlanError(
-            f"give a target for {problem.names[-1]!r} too: the leaves have to be measured"
-        )
-    every = levels_of(problem, None, prior)[1]
-    own = {i: _own_budget(problem, every[i], i, rmse) for i, rmse in targets.items()}
-    return {i: Fraction(_round_up(budget)) for i, budget in own.items()}
-
-
-def _of_total(
-    problem: Problem,
-    importance: Importance,
-    prior: Prior | None,
-    targets: Mapping[int, float],
-    target: float,
-) -> dict[int, Fraction]:
-    """Return the budget of each level under a target for all together, by position."""
-    measured, levels = levels_of(problem, importance, prior)
-    plain = levels_of(problem, None, prior)[1]
-    floors = np.zeros(len(levels))
-    own = {i: _own_budget(problem, plain[i], i, rmse) for i, rmse in targets.items()}
-    for place, i in enumerate(measured):
-        floors[place] = own.get(i, 0.0)
-    least = least_budgets(levels, target, LARGEST, floors)
-    budgets = {i: Fraction(_round_up(own[i])) for i in own if i not in measured}
-    return budgets | dict(zip(measured, _rounded(levels, least, target), strict=True))
 
 
 def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list[Fraction]:
@@ -298,25 +239,6 @@ def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list
     raise PlanError(
         f"no budget was found that meets the target of {target:.6g}; give a slightly larger one"
     )
-
-
-def _own_budget(problem: Problem, level: LevelCost, place: int, rmse: float) -> float:
-    cells = problem.tree.nodes(problem.depths[place])
-    return float(least_budgets([level], rmse**2 * cells, LARGEST)[0])
-
-
-def _targets(problem: Problem, per_level: Mapping[str, Target]) -> dict[int, float]:
-    """Return the targets of single levels by position."""
-    names = problem.names
-    for name in per_level:
-        if name not in names:
-            raise PlanError(
-                f"target of {name!r}: the depths that can be measured are {', '.join(names)}"
-            )
-    return {
-        names.index(name): _positive(given, f"the target of {name!r}")
-        for name, given in per_level.items()
-    }
 
 
 def _positive(target: Target, name: str) -> float:

@@ -1,34 +1,56 @@
-"""An allocation under which no family of a depth is much less precise than another.
+"""An allocation under which no cell of a cuboid is much less precise than another.
 
-Measured from survivors, the variance of a node is linear in the variances v of the measurements:
-``V = Σ_s c_s v_s`` (`hedgerow.plan.allocation.fairness`). So a bound r on the ratio of variances
-within a depth is a cone in v, whether it can be reached is a linear program, and the shares of
-least ``Σ_t importance_t · mean V_t`` solve a convex one: docs/proofs.md, "Fair shares".
+What a cell's variance is depends on how many siblings, cousins and ancestors' siblings its nodes
+have: on their classes (`hedgerow.plan.allocation.fairness`). Shares are sought at which the largest
+ratio of two variances of a cuboid is least, then those of least mean variances under the bound, by
+sequential quadratic programming in the logarithms of shares. Pairs of classes enter as constraints
+when a solution breaks them, so that few ever do, and each is smooth.
+
+*A chain measured from survivors.* Variances are linear in those of the measurements, so a bound of
+ratios is a cone there, and the optimum is global: docs/proofs.md, "Fair shares". *A cube.*
+Estimates are combined: a variance is a product over the axes, less what a public cuboid explains
+(`hedgerow.estimate.cube.variances`). No optimum is proved: what is returned keeps the bound, which
+is verified, the best of several starts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache, reduce
+from math import log, prod
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import linprog, minimize
 
-from hedgerow.arrays import Float64
-from hedgerow.errors import PlanError, as_list, check_type
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares
-from hedgerow.plan.allocation.fair_cube import fair_cube_shares
-from hedgerow.plan.allocation.fairness import Classes
+from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.errors import PlanError, check_type
+from hedgerow.limits import MOST_KINDS
+from hedgerow.plan.allocation.allocation import PARTS, Problem, check_importance, importances
+from hedgerow.plan.allocation.descent import (
+    Cost,
+    by_logs,
+    in_logs,
+    logs_of,
+    settled,
+    shares_of,
+    weighted,
+)
+from hedgerow.plan.allocation.fairness import Classes, variances
+from hedgerow.plan.allocation.products import CubeMeans
+from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
 
-WIDEST = 1e4
-"""The largest ratio of the variances of two measurements that is tried."""
+SLACKS = 1e-3, 4e-3, 1.6e-2
+"""By how much the logarithm of the ratio stays below the bound before shares are rounded."""
 
-_SLACK = 1e-6  # shares are rounded to nine digits; the ratio must hold for them
-_MOST_PAIRS = 1000
+NINE_DIGITS, LITTLE = 10**9, 1e-6
+"""The parts that shares along a chain are rounded to, and how much below the bound these stay."""
+
+MOST_ROUNDS = 60
+"""How often pairs are added to those that must keep the bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +60,7 @@ class Fair:
     At each depth the largest variance of a node is at most ``ratio`` times the least above 0. Along
     a chain for noise measured from survivors, where variances are those of large counts; of a cube
     for ``All``, where they are those of the estimates under wide noise, and the least mean variance
-    is not proved (`hedgerow.plan.allocation.fair_cube`).
+    is not proved.
 
     Attributes:
         ratio: at least 1.
@@ -66,180 +88,224 @@ class Fair:
         check_type("a ratio of variances", self.ratio, Real, "a number", PlanError)
         if not 1 <= self.ratio < float("inf"):
             raise PlanError(f"a ratio of variances must be at least 1 and finite, got {self.ratio}")
-        given = self.importance
-        if given is not None:
-            for number in as_list("importance", given, "numbers", PlanError):
-                check_type("an importance", number, Real, "a number", PlanError)
-        if given is not None and not (min(given, default=-1) >= 0 and 0 < sum(given) < np.inf):
-            raise PlanError(
-                f"importance must be numbers of at least 0, not all 0, got {list(given)}"
-            )
+        check_importance(self.importance)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return shares as `fair_shares`, or of a cube as `fair_cube_shares`."""
-        if problem.is_cube:
-            if self.importance is not None:
-                raise PlanError("fair shares of a cube count its cuboids alike: no importance")
-            facts = CubeFacts.of(problem)
-            return problem.in_order(cuboid_shares(facts, fair_cube_shares(facts, self.ratio)))
+        """Return shares as `fair_shares`."""
         if problem.is_named:
             raise PlanError(
                 "fair shares are for a chain or a cube; of named cuboids "
                 'method = "optimal" with objective = "largest" makes the errors of cuboids alike'
             )
+        if problem.is_cube and self.importance is not None:
+            raise PlanError("fair shares of a cube count its cuboids alike: no importance")
         return fair_shares(problem, self.ratio, self.importance)
 
 
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
-) -> tuple[Fraction, ...]:
-    """Return the shares of `Fair`, one a measurable depth."""
-    weights = np.ones(len(problem.depths)) if importance is None else np.array(importance)
-    if len(weights) != len(problem.depths):
+) -> tuple[Fraction | None, ...]:
+    """Return the shares of `Fair`, one a cuboid that can be measured.
+
+    Raises:
+        PlanError: cells are measured for which the variances are not known, too many of them are
+            different, or no shares were found that keep the ratio.
+    """
+    weights = importances(problem, importance)
+    kinds = Kinds.of(problem)
+    means, least = kinds.means, kinds.least()
+    if kinds.log_ratio(least) > log(ratio):
         raise PlanError(
-            f"importance must be one number a measurable depth ({'; '.join(problem.names)}), "
-            f"got {len(weights)}"
+            f"no shares were found that keep the cells of every cuboid within {ratio:g} times the "
+            f"variance of each other; the smallest ratio found is "
+            f"{np.exp(kinds.log_ratio(least)):.6g}"
         )
-    rows, mean = _coefficients(problem)
-    costs = _costs(problem)
-    v = _reachable(rows, costs, ratio / (1 + _SLACK))
-    if v is None:
-        reached = least_ratio(problem)
-        raise PlanError(
-            f"no shares keep every family within {ratio:g} times the variance of another; the "
-            f"smallest ratio they can reach is {reached:.6g}"
-        )
-    power = 1 / problem.mechanism.price.power
-    least = _least_variances(rows, costs, weights @ mean, (ratio / (1 + _SLACK), v), power)
-    shares = (costs / least) ** power
-    return _rounded(shares / shares.sum())
+    slacks, parts = (SLACKS, PARTS) if problem.is_cube else ((LITTLE,), NINE_DIGITS)
+    for slack in slacks:
+        shares = kinds.within(log(ratio) - slack, least, weights)
+        found = means.rounded(shares, parts)
+        each = np.array([float(share or 0) for group in found for share in group])
+        if kinds.log_ratio(each) <= log(ratio):
+            return means.exact(problem, found)
+    raise PlanError(
+        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:g}, so near the smallest "
+        f"one found, {np.exp(kinds.log_ratio(least)):.6g}; allow a little more"
+    )
 
 
 def least_ratio(problem: Problem) -> float:
-    """Return the smallest ratio that shares can reach, to about 1e-7 from above."""
-    rows, _ = _coefficients(problem)
-    costs = _costs(problem)
-    low, high = 1.0, 1 + 1e-9
-    while _reachable(rows, costs, high) is None:
-        low, high = high, 1 + (high - 1) * 16
-    while high - low > 1e-7:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _reachable(rows, costs, middle) is None else (low, middle)
-    return high * (1 + _SLACK)
+    """Return the smallest ratio that shares were found to reach."""
+    kinds = Kinds.of(problem)
+    return float(np.exp(kinds.log_ratio(kinds.least())))
 
 
-def _coefficients(problem: Problem) -> tuple[list[Float64], Float64]:
-    """Return each depth's distinct nonzero rows c, and the mean row of measurable depths."""
-    if not isinstance(problem.measure, Survivors):
-        raise PlanError(
-            'fair shares need measure = "survivors"; where all nodes are measured use another '
-            "allocation and look at the fairness of the plan"
-        )
-    classes = Classes.of(problem.tree, subtrees=False)
-    coefficients = np.zeros((*classes.counts(0), len(problem.depths)))
-    rows, means = [], []
-    for t in range(problem.tree.depth + 1):
-        own: Float64 = np.ones(1)
-        if t:  # from the parents' noise 1/n², of a measurement's own 1 - 1/n
-            axis, parent, siblings = classes.above(t)
-            n = siblings.reshape([-1 if i == axis else 1 for i in range(coefficients.ndim)])
-            coefficients = np.take(coefficients, parent, axis=axis) / n**2
-            own = 1 - 1 / n[..., 0]
-        if t in problem.depths:
-            coefficients[..., problem.depths.index(t)] += own
-            nodes = classes.nodes(t)
-            means.append(np.tensordot(nodes, coefficients, nodes.ndim) / nodes.sum())
-        distinct = np.unique(coefficients.reshape(-1, coefficients.shape[-1]), axis=0)
-        rows.append(distinct[distinct.any(axis=1)])
-    return [at for at in rows if len(at) > 1], np.array(means)
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The cells of cuboids that may differ in variance: one node of each kind, level by level.
 
-
-def _costs(problem: Problem) -> Float64:
-    """Return the variance that a share of 1 buys at each depth, up to a common factor."""
-    power = problem.mechanism.price.power
-    return np.array([problem.sensitivity(t) ** power for t in problem.depths])
-
-
-def _reachable(rows: list[Float64], costs: Float64, ratio: float) -> Float64 | None:
-    """Return variances of one measurement (the least is 1) that keep the ratio, or None.
-
-    A linear program in v and a b_t a depth, with b_t <= c·v <= ratio b_t for all rows c.
+    Attributes:
+        means: by shares.
+        classes: of the nodes of each axis, or of those of a chain.
     """
-    if not rows:
-        return costs
-    units = [np.tile(unit, (len(at), 1)) for at, unit in zip(rows, np.eye(len(rows)), strict=True)]
-    below = [np.hstack([-at, unit]) for at, unit in zip(rows, units, strict=True)]
-    above = [np.hstack([at, -ratio * unit]) for at, unit in zip(rows, units, strict=True)]
-    bounds = [*((1.0, WIDEST) for _ in costs), *((0, None) for _ in rows)]
-    solved = linprog(
-        np.ones(len(bounds)),
-        A_ub=np.vstack(below + above),
-        b_ub=np.zeros(2 * sum(map(len, rows))),
-        bounds=bounds,
-    )
-    return np.array(solved.x[: len(costs)]) if solved.status == 0 else None
 
+    means: Along | CubeMeans
+    classes: tuple[Classes, ...]
 
-def _least_variances(
-    rows: list[Float64],
-    costs: Float64,
-    objective: Float64,
-    limit: tuple[float, Float64],
-    power: float,
-) -> Float64:
-    """Return the v of least objective·v within the ratio and the budget Σ (costs/v)^power <= 1.
+    @classmethod
+    def of(cls, problem: Problem) -> "Kinds":
+        """Return those of a problem.
 
-    Pairs of rows enter as constraints when a solution breaks them, so that few ever do.
+        Raises:
+            PlanError: variances of what is measured are not known, or too many are different.
+        """
+        pruned = isinstance(problem.measure, Survivors)
+        if pruned == problem.is_cube:
+            raise PlanError(
+                'fair shares of a cube need measure = "all": what survivors add depends on the '
+                "counts"
+                if problem.is_cube
+                else 'fair shares need measure = "survivors"; where all nodes are measured use '
+                "another allocation and look at the fairness of the plan"
+            )
+        if pruned:
+            return cls(Along.of(problem), (Classes.of(problem.tree, subtrees=False),))
+        axes = shape_of_tree(problem.tree).axes
+        classes = tuple(Classes.along(axis.child_start) for axis in axes)
+        most = (max(len(level.nodes) for level in own.levels[0]) for own in classes)
+        if prod(most) > MOST_KINDS:
+            raise PlanError(
+                "fair shares of a cube are for trees whose families are alike enough: here more "
+                f"than {MOST_KINDS:,} cells of a cuboid may differ in variance"
+            )
+        return cls(CubeMeans.of(problem), classes)
 
-    ``limit`` is the ratio and a v that keeps it; ``power`` is 1 where variances are ∝ 1/share (ρ),
-    1/2 where ∝ 1/share² (ε).
-    """
-    ratio, start = limit
-    start = start * ((costs / start) ** power).sum() ** (1 / power)
-    scaled, cheap = [at * start for at in rows], costs / start
+    def _all(self, shares: Float64) -> list[Float64]:
+        """Return the variances of the kinds of each cuboid, records² where a share of 1 buys 1."""
+        means = self.means
+        if isinstance(means, Along):
+            own = means.own(shares)[list(means.depths)]
+            return [rows @ own for rows in self._rows]
 
-    def left(w: Float64) -> float:
-        return 1 - float(((cheap / w) ** power).sum())
+        def along(levels: Sequence[int]) -> list[list[Float64]]:
+            """Return the variances of each axis's classes, some levels being public, or none."""
+            each = enumerate(zip(np.split(shares, means.ends), levels, strict=True))
+            return [self._of_axis(axis, tuple(own.tolist()), exact) for axis, (own, exact) in each]
 
-    def left_slope(w: Float64) -> Float64:
-        slope: Float64 = power * (cheap / w) ** power / w
-        return slope
+        terms = [along([-1] * len(means.axes))]
+        if means.public is not None:
+            both = zip(terms[0], along(means.public), strict=True)
+            terms.append([list(map(np.subtract, whole, rest)) for whole, rest in both])
+        return [
+            reduce(np.subtract, [
+                reduce(np.multiply.outer, [own[k] for own, k in zip(parts, cuboid, strict=True)])
+                for parts in terms
+            ])
+            for cuboid in means.cuboids
+        ]  # fmt: skip
 
-    budget = {"type": "ineq", "fun": left, "jac": left_slope}
-    gains = objective * start / (objective @ start)
-    pairs: list[Float64] = []
-    w = np.ones(len(costs))
-    while True:
-        fair = np.array(pairs).reshape(-1, len(costs))
-        ratios = {"type": "ineq", "fun": lambda w, a=fair: a @ w, "jac": lambda _, a=fair: a}
-        w = minimize(
-            lambda w: float(gains @ w),
-            np.ones(len(costs)),
-            jac=lambda _: gains,
-            bounds=[(1e-6, 1e6)] * len(costs),
-            constraints=[budget, ratios] if pairs else [budget],
-            method="SLSQP",
-            options={"ftol": 1e-13, "maxiter": 500},
-        ).x
-        broken = [pair for at in scaled if (pair := _broken(at, w, ratio)) is not None]
-        if not broken or len(pairs) > _MOST_PAIRS:
-            return np.asarray(start * w)
-        pairs += broken
+    @cached_property
+    def _of_axis(self) -> Callable[[int, tuple[float, ...], int], list[Float64]]:
+        """What returns the variances of an axis's classes: for each level float64 (classes).
 
+        Differences move the shares of one axis at a time, so that the others' are known.
+        """
+        means = self.means
+        assert isinstance(means, CubeMeans)  # noqa: S101 - of a cube
 
-def _broken(rows: Float64, w: Float64, ratio: float) -> Float64 | None:
-    """Return ``ratio`` times the least row minus the largest where that is below 0 at w."""
-    values = rows @ w
-    least, most = rows[values.argmin()], rows[values.argmax()]
-    if values.max() <= ratio * values.min() * (1 + _SLACK / 2):
-        return None
-    pair: Float64 = (ratio * least - most) / values.max()
-    return pair
+        @lru_cache(maxsize=32)
+        def of_axis(axis: int, shares: tuple[float, ...], public: int) -> list[Float64]:
+            own = means.axes[axis].own(np.array(shares), public)
+            return variances(self.classes[axis], own, combine=True)
 
+        return of_axis
 
-def _rounded(shares: Float64) -> tuple[Fraction, ...]:
-    """Return the shares to nine digits, summing to exactly 1."""
-    rounded = [Fraction(round(share * 10**9), 10**9) for share in shares]
-    largest = int(shares.argmax())
-    rounded[largest] += 1 - sum(rounded)
-    return tuple(rounded)
+    @cached_property
+    def _rows(self) -> list[Float64]:
+        """Of each depth of a chain the distinct rows of coefficients of variances: V = c·v."""
+        assert isinstance(self.means, Along)  # noqa: S101 - of a chain
+        depths = list(self.means.depths)
+        own = np.ones((len(depths) + 1, self.classes[0].depth + 1))
+        own[:, : depths[0]] = 0.0
+        own[1:, depths] += np.eye(len(depths))
+        each = [variances(self.classes[0], row, combine=False) for row in own]
+        every = (np.stack([at.ravel() for at in depth], -1) for depth in zip(*each, strict=True))
+        return [np.unique((at[:, 1:] - at[:, :1]).round(14), axis=0) for at in every]
+
+    @cached_property
+    def _pairs(self) -> set[tuple[int, int]]:
+        """The pairs of kinds that have to keep the bound, so far."""
+        return set()
+
+    @cached_property
+    def _above(self) -> list[Bool]:
+        """Which kinds of each cuboid have a variance above 0, whatever the shares."""
+        equal = shares_of(self.means, np.zeros(len(self.means.needed)))
+        return [each > 1e-9 * max(each.max(), 1e-300) for each in self._all(equal)]
+
+    def logs(self, shares: Float64) -> list[Float64]:
+        """Return the logarithms of the variances above 0, of each cuboid that has any."""
+        both = zip(self._all(shares), self._above, strict=True)
+        return [np.log(each[above]) for each, above in both if above.any()]
+
+    def _slopes(self, shares: Float64) -> Float64:
+        """Return the derivatives of `logs` along a chain, one behind the other, by log shares."""
+        means = self.means
+        assert isinstance(means, Along)  # noqa: S101 - of a chain
+        own = means.own(shares)[list(means.depths)]
+        both = zip(self._rows, self._above, strict=True)
+        parts = np.concatenate([rows[above] for rows, above in both]) * own
+        by_share = -means.power * parts / parts.sum(axis=1, keepdims=True) / shares
+        return by_logs(means, shares, by_share)
+
+    def log_ratio(self, shares: Float64) -> float:
+        """Return the largest ln(largest / least above 0) of a cuboid."""
+        return max(float(np.ptp(each)) for each in self.logs(shares))
+
+    def least(self) -> Float64:
+        """Return the shares of the smallest largest ratio that were found."""
+        starts = self._starts(np.zeros(len(self.means.needed)))
+        tried = (logs for start in starts for logs in (start, self._settled(start)))
+        found = [shares_of(self.means, logs) for logs in tried]
+        return min(found, key=self.log_ratio)
+
+    def within(self, bound: float, feasible: Float64, weights: Float64) -> Float64:
+        """Return the shares of least weighted mean variances, within a bound, that were found."""
+        error, best = in_logs(self.means, weighted(weights)), logs_of(self.means, feasible)
+        least = np.inf
+        for start in self._starts(best):
+            logs = self._settled(start, error, bound)
+            value = error(logs)[0]
+            if self.log_ratio(shares_of(self.means, logs)) <= bound + LITTLE and value < least:
+                best, least = logs, value
+        return shares_of(self.means, best)
+
+    def _settled(self, start: Float64, cost: Cost | None = None, bound: float = 0.0) -> Float64:
+        """Return `settled` logarithms, all pairs of kinds keeping the bound."""
+        logs, pairs = start, self._pairs
+        for _ in range(MOST_ROUNDS):
+            first, known = 0, len(pairs)
+            for each in self.logs(shares_of(self.means, logs)):
+                pairs.add((first + int(each.argmax()), first + int(each.argmin())))
+                first += len(each)
+            if len(pairs) == known and logs is not start:
+                break
+            high, low = np.transpose(sorted(pairs))
+
+            def ratios(x: Float64, high: Int64 = high, low: Int64 = low) -> Float64:
+                every = np.concatenate(self.logs(shares_of(self.means, x)))
+                return np.asarray(every[high] - every[low])
+
+            def slopes(x: Float64, high: Int64 = high, low: Int64 = low) -> Float64:
+                every = self._slopes(shares_of(self.means, x))
+                return np.asarray(every[high] - every[low])
+
+            by_differences = isinstance(self.means, CubeMeans)
+            logs = settled(ratios, logs, cost, bound, None if by_differences else slopes)
+        return logs
+
+    def _starts(self, first: Float64) -> Iterator[Float64]:
+        """Yield logarithms of shares to begin at; of a cube also equal ones, more at the leaves."""
+        yield first
+        if isinstance(self.means, CubeMeans):
+            last = np.concatenate([np.eye(n)[-1] for n in self.means.sizes])
+            yield from (more * last for more in (0, 2, -2) if more or first.any())

@@ -4,7 +4,7 @@ Along a chain ``cells`` is program (6) of Ko et al.: the error of every noisy co
 clipped at 0, before depths are combined: for depths that are used separately, and for priors whose
 counts are mostly near 0, because clipping at zero dominates the error there. ``released`` is the
 error after depths are combined (`hedgerow.plan.allocation.released`): for counts that are large
-against the noise. Over a cube see `hedgerow.plan.allocation.cube`.
+against the noise. Over a cube see `hedgerow.plan.allocation.products`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
     Importance,
@@ -22,21 +22,15 @@ from hedgerow.plan.allocation.allocation import (
     Relative,
     check_importance,
     importances,
-    mean_importances,
     rounded_shares,
 )
-from hedgerow.plan.allocation.cube import (
-    AxisShares,
-    CubeFacts,
-    cuboid_importances,
-    cuboid_shares,
-    even_shares,
-    optimal_shares,
-)
-from hedgerow.plan.allocation.named import importances_of_cuboids, optimal_named
+from hedgerow.plan.allocation.descent import Means, least_largest
+from hedgerow.plan.allocation.named import NamedMeans
+from hedgerow.plan.allocation.products import CubeMeans
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
-from hedgerow.plan.allocation.released import released_shares
+from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.prior import Prior, check_prior
+from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate, check_spendable
 
@@ -118,19 +112,30 @@ class Optimal:
             BudgetError: a budget that the mechanism cannot spend.
         """
         check_spendable(problem.mechanism, problem.budget)
-        if problem.is_cube:
-            facts = CubeFacts.of(problem)
-            return problem.in_order(cuboid_shares(facts, self._of_cube(facts)))
-        if problem.is_named:
-            self._check_prior()
-            return optimal_named(problem, self.importance, self.objective)
-        if self.objective == "largest":
+        is_chain = isinstance(problem.workload, Chain)
+        if self.prior is not None and not is_chain:
+            raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
+        if self.objective == "largest" and is_chain:
             raise PlanError(
                 'objective = "largest" goes with a cube (cuboids = "cube") or named cuboids'
             )
-        if self.objective == "released" or (self.objective is None and self.prior is None):
-            weights = mean_importances(problem, self.importance, self.prior)
-            return rounded_shares(released_shares(problem, weights))
+        estimated = self.objective == "released" or (self.objective is None and self.prior is None)
+        if is_chain and not estimated:
+            return self._before_estimation(problem)
+        means = means_of(problem)
+        if self.objective == "largest":
+            shares = least_largest(means, np.ones(len(problem.cuboids)))
+        else:
+            importance = importances(problem, self.importance, self.prior)
+            if estimated:
+                shares = means.least_total(importance)
+            else:
+                check_measured(problem, importance)
+                shares = means.apart(importance)
+        return means.exact(problem, means.rounded(shares))
+
+    def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
+        """Return the shares of the least error of noisy counts along a chain."""
         measured, levels = levels_of(problem, self.importance, self.prior)
         depths = [problem.depths[i] for i in measured]
         if self.prior is None:  # the shares do not depend on the budget
@@ -144,34 +149,23 @@ class Optimal:
         shares = dict(zip(measured, rounded_shares(budgets), strict=True))
         return tuple(shares.get(i) for i in range(len(problem.depths)))
 
-    def _of_cube(self, facts: CubeFacts) -> AxisShares:
-        """Return the shares of the levels of a cube's axes."""
-        self._check_prior()
-        if self.objective == "largest":
-            return even_shares(facts)
-        return optimal_shares(facts, self.importance, released=self.objective != "cells")
 
-    def _check_prior(self) -> None:
-        if self.prior is not None:
-            raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
-
-
-def importances_by_cuboid(
-    problem: Problem, importance: Importance, prior: Prior | None
-) -> dict[Levels, float]:
-    """Return the mean cost of a squared error of one count of each cuboid that can be measured.
-
-    Raises:
-        PlanError: they do not fit the workload, or are all 0.
-    """
+def means_of(problem: Problem) -> Means:
+    """Return the mean variances of a problem's cuboids, by shares."""
     if problem.is_cube:
-        facts = CubeFacts.of(problem)
-        return {facts.levels(c): w for c, w in cuboid_importances(facts, importance).items()}
-    if problem.is_named:
-        found = importances_of_cuboids(problem, importance).tolist()
-    else:
-        found = mean_importances(problem, importance, prior)
-    return dict(zip(problem.cuboids, found, strict=True))
+        return CubeMeans.of(problem)
+    return NamedMeans.of(problem) if problem.is_named else Along.of(problem)
+
+
+def check_measured(problem: Problem, importance: Float64) -> None:
+    """Raise a PlanError if a table has no importance, whose noisy counts are to be precise."""
+    given = dict(zip(problem.cuboids, importance, strict=True))
+    for levels in problem.tables:
+        if not given[levels]:
+            raise PlanError(
+                f"the importance of {problem.tree.name_of(levels)!r} must be above 0: the leaves "
+                f'have to be measured; objective = "released" may give them a small share'
+            )
 
 
 def levels_of(
@@ -182,14 +176,8 @@ def levels_of(
     Nothing here looks at the problem's budget.
     """
     relative = isinstance(importance, Relative)
-    weights = importances(problem, None if isinstance(importance, Relative) else importance)
-    if not weights[-1]:
-        raise PlanError(
-            f"the importance of {problem.names[-1]!r} must be above 0: the leaves have to be "
-            f'measured; objective = "released" may give them a small share'
-        )
-    if prior is not None:
-        prior.check_fits(problem.tree)
+    weights = importances(problem, None if isinstance(importance, Relative) else importance, prior)
+    check_measured(problem, weights)
     measured = [i for i, weight in enumerate(weights) if weight]
     levels = [
         _level(problem, problem.depths[i], float(weights[i]), prior, relative=relative)

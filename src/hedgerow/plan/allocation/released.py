@@ -16,11 +16,12 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
-from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.allocation import PARTS, Problem, rounded_shares
+from hedgerow.plan.allocation.descent import Means, Part, Sloped
 from hedgerow.plan.cuboids import All
 
 ACCURACY = 1e-11
@@ -104,107 +105,108 @@ LEAST_SHARE = 1e-6
 """The least share of depths that must be measured: all under `Survivors`, the last under `All`."""
 
 
-def released_shares(problem: Problem, importance: Sequence[float]) -> tuple[float, ...]:
-    """Return shares that minimise the importance-weighted variance of the released counts.
-
-    Args:
-        problem: what can be measured.
-        importance: one for each of `Problem.depths`, at least 0: what a squared error of one count
-            of that depth costs.
-
-    Returns:
-        One for each of `Problem.depths`, summing to 1; 0 for a depth that is better not measured
-        (under `All` alone, and never the last).
-    """
-    return Released.of(problem, importance).minimum()
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Released:
-    """F of a chain, as a function of its shares.
+class Along(Means):
+    """Mean variances along a chain, or along one axis of a cube.
 
     Attributes:
         shapes: of the tree.
-        depths: of the problem.
-        weights: one a depth 0..T: the importance.
-        sensitivities: one a depth of the problem: Δ₂² (ρ) or Δ₁² (ε).
+        depths: those that can be measured; what is above them is public.
+        costs: float64 (depths): the variance that a share of 1 buys.
         combine: by least squares; otherwise projected.
         power: 1 where precision ∝ s (ρ), 2 where precision ∝ s² (ε): F has degree -power.
     """
 
     shapes: Shapes
     depths: tuple[int, ...]
-    weights: Float64
-    sensitivities: Float64
+    costs: Float64
     combine: bool
     power: int
 
     @classmethod
-    def of(cls, problem: Problem, importance: Sequence[float]) -> "Released":
-        """Return the objective of a chain."""
-        given = np.asarray(importance, dtype=np.float64)
-        if given.shape != (len(problem.depths),):
-            raise PlanError(
-                f"this plan can measure {len(problem.depths)} depths "
-                f"({'; '.join(problem.names)}), so it needs as many importances, got {given.size}"
-            )
-        if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-            raise PlanError(
-                f"importances must be 0 or more and not all 0, got {list(importance)}; "
-                f"give 1 to each level that matters"
-            )
-        weights = np.zeros(problem.tree.depth + 1)
-        weights[list(problem.depths)] = given / given.max()
-        power = problem.mechanism.price.power
-        sensitivities = np.array([problem.sensitivity(t) ** power for t in problem.depths])
-        combine = isinstance(problem.measure, All)
-        shapes = Shapes.of(problem.tree)
-        return cls(shapes, problem.depths, weights, sensitivities, combine, power)
+    def of(cls, problem: Problem) -> "Along":
+        """Return those of a chain."""
+        price, combine = problem.mechanism.price, isinstance(problem.measure, All)
+        each = (problem.sensitivity(t) ** price.power for t in problem.depths)
+        costs = np.array([*each]) * float(price.variance)
+        return cls(Shapes.of(problem.tree), problem.depths, costs, combine, price.power)
+
+    @classmethod
+    def axis(cls, child_start: Sequence[Int64], power: int) -> "Along":
+        """Return those of one axis, from the child ranges of its levels."""
+        levels = range(len(child_start) + 1)
+        return cls(Shapes.along(child_start), tuple(levels), np.ones(len(levels)), True, power)
 
     @property
-    def for_large_counts(self) -> Float64:
-        """The closed form of program (6) for large counts, without a prior.
+    def needed(self) -> Bool:
+        """The last one, and all where estimates are projected: bool (depths)."""
+        return np.array([not self.combine] * (len(self.depths) - 1) + [True])
+
+    def own(self, shares: Float64, public: int = -1) -> Float64:
+        """Return the variances that shares buy: float64 (T + 1), infinite for a share of 0.
+
+        Args:
+            shares: float64 (depths).
+            public: the deepest level whose counts are public, if those above all depths are not.
+        """
+        own = np.full(self.shapes.depth + 1, np.inf)
+        with np.errstate(divide="ignore", over="ignore"):
+            own[list(self.depths)] = self.costs / shares**self.power
+        own[: max(public + 1, self.depths[0])] = 0.0
+        return own
+
+    def total(self, shares: Float64, weights: Float64, public: int = -1) -> tuple[float, Float64]:
+        """Return F and its derivatives by the shares, for float64 (T + 1) weights."""
+        value, gradient = weighted_variance_and_gradient(
+            self.shapes, self.own(shares, public), weights, combine=self.combine
+        )
+        slope = self.power * shares ** (self.power - 1) / self.costs
+        with np.errstate(invalid="ignore"):  # an infinite value has no derivatives
+            return value, gradient[list(self.depths)] * slope
+
+    def variances(self, shares: Float64, public: int = -1) -> Sloped:
+        """Return float64 (depths), and their derivatives by shares, (depths, depths)."""
+        alone = np.diag(1 / self.shapes.sizes)[list(self.depths)]
+        each = [self.total(shares, weights, public) for weights in alone]
+        return np.array([value for value, _ in each]), np.array([slope for _, slope in each])
+
+    def weights(self, importance: Float64) -> Float64:
+        """Return importances of depths as weights of all: float64 (T + 1), 1 for the largest."""
+        weights = np.zeros(self.shapes.depth + 1)
+        weights[list(self.depths)] = importance / importance.max()
+        return weights
+
+    def apart(self, importance: Float64) -> Float64:
+        """Return the closed form of program (6) for large counts, without a prior.
 
         Shares ∝ (w n Δ₂²)^(1/2) under ρ and ∝ (w n Δ₁²)^(1/3) under ε, for n nodes of importance w
         (Ko et al., Section 4).
         """
-        chosen = list(self.depths)
-        costs = self.weights[chosen] * self.shapes.sizes[chosen] * self.sensitivities
+        costs = (self.weights(importance) * self.shapes.sizes)[list(self.depths)] * self.costs
         wanted = costs ** (1 / (self.power + 1))
         shares: Float64 = wanted / wanted.sum()
         return shares
 
-    def value(self, shares: Float64) -> tuple[float, Float64]:
-        """Return F and its derivatives by the shares."""
-        unit = 2.0 if self.power == 1 else 0.5  # 1/variance = 2s/Δ₂² or s²/(2Δ₁²)
-        precision = unit * shares**self.power / self.sensitivities
-        slope = self.power * unit * shares ** (self.power - 1) / self.sensitivities
-        own = np.full(len(self.weights), np.inf)
-        own[: self.depths[0]] = 0.0
-        with np.errstate(divide="ignore"):
-            own[list(self.depths)] = 1 / precision
-        value, gradient = weighted_variance_and_gradient(
-            self.shapes, own, self.weights, combine=self.combine
-        )
-        with np.errstate(invalid="ignore"):  # an infinite value has no derivatives
-            return value, gradient[list(self.depths)] * slope
+    def least_total(self, importance: Float64) -> Float64:
+        """Return the shares with the least F; 0 for a depth that is better not measured.
 
-    def minimum(self) -> tuple[float, ...]:
-        """Return the shares with the least F."""
-        count = len(self.depths)
+        Raises:
+            PlanError: no least F could be certified.
+        """
+        count, weights = len(self.depths), self.weights(importance)
         if count == 1:
-            return (1.0,)
+            return np.ones(1)
         floor = np.full((count, count), LEAST_SHARE / count)
         if self.combine:
             floor[:-1], floor[-1] = 0.0, LEAST_SHARE
         mixing = (1 - LEAST_SHARE) * np.eye(count) + floor  # its columns sum to 1
 
         def objective(y: Float64) -> tuple[float, Float64]:
-            value, gradient = self.value(mixing @ y)
+            value, gradient = self.total(mixing @ y, weights)
             return value, mixing.T @ gradient
 
         ahead = sorted(
-            (multiplied(objective, start, self.power) for start in self._starts()),
+            (multiplied(objective, start, self.power) for start in self.tried(importance)),
             key=lambda y: objective(y)[0],
         )
         tries = [descended(objective, y, self.power) for y in ahead[: 1 if self.is_convex else 3]]
@@ -215,18 +217,18 @@ class Released:
                 f"of it); give shares explicitly, or importances that differ less"
             )
         shares = mixing @ y
-        return tuple(float(share) for share in shares / shares.sum())
+        return np.asarray(shares / shares.sum())
 
     @property
     def is_convex(self) -> bool:
         """Whether F is, so that any descent ends in its minimum."""
         return self.power == 1 or not self.combine
 
-    def _starts(self) -> Iterator[Float64]:
+    def tried(self, importance: Float64) -> Iterator[Float64]:
         """Yield starting points: equal shares, and program (6) for each choice of depths to try."""
         count = len(self.depths)
         yield np.full(count, 1 / count)
-        closed = np.maximum(self.for_large_counts, 1e-3)
+        closed = np.maximum(self.apart(importance), 1e-3)
         if self.is_convex:
             yield closed / closed.sum()
             return
@@ -237,3 +239,7 @@ class Released:
             start = closed.copy()
             start[list(out)] = 0.0
             yield start / start.sum()
+
+    def rounded(self, shares: Float64, parts: int = PARTS) -> list[tuple[Part, ...]]:
+        """Return the shares in multiples of 1/10,000 or other parts, one of each above 0."""
+        return [rounded_shares(shares, parts)]

@@ -5,14 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.cube import CubeFacts, cuboid_shares, given_by_axis, given_by_cuboid
-from hedgerow.plan.allocation.named import given_by_name
+from hedgerow.plan.allocation.allocation import Problem, of_whole
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import repeated
 from hedgerow.tables.tree import Tree
@@ -74,47 +72,37 @@ class Shares:
         Raises:
             PlanError: shares that do not fit the cuboids.
         """
-        if problem.is_cube:
-            facts, given = CubeFacts.of(problem), self.given
-            if isinstance(given, tuple):
+        given, names = self.given, problem.names
+        by_axis = None if isinstance(given, tuple) else _by_axis(given)
+        if problem.is_named and (isinstance(given, tuple) or by_axis is not None):
+            raise PlanError(
+                "named cuboids take their shares by name: shares = {"
+                f'{json.dumps(names[0], ensure_ascii=False)} = "1/4", ...}}'
+            )
+        if isinstance(given, tuple):
+            if problem.is_cube:
                 raise PlanError(
                     "a cube takes its shares by axis: shares = {axis = [...], ...}, each axis's "
                     "total included"
                 )
-            by_axis = _by_axis(given)
-            if by_axis is None:
-                return problem.in_order(given_by_cuboid(facts, given))  # type: ignore[arg-type]
-            return problem.in_order(cuboid_shares(facts, given_by_axis(facts, by_axis)))
-        if problem.is_named:
-            named = self.given
-            if isinstance(named, tuple) or _by_axis(named) is not None:
+            if len(given) != len(names):
                 raise PlanError(
-                    "named cuboids take their shares by name: shares = {"
-                    f'{json.dumps(problem.names[0], ensure_ascii=False)} = "1/4", ...}}'
+                    f"this plan can measure {len(names)} depths ({'; '.join(names)}), so it "
+                    f"needs {len(names)} shares, got {len(given)}"
                 )
-            return given_by_name(problem, named)  # type: ignore[arg-type]
-        return self._along_a_chain(problem)
-
-    def _along_a_chain(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the shares of the depths that can be measured."""
-        names, given = problem.names, self.given
-        if not isinstance(given, tuple):
-            if _by_axis(given) is not None:
+            return tuple(share or None for share in given)
+        if by_axis is not None:
+            if not problem.is_cube:
                 raise PlanError('shares by axis go with the workload of a cube (cuboids = "cube")')
-            unknown = [name for name in given if name not in names]
-            if unknown:
+            return of_whole(problem.by_axis("shares", by_axis))
+        found = problem.by_name("share", cast("ByCuboid", given))
+        for levels in problem.tables:
+            if not found.get(levels):
                 raise PlanError(
-                    f"share of {unknown[0][:100]!r}: the depths that can be measured are "
-                    f"{', '.join(names)}"
+                    f"{problem.tree.name_of(levels)!r} needs a share above 0: it is a table, and "
+                    "no other cuboid tells its counts"
                 )
-            given = tuple(Fraction(given.get(name, 0)) for name in names)  # type: ignore[arg-type]
-            _check_last("share", given)
-        if len(given) != len(names):
-            raise PlanError(
-                f"this plan can measure {len(names)} depths ({'; '.join(names)}), so it "
-                f"needs {len(names)} shares, got {len(given)}"
-            )
-        return tuple(share or None for share in given)
+        return tuple(found.get(levels) or None for levels in problem.cuboids)
 
 
 def _by_axis(given: ByAxis | ByCuboid) -> ByAxis | None:
@@ -195,21 +183,15 @@ class QueryShares:
             raise PlanError(f"queries are shares of queries by level, got {kind_of(queries)}")
         by_query = {name: _exact(_of(name), each) for name, each in queries.items()}
         for name, each in by_query.items():
-            if sum(each.values()) != 1:
-                raise PlanError(
-                    f"{_of(name)}: shares must sum to exactly 1, got {sum(each.values())}"
-                )
-        for name in {**by_level, **by_query}:
-            if name not in by_query:
-                meant = did_you_mean(name, by_query)
-                raise PlanError(
-                    f"level {name[:100]!r} has a share and no queries; give it some{meant}"
-                )
-            if name not in by_level:
-                meant = did_you_mean(name, by_level)
-                raise PlanError(
-                    f"level {name[:100]!r} has queries and no share; add it to levels{meant}"
-                )
+            _check_sum(f"{_of(name)}: share", list(each.values()))
+        for given, others, words in (
+            (by_level, by_query, "a share and no queries; give it some"),
+            (by_query, by_level, "queries and no share; add it to levels"),
+        ):
+            for name in given:
+                if name not in others:
+                    meant = did_you_mean(name, others)
+                    raise PlanError(f"level {name[:100]!r} has {words}{meant}")
         object.__setattr__(self, "levels", by_level)
         object.__setattr__(self, "queries", by_query)
 

@@ -6,8 +6,7 @@ from math import isfinite, sqrt
 from typing import Any
 
 from hedgerow.errors import PlanError
-from hedgerow.plan.allocation.allocation import Importance, Problem
-from hedgerow.plan.allocation.optimal import importances_by_cuboid
+from hedgerow.plan.allocation.allocation import Importance, Problem, importances
 from hedgerow.plan.cuboids import Measured, RunningSums
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Design
@@ -127,8 +126,8 @@ def efficiency_of(
     if isinstance(neighbours, Replace):
         pairs = (MOVE,) if neighbours.exactly else EITHER
     try:
-        given = importances_by_cuboid(problem, importance, prior)
-        weights = {levels: each / max(given.values()) for levels, each in given.items()}
+        given = importances(problem, importance, prior)
+        weights = dict(zip(problem.cuboids, (given / given.max()).tolist(), strict=True))
         least = least_total(tree, weights, pairs)
         cells = {levels: float(tree.cells(levels)) for levels in weights}
     except PlanError as error:

@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.markup import Document, attribute, document, items, part, shown, spoken, table
+from hedgerow.plan.allocation.allocation import levels_apart
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.forecast import forecast
@@ -173,9 +174,7 @@ def _quantile(plan: Plan) -> float:
 def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
     """Return an axis with the levels that can have a share: those that are not of only children."""
     axis, described = plan.tree.axes[number], plan.description
-    kept = [
-        level for k, level in enumerate(axis.levels, start=1) if axis.size(k) > axis.size(k - 1)
-    ]
+    kept = (axis.levels[k - 1] for k in levels_apart(axis)[1:])
     labels = [visible(described.level_label(axis, level)) for level in kept]
     name = visible(described.axis_label(axis))
     return {"key": axis.name, "name": name, "levels": [say("planning.total"), *labels]}

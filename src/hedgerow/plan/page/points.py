@@ -128,12 +128,10 @@ class Division:
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
-        budget = with_value(self.plan.budget, value)
-        return self.plan.guarantee if budget == self.plan.budget else self.spending(budget)
-
-    def spending(self, budget: Budget) -> Profile:
-        """Return the promise where this budget is spent in the same shares."""
         plan, own = self.plan, self.plan.guarantee
+        budget = with_value(plan.budget, value)
+        if budget == plan.budget:
+            return own
         shares = [share for share in plan.shares if share is not None]
         changes = [use.changes for use in own.uses]
         return calibrate(plan.mechanism, budget, shares, changes, is_worst=own.is_worst)
