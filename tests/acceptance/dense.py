@@ -155,7 +155,7 @@ class Dense:
         model = getattr(design, "model", None)
         if model is not None:
             return type(model).__name__ == "Nested"
-        return design.product is not None
+        return design.squares is not None
 
     def solution(self, cuboids=None, *, nominal=None):
         """The solution from the noisy counts of some cuboids, all that there are unless given."""

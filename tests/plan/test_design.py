@@ -174,7 +174,7 @@ def test_named_cuboids_have_the_best_estimates_where_shares_are_a_product_and_no
         workload=hr.Cuboids(names, chain=False),
     )
     design = plan.design
-    assert (design.product is None) == (who == LOOSE)
+    assert (design.squares is None) == (who == LOOSE)
     dense = DenseWorkload(Observed(design.shape, design.noise))
     for levels in plan.levels:
         best = mean_of(dense, design.shape.given(levels))
