@@ -193,7 +193,7 @@ def settled(
             constraints=limit,
             bounds=[*[BOUNDS] * len(start), (None, None) if cost is None else (most, most)],
             method="SLSQP",
-            options={"ftol": 1e-10 if slopes is None else 1e-12, "maxiter": 300},
+            options={"ftol": 1e-9 if slopes is None else 1e-12, "maxiter": 300},
         ).x[:-1]
     )
 

@@ -49,6 +49,9 @@ SLACKS = 1e-3, 4e-3, 1.6e-2
 NINE_DIGITS, LITTLE = 10**9, 1e-6
 """The parts that shares along a chain are rounded to, and how much below the bound these stay."""
 
+CLOSE = 1e-9
+"""By how much the logarithm of a ratio of another pair may exceed those of the pairs so far."""
+
 MOST_ROUNDS = 60
 """How often pairs are added to those that must keep the bound."""
 
@@ -283,12 +286,10 @@ class Kinds:
         """Return `settled` logarithms, all pairs of kinds keeping the bound."""
         logs, pairs = start, self._pairs
         for _ in range(MOST_ROUNDS):
-            first, known = 0, len(pairs)
+            first = 0
             for each in self.logs(shares_of(self.means, logs)):
                 pairs.add((first + int(each.argmax()), first + int(each.argmin())))
                 first += len(each)
-            if len(pairs) == known and logs is not start:
-                break
             high, low = np.transpose(sorted(pairs))
 
             def ratios(x: Float64, high: Int64 = high, low: Int64 = low) -> Float64:
@@ -301,6 +302,9 @@ class Kinds:
 
             by_differences = isinstance(self.means, CubeMeans)
             logs = settled(ratios, logs, cost, bound, None if by_differences else slopes)
+            reached = max(bound, float(ratios(logs).max()))
+            if self.log_ratio(shares_of(self.means, logs)) <= reached + CLOSE:
+                break
         return logs
 
     def _starts(self, first: Float64) -> Iterator[Float64]:
