@@ -186,15 +186,15 @@ def test_a_file_says_the_same_of_a_distribution(tmp_path, bins, measure, chosen)
 
 
 SENTENCES = {
-    LEAST: "The shares were chosen by default, for the least squared error",
-    "shares_equal": "Equal shares were chosen by default, because those of least error could not",
-    BY_COUNT: "so mostly for the finest level: coarse levels may be less precise than with equal",
-    "measure_few": "All cells are measured by default, because there are at most 2²⁴ of the",
-    "measure_many": "Survivors are measured by default, because there are more than 2²⁴ of the",
+    LEAST: "The shares were chosen by default: they minimise the squared error where every level",
+    "shares_equal": "Equal shares were chosen by default, because those of least error are out",
+    BY_COUNT: "so mostly that of the finest level: coarse levels may be less precise than with",
+    "measure_few": "All cells are measured by default, because there are at most 2²⁴ finest",
+    "measure_many": "Survivors are measured by default, because there are more than 2²⁴ finest",
     "measure_spine": "All cells are measured by default, as always along a spine.",
     "measure_cube": "All cells are measured by default, as always in a cube of three axes and",
     "measure_sums": "Running sums are measured by default: with a tree of bins the mean squared",
-    "measure_tree": "A tree of bins is measured by default: running sums are no better by a tenth",
+    "measure_tree": "A tree of bins is measured by default: running sums are less than a tenth",
 }
 
 

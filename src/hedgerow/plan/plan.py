@@ -400,7 +400,7 @@ class Plan:
             >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
             >>> plan = hr.make_plan(tree, budget=hr.Rho(1), allocation=hr.Uniform())
             >>> plan.choices["measure_few"]
-            'All cells are measured by default, because there are at most 2²⁴ of the finest.'
+            'All cells are measured by default, because there are at most 2²⁴ finest cells.'
         """
         say = catalogue(USUAL)
         return {key: say(f"planning.chosen.{key}") for key in self.chosen}

@@ -55,8 +55,9 @@ class Optimal:
     the mean of w over a depth stands for w, the prior matters for `Relative` alone, and a depth may
     stay unmeasured because others tell its counts well enough.
 
-    Without importance every count alone counts alike, so mostly the finest level: coarse levels may
-    be less precise than with equal shares. `PerLevel` is what a plan has that names no allocation.
+    Without importance every single count has the same weight, so mostly the finest level: coarse
+    levels may be less precise than with equal shares. `PerLevel` is what a plan has that names no
+    allocation.
 
     An (ε, δ) budget is spent as the ρ that its exact profile allows, which depends on the shares a
     little; ρ and shares are found in turn.

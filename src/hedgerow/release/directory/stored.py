@@ -73,7 +73,7 @@ NODE = "\0node"
 Value = TypeVar("Value")
 
 
-class ByCuboid(Mapping[Levels, Value]):
+class ReadOnce(Mapping[Levels, Value]):
     """What is read of each cuboid, once, when it is first asked for."""
 
     def __init__(self, every: Iterable[Levels], read: Callable[[Levels], Value]) -> None:
@@ -175,12 +175,12 @@ class OnDisk(Content):
     @cached_property
     def nodes(self) -> Mapping[Levels, Nodes]:  # type: ignore[override]
         """For each cuboid the listed nodes with their counts."""
-        return ByCuboid(self.plan.levels, partial(read_nodes, self.folder, self.plan.tree))
+        return ReadOnce(self.plan.levels, partial(read_nodes, self.folder, self.plan.tree))
 
     @cached_property
     def measured(self) -> Mapping[Levels, Int64]:  # type: ignore[override]
         """For each measured cuboid its noisy counts, no more than there can be."""
-        return ByCuboid(noise_variances(self.plan), self._noisy)
+        return ReadOnce(noise_variances(self.plan), self._noisy)
 
     def _noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a cuboid: below survivors, of their children at most."""
