@@ -210,7 +210,7 @@ def _least_of_joint(
     nominal = {k: unit.nominal_variance(k) for k in problem.cuboids}
     excess = [nominal[levels] / each for levels, each in goals.items()]
     if goal is not None:
-        each = zip(weights, nominal.items(), strict=True)
+        each = zip(weights.tolist(), nominal.items(), strict=True)
         excess.append(sum(w * float(unit.possible_cells(k)) * v for w, (k, v) in each) / goal)
     needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
     _check_size(needed)
