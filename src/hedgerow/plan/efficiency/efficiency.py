@@ -32,10 +32,9 @@ class Efficiency:
     The estimates may be of whatever is measured with continuous Gaussian noise; the price is what
     the plan costs its worst pair of neighbours; errors are weighted by importance, the plan's own
     rule's or, where it has none, so that each cuboid's mean counts alike. The least is bounded from
-    below (`hedgerow.plan.efficiency.least_total`), so no plan has a larger value: *exact* where
-    records come or go, but for what ``slack`` says, and where they move for chains of even families
-    whose levels matter alike; elsewhere a *bound*, which may be a third low for cubes of axes of
-    two or three nodes.
+    below (`hedgerow.plan.efficiency.least_total`), so no plan has a larger value: *exact* but for
+    what ``slack`` says where all families of each level have one size, and where records come or
+    go; elsewhere a *bound*, which may be a fifth low for cubes of axes of two or three nodes.
 
     Attributes:
         value: from 0 to 1; None where the notion does not hold, or no bound is known.

@@ -8,11 +8,12 @@ counts weighing g_c each, the least total is the value of a convex program, whos
     max over weights of (tr √(√G L √G))²,   L = Σ_j w_j e_j e_jᵀ   or   Σ p_ij (eᵢ-eⱼ)(eᵢ-eⱼ)ᵀ,
 
 weights at least 0 that sum to 1 (Li & Miklau 2013 for equal weights, "the SVD bound"). *Any*
-weights give a bound: docs/proofs.md, "The least error of any estimates". Those of add-remove are
-searched for, and how far the best may be above is proved; those of replace are pairs that differ at
-the top of every axis, which are best for chains of even families whose levels matter alike. Beside
-a semidefinite program (``tests/acceptance/efficiency.py``) the bounds of other chains are up to 4 %
-low, and those of cubes up to 30 % where axes have two or three nodes.
+weights give a bound: docs/proofs.md, "The least error of any estimates". Where all families of each
+level have one size the best weights are found (`hedgerow.plan.efficiency.even`). Elsewhere those of
+add-remove are searched for, and how far the best may be above is proved; those of replace are pairs
+that differ at the top of every axis, or are equal. Beside a semidefinite program
+(``tests/acceptance/efficiency.py``) these bounds are up to 4 % low along chains, and up to 18 % for
+cubes of axes of two or three nodes.
 """
 
 from collections import defaultdict
@@ -27,6 +28,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
+from hedgerow.plan.efficiency.even import Even
 from hedgerow.plan.efficiency.traces import COME, Branches, Pairs, Root, check_families, root_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -75,6 +77,9 @@ def least_total(
     Raises:
         PlanError: no bound is known, or it would take too long.
     """
+    if all(map(_is_even, tree.axes)):
+        single, moved = (any(getattr(each, of) for each in pairs) for of in ("single", "moved"))
+        return LeastTotal(*Even.of(tree, importance).least(single=single, moved=moved))
     found, refusal = list[LeastTotal](), PlanError("no bound is known")
     for made in _problems(tree, importance):
         try:
@@ -102,9 +107,7 @@ def _problems(
         yield lambda: _Beside.of(_families_of_chain(tree), (), importance, nested)
     if is_nested:
         return
-    several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
-    deepest = max(several or [0], key=lambda a: tree.axes[a].depth)
-    for first in uneven or [deepest]:
+    for first in uneven:
         yield partial(_Beside.along, tree, importance, first)
     if len(uneven) > 1:
         yield partial(_Products.of, tree, importance)

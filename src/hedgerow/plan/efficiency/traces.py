@@ -27,6 +27,8 @@ TRAPEZOID = 1e-7
 """What the rule, and rounding where t is small, may be off by, relatively; the bound is less."""
 NEAR_ZERO = 1e-14
 
+ONE_CELL = "a table of one cell has nothing to divide the budget among"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
@@ -72,7 +74,7 @@ class Branches:
         """
         single = next((t for t, sizes in enumerate(families) if sizes.sum() > 1), None)
         if single is None:
-            raise PlanError("a table of one cell has nothing to divide the budget among")
+            raise PlanError(ONE_CELL)
         check_families(sum(map(len, families)))
         kept, levels = list(families[single:]), len(families) + 1
         merged = tuple(max(0, t - single) for t in range(levels))
