@@ -212,6 +212,12 @@ def test_sizes_are_a_small_one_a_state_and_a_nation(tmp_path):
     assert nation.blocks > 8_000_000
 
 
+def test_where_the_shares_are_from_is_said_beside_them(folder):
+    source = "uscensusbureau/DAS_2020_Redistricting_Production_Code"
+    _, shares = (folder / PRODUCTION).read_text(encoding="utf-8").split("[allocation]")
+    assert source in shares.splitlines()[0]
+
+
 def test_progress_is_told_as_people_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(redistricting_nation, "ROWS_AT_ONCE", 1000)
     told = []
