@@ -16,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
-from hedgerow.tables.lists.area_names import level_starts
+from hedgerow.tables.lists.areas import level_starts
 from hedgerow.text import Texts
 
 BETWEEN_CODES = " · "
