@@ -226,3 +226,13 @@ def test_progress_is_told_as_people_are_written(tmp_path, monkeypatch):
     assert 2 <= len(told) <= rows // 1000 + 1
     assert told == sorted(told)
     assert told[-1] == 1
+
+
+def test_the_same_files_are_written_again(several, tmp_path, monkeypatch):
+    monkeypatch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
+    again = write_redistricting(tmp_path / "again", "nation").parent
+    assert sorted(path.name for path in again.iterdir()) == sorted(
+        path.name for path in several.iterdir()
+    )
+    for path in again.iterdir():
+        assert path.read_bytes() == (several / path.name).read_bytes(), path.name
