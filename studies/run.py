@@ -56,29 +56,44 @@ class Outcome:
         return f"{self.name:28} {self.seconds:6.1f} s  {what}"
 
 
-Running = dict[str, subprocess.Popen[bytes]]
-"""The studies under way, by name."""
+class Running:
+    """The studies under way, until one fails or the run is given up."""
 
+    def __init__(self) -> None:
+        self.processes = dict[str, subprocess.Popen[bytes]]()
+        self.is_over = Event()
 
-def outcome_of(name: str, running: Running, stopped: Event) -> Outcome | None:
-    """Run a study, and return how it ended; None where another one failed before it began."""
-    if stopped.is_set():
-        return None
-    begun = time.perf_counter()
-    running[name] = process = subprocess.Popen(
-        [sys.executable, *code_of(name)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=os.environ | ONE_THREAD,
-        start_new_session=True,
-    )
-    output = process.communicate()[0].decode(errors="replace")
-    del running[name]
-    if process.returncode:
-        stopped.set()
-    return Outcome(name, process.returncode, time.perf_counter() - begun, output)
+    def outcome(self, name: str) -> Outcome | None:
+        """Run a study, and return how it ended; None where another one's failure ended it."""
+        if self.is_over.is_set():
+            return None
+        begun = time.perf_counter()
+        self.processes[name] = process = subprocess.Popen(
+            [sys.executable, *code_of(name)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            env=os.environ | ONE_THREAD,
+            start_new_session=True,
+        )
+        if self.is_over.is_set():  # since it was asked
+            self.stop()
+        output = process.communicate()[0].decode(errors="replace")
+        del self.processes[name]
+        code = process.returncode
+        if code == -signal.SIGTERM and self.is_over.is_set():
+            return None
+        if code:
+            self.is_over.set()
+        return Outcome(name, code, time.perf_counter() - begun, output)
+
+    def stop(self) -> None:
+        """Begin no other study, and end those under way and what they started."""
+        self.is_over.set()
+        for process in [*self.processes.values()]:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
 
 def code_of(name: str) -> tuple[str, str]:
@@ -117,31 +132,30 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 
 def run_all(studies: Sequence[str], console: Console) -> list[Outcome]:
-    """The outcomes of all, or of those up to the first that failed."""
+    """The outcomes of all; once one has failed, of those alone that ended by themselves."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     )  # fmt: skip
-    running, ended, stopped = Running(), list[Outcome](), Event()
+    running, ended = Running(), list[Outcome]()
     with (
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
         task = progress.add_task("studies", total=len(studies))
         try:
-            each = [pool.submit(outcome_of, name, running, stopped) for name in studies]
+            each = [pool.submit(running.outcome, name) for name in studies]
             for future in as_completed(each):
                 outcome = future.result()
-                if outcome is not None:
-                    ended.append(outcome)
-                    console.print(outcome.line)
-                    progress.update(task, advance=1, description=", ".join([*running]))
-                if stopped.is_set():
-                    break
+                if outcome is None:
+                    continue
+                ended.append(outcome)
+                console.print(outcome.line)
+                names = ", ".join([*running.processes])
+                progress.update(task, advance=1, description=names)
+                if outcome.code:
+                    running.stop()
         finally:
-            stopped.set()
-            for process in [*running.values()]:  # and what they started
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
+            running.stop()
     return ended
 
 
@@ -155,8 +169,10 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     wall = time.perf_counter() - begun
-    if ended[-1].code:
-        console.print(ended[-1].output, markup=False)
+    failed = [outcome for outcome in ended if outcome.code]
+    for outcome in failed:
+        console.print(f"{outcome.name} failed:\n{outcome.output}", markup=False)
+    if failed:
         raise SystemExit(1)
     left = [outcome for outcome in ended if outcome.skipped]
     if not names and not left:

@@ -1,6 +1,9 @@
 """The runner of the studies and their summary, on studies made for the purpose."""
 
 import json
+import re
+import time
+from concurrent.futures import wait
 
 import pytest
 
@@ -72,6 +75,36 @@ def test_a_study_that_fails_ends_the_run_with_its_output(folder, monkeypatch, ca
     assert ended.value.code == 1
     assert "ValueError: [bold]the reason" in capsys.readouterr().out
     assert not (folder / "docs" / "studies.md").exists()
+
+
+@pytest.mark.parametrize("first", [GOOD, LEFT, BAD], ids=["good", "left out", "bad"])
+def test_a_failure_is_told_though_another_study_ended_at_the_same_time(
+    folder, monkeypatch, capsys, first
+):
+    """Whichever of the two is looked at first."""
+    monkeypatch.setattr(run, "as_completed", lambda each: [*each] if wait(each).done else [])
+    study(folder, "coverage", first)
+    study(folder, "ko/figure_2", BAD)
+    with pytest.raises(SystemExit) as ended:
+        ran(monkeypatch)
+    assert ended.value.code == 1
+    printed = capsys.readouterr().out
+    told = ["ko/figure_2"] + ["coverage"] * (first is BAD)
+    for name in told:
+        assert re.search(rf"^{name} .* FAILED$", printed, re.MULTILINE)
+        assert f"{name} failed:\nTraceback" in printed
+    assert printed.count("FAILED") == len(told)
+    assert not (folder / "docs" / "studies.md").exists()
+
+
+def test_a_failure_ends_the_study_beside_it_which_is_not_told_as_one(folder, monkeypatch, capsys):
+    study(folder, "coverage", GOOD.replace('print("all is well")', "import time; time.sleep(60)"))
+    study(folder, "ko/figure_2", BAD)
+    begun = time.monotonic()
+    with pytest.raises(SystemExit):
+        ran(monkeypatch)
+    assert time.monotonic() - begun < 30
+    assert "coverage" not in capsys.readouterr().out
 
 
 def test_after_a_failure_no_other_study_starts(folder, monkeypatch, capsys):

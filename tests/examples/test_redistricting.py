@@ -212,6 +212,12 @@ def test_sizes_are_a_small_one_a_state_and_a_nation(tmp_path):
     assert nation.blocks > 8_000_000
 
 
+def test_where_the_shares_are_from_is_said_beside_them(folder):
+    source = "uscensusbureau/DAS_2020_Redistricting_Production_Code"
+    _, shares = (folder / PRODUCTION).read_text(encoding="utf-8").split("[allocation]")
+    assert source in shares.splitlines()[0]
+
+
 def test_progress_is_told_as_people_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(redistricting_nation, "ROWS_AT_ONCE", 1000)
     told = []
@@ -220,3 +226,13 @@ def test_progress_is_told_as_people_are_written(tmp_path, monkeypatch):
     assert 2 <= len(told) <= rows // 1000 + 1
     assert told == sorted(told)
     assert told[-1] == 1
+
+
+def test_the_same_files_are_written_again(several, tmp_path, monkeypatch):
+    monkeypatch.setitem(redistricting.REDISTRICTING_SIZES, "nation", THREE)
+    again = write_redistricting(tmp_path / "again", "nation").parent
+    assert sorted(path.name for path in again.iterdir()) == sorted(
+        path.name for path in several.iterdir()
+    )
+    for path in again.iterdir():
+        assert path.read_bytes() == (several / path.name).read_bytes(), path.name

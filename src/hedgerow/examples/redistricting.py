@@ -27,6 +27,12 @@ from hedgerow.examples.redistricting_nation import (
 from hedgerow.export.released import write_parts
 
 RHO = Fraction(293764, 114921)
+"""(542/339)², what the production of 2020 spent in all: on the levels of geography, and within each
+on queries.
+
+Its shares are those of the Bureau's code (``uscensusbureau/DAS_2020_Redistricting_Production_Code``
+on GitHub) and its certificate. Neighbours differ in one replaced record; σ² = 1/(ρ × both shares).
+"""
 
 LEVEL_SHARES = {
     "total": 104, "state": 1440, "county": 447, "tract": 687, "block_group": 1256, "block": 165,
@@ -136,7 +142,7 @@ mechanism     = "discrete-gaussian"
 # 293764/114921 = (542/339)^2{left_out}:
 rho           = "{rho}"
 
-[allocation]
+[allocation]                    # source: uscensusbureau/DAS_2020_Redistricting_Production_Code
 method = "shares"               # of rho: by level, and within a level by query
 levels = {{ {shares} }}
 {tables}"""
@@ -166,8 +172,8 @@ def write_redistricting(
     people in it; confidential, were it real); ``areas.parquet`` (state … block: one row a block);
     ``facilities.parquet`` (block, hhgq, facilities, people_at_least: one row a kind of quarters
     that a block has; housing units of households); lists of attributes; ``production.toml``, which
-    measures the marginals of the 2020 census with its shares. The people
-    are in memory some blocks at a time.
+    measures the marginals of the 2020 census with its shares. People are in memory some blocks at a
+    time.
     """
     chosen = size_of(REDISTRICTING_SIZES, size)
     free(directory, "release.toml", PRODUCTION, *LISTS, *TABLES)

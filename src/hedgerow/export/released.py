@@ -25,7 +25,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release, read_release
-from hedgerow.tables.lists.area_names import SUFFIX
+from hedgerow.tables.lists.areas import SUFFIX
 from hedgerow.text import TextByName
 
 UNLISTED = "Combinations that are not listed have a count of 0."

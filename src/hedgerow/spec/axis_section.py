@@ -19,7 +19,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.codes.rules import Division, Parents, Prefix
-from hedgerow.tables.lists.area_names import name_columns
+from hedgerow.tables.lists.areas import name_columns
 from hedgerow.tables.read import Query, read_areas
 from hedgerow.text import TextByName, exact
 

@@ -23,7 +23,7 @@ from hedgerow.text import TextByName, Texts
 def _is_file(source: str) -> str:
     """Refuse a URL, which may hold a password, without quoting it."""
     if "://" in source:
-        raise PydanticCustomError("url", "names a public file, no database; export it first")
+        raise PydanticCustomError("url", "must name a file, not a database; export the table first")
     return source
 
 

@@ -25,7 +25,7 @@ from hedgerow.errors import (
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_column import CodeColumn
 from hedgerow.tables.codes.rule import ByParent, Reading, Rule, by_parent, called, with_own_leaves
-from hedgerow.tables.lists.area_names import Given, Names, beside, complete, nest, read_names
+from hedgerow.tables.lists.areas import Given, Names, beside, complete, nest, read_names
 from hedgerow.tables.lists.product import (
     Order,
     Product,

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.tables.lists.areas import names_of
 from hedgerow.tables.lists.lookup import Lookup
 
 ZONES = {"lad": ["X", "X", "X", "Y"], "lsoa": ["E01", "E02", "E03", "E04"]}
@@ -70,6 +71,27 @@ def test_an_area_has_one_name(tree):
     rows = {"lsoa": ["E01", "E02"], "seat": ["a", "a"], "seat_name": ["Alpha", "Beta"]}
     with pytest.raises(hr.TableError, match="seat 'a' has two names, 'Alpha' and 'Beta'"):
         Lookup.of(tree, rows)
+
+
+def test_a_column_of_names_stays_where_none_of_the_areas_has_one(tree):
+    """Whoever reads a file of sums expects the column, whichever areas the release has."""
+    rows = {"lsoa": ["E01", "S01"], "seat": ["a", "s"], "seat_name": [None, "Skye"]}
+    lookup = Lookup.of(tree, rows)
+    assert lookup.names.to_list() == [None]
+    frame = lookup.with_names(pl.DataFrame({"seat": ["a"], "count": [1]}))
+    assert frame.schema["seat_name"] == pl.String
+    assert frame.rows() == [("a", None, 1)]
+
+
+def test_names_of_a_level_are_told_from_those_of_all_others_before_they_are_compared(monkeypatch):
+    """A list with one column of names for all codes is long, and a level of it short."""
+    compared, unique = [], pl.DataFrame.unique
+    counted = lambda frame: (compared.append(len(frame)), unique(frame))[1]  # noqa: E731
+    monkeypatch.setattr(pl.DataFrame, "unique", counted)
+    pairs = pl.DataFrame({"any": [*"abcde", "a"], "called": ["A", "B", None, "D", "E", "A"]})
+    names = names_of(pairs, pl.Series("code", ["c", "a"]), "the list")
+    assert names.to_list() == [None, "A"]
+    assert compared == [2]
 
 
 def test_areas_elsewhere_are_left_out_and_those_half_known_are_refused(tree):

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing, suppress
 
+import adbc_driver_sqlite.dbapi
 import duckdb
 import pytest
 
@@ -274,13 +275,26 @@ def test_a_hostile_query_leaves_sqlite_as_it_was(database, tmp_path, sql):
     assert (sorted(tmp_path.iterdir()), database.read_bytes()) == before
 
 
-def test_the_connection_itself_cannot_write(database):
-    """Even if a statement came through."""
-    with run_query(Query(f"sqlite:///{database}", "SELECT x FROM t"), "it") as query:
-        query.cursor.execute(f"ATTACH '{database}2' AS y")
-        for sql in ("DELETE FROM t", "CREATE TABLE y.u (x int)"):
-            with pytest.raises(Exception, match="readonly database"):
-                query.cursor.execute(sql)
+def test_the_connection_itself_cannot_write(database, monkeypatch):
+    """Even if a statement came through: neither the table nor, of the same user, another file."""
+    opened, connect = [], adbc_driver_sqlite.dbapi.connect
+
+    def kept(*address):
+        opened.append(connect(*address))
+        return opened[-1]
+
+    monkeypatch.setattr(adbc_driver_sqlite.dbapi, "connect", kept)
+    with run_query(Query(f"sqlite:///{database}", "SELECT x FROM t"), "it"):
+        (connection,) = opened
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(f"ATTACH 'file:{database}2' AS y")
+            for sql in ("DELETE FROM t", "CREATE TABLE y.u (x int)"):
+                with pytest.raises(adbc_driver_sqlite.dbapi.Error, match="readonly database"):
+                    cursor.execute(sql)
+            # and should a statement lift that, the file is open to be read alone
+            cursor.execute("PRAGMA query_only = OFF")
+            with pytest.raises(adbc_driver_sqlite.dbapi.Error, match="readonly database"):
+                cursor.execute("DELETE FROM t")
 
 
 @pytest.mark.parametrize("sql", HOSTILE + HIDDEN)

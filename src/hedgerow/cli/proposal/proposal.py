@@ -100,14 +100,12 @@ class Proposer:
             if listed is None:
                 raise SpecError(
                     f"--axis {name}={','.join(map(str, numbers))[:60]} needs the public list of "
-                    f"its "
-                    f"codes: --list {name}=FILE"
+                    f"its codes: --list {name}=FILE"
                 )
             if is_grid and not fitting:
                 raise TableError(
                     f"--axis {name}: the table and {listed.path.name} have no two columns of the "
-                    f"same "
-                    f"names for coordinates, such as x and y"
+                    f"same names for coordinates, such as x and y"
                 )
             match = self._chosen(name, fitting, listed, listed.leaf)
             return self._axis(name, match, numbers=numbers)

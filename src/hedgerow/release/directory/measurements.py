@@ -49,7 +49,7 @@ from hedgerow.release.directory.parquet_file import (
 )
 from hedgerow.release.directory.public_files import write_facts
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import names_frame
+from hedgerow.tables.lists.areas import names_frame
 from hedgerow.tables.tree import Tree
 
 Part = TypeVar("Part")

@@ -59,7 +59,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.description import Description
-from hedgerow.tables.lists.area_names import CODE, LEVEL, NAME, from_names_frame
+from hedgerow.tables.lists.areas import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.tree import Tree
 

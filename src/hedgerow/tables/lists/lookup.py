@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.area_names import beside, names_of
+from hedgerow.tables.lists.areas import beside, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, open_table, read_areas
 from hedgerow.tables.tree import Tree

@@ -16,7 +16,7 @@ import polars as pl
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
-from hedgerow.tables.lists.area_names import level_starts
+from hedgerow.tables.lists.areas import level_starts
 from hedgerow.text import Texts
 
 BETWEEN_CODES = " · "
@@ -70,17 +70,14 @@ class Order:
         levels, told, ends = list[str](), list[str](), list[int]()
         for place, entry in enumerate(product, start=1):
             left = [column for column in columns if column not in told]
-            # whether a name stands for the columns that are left, and is no misspelt column
-            if place == len(product) and (
-                (False)
-                if (not left or any(part in columns for part in (entry, *_JOINS.split(entry))))
-                else (entry == USUAL_REST or nearest(entry, left) is None)
-            ):
+            parts = [entry] if entry in columns else _JOINS.split(entry)
+            unknown = [part for part in parts if part not in columns]
+            # a name for the columns that are left, and no misspelt one
+            may_be_rest = place == len(product) and left and unknown == parts
+            if may_be_rest and (entry == USUAL_REST or nearest(entry, left) is None):
                 levels.append(entry)
                 told += left
             else:
-                parts = [entry] if entry in columns else _JOINS.split(entry)
-                unknown = [part for part in parts if part not in columns]
                 if unknown:
                     raise TableError(
                         f"{subject}: product: {shorten(unknown[0])} is no column of its lists"

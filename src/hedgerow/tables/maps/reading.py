@@ -52,7 +52,6 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     level, known = _level(given, codes, key, subject)
     shapes, labels = dict(zip(known, given.geometry, strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
-    # Raises: TableError: one is none.
     for label, one, may_lack in zip(
         labels[level - 1], own, codes.placeless[level - 1], strict=True
     ):

@@ -150,20 +150,31 @@ def read_names(
         every = as_codes(areas, [code, given], subject).rename({code: CODE, given: NAME})
         pairs = dict.fromkeys(levels, every)
     found = tuple(
-        names_of(pairs[level], codes, subject) if level in pairs else None
+        _where_any(names_of(pairs[level], codes, subject)) if level in pairs else None
         for level, codes in zip(levels, labels, strict=True)
     )
     return found if any(names is not None for names in found) else ()
 
 
-def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series | None:
-    """Return the name of each wanted code, from a column of codes and one of names, or None.
+def _where_any(names: pl.Series) -> pl.Series | None:
+    """Return the names of a level, None where no node of it has one."""
+    return None if names.null_count() == len(names) else names
+
+
+def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series:
+    """Return the name of each wanted code, missing where there is none.
+
+    Args:
+        pairs: a column of codes, others than those wanted among them, and one of names.
+        wanted: codes, under the name that messages give them.
+        subject: how messages name the list.
 
     Raises:
         TableError: a code with two names.
     """
-    known = pl.DataFrame(pairs.get_columns(), [CODE, NAME]).drop_nulls().unique()
-    known = known.filter(pl.col(CODE).is_in(wanted.implode()))
+    known = pl.DataFrame(pairs.get_columns(), [CODE, NAME])
+    is_known = pl.col(NAME).is_not_null() & pl.col(CODE).is_in(wanted.implode())
+    known = known.filter(is_known).unique()
     twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
     if len(twice):
         code, *two = (shorten(visible(text)) for text in (twice[CODE][0], *twice[NAME][:2]))
@@ -171,7 +182,7 @@ def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series 
             f"{subject}: {wanted.name} {code!r} has two names, {two[0]!r} and {two[1]!r}; each "
             f"code needs one"
         )
-    return None if known.is_empty() else name_each(wanted, known[CODE], known[NAME])
+    return name_each(wanted, known[CODE], known[NAME])
 
 
 def name_each(wanted: pl.Series, codes: pl.Series, names: pl.Series) -> pl.Series:
@@ -196,7 +207,9 @@ def from_names_frame(
 ) -> Names:
     """Return the names of all levels from what `names_frame` made."""
     return tuple(
-        names_of(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
+        _where_any(
+            names_of(frame.filter(pl.col(LEVEL) == level).select(CODE, NAME), codes, subject)
+        )
         for level, codes in zip(levels, labels, strict=True)
     )
 
