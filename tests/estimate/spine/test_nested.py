@@ -1,5 +1,6 @@
 """The census as a cube along its spine, against dense matrices."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -168,6 +169,11 @@ def test_tables_that_are_not_as_measured_are_refused():
     ]:
         with pytest.raises(EstimateError, match=words):
             model.up(whole, {k: t for k, t in {**noisy, key: table}.items() if t is not None})
+    for key, table in noisy.items():
+        for wrong in (np.nan, np.inf):
+            one = np.where(np.arange(len(table)) == len(table) - 1, wrong, table)
+            with pytest.raises(EstimateError, match=re.escape(f"cuboid {key} must be finite")):
+                model.up(whole, {**noisy, key: one})
     job = parts_below(model.support, 0)[0]
     upward = model.up(job, of_part(model, job, noisy))
     with pytest.raises(EstimateError, match="cells of its roots"):
