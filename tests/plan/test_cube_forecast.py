@@ -194,11 +194,17 @@ def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes(
 
 
 def test_the_legend_says_how_near_sums_are_over_three_axes():
-    for axes in (2, 3):
-        plan = plan_of(uneven(np.random.default_rng(0), axes))
+    """An axis of a single node takes no part: all sums are then kept exactly."""
+    said = set()
+    for axes, seed in [(2, 0), *((3, seed) for seed in range(4))]:
+        tree = uneven(np.random.default_rng(seed), axes)
+        wide = sum(axis.size(axis.depth) > 1 for axis in tree.axes)
+        plan = plan_of(tree)
         legend = forecast_legend(plan, hr.forecast(plan))
-        assert ("exactly and along the others nearly" in legend) == (axes == 3)
-    chain = hr.make_plan(uneven(np.random.default_rng(0), 3), budget=hr.Rho(1))
+        assert ("exactly and along the others nearly" in legend) == (wide == 3)
+        said.add((axes, wide == 3))
+    assert said == {(2, False), (3, False), (3, True)}
+    chain = hr.make_plan(uneven(np.random.default_rng(1), 3), budget=hr.Rho(1))
     assert "along the others" not in forecast_legend(chain, hr.forecast(chain))
 
 

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -116,6 +118,15 @@ def test_a_table_that_is_missing_or_of_another_shape_is_refused():
             given[finest] = wrong
         with pytest.raises(EstimateError, match="needs a float64 table"):
             least_squares(squares, given)
+
+
+def test_a_noisy_count_that_is_not_finite_is_refused_in_every_cuboid():
+    _, squares, _, tables, _ = random_cube(np.random.default_rng(3), "total measured")
+    for cuboid, table in tables.items():
+        wrong = table.copy()
+        wrong.flat[-1] = np.nan
+        with pytest.raises(EstimateError, match=re.escape(f"cuboid {cuboid} must be finite")):
+            least_squares(squares, {**tables, cuboid: wrong})
 
 
 @pytest.mark.parametrize("own", [[1, 1], [1, 1, np.inf], [0, 1, 1], [1, np.nan, 1]])

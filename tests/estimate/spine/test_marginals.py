@@ -1,5 +1,6 @@
 """Marginals that do not nest against dense matrices over all cells."""
 
+import re
 from math import prod
 
 import numpy as np
@@ -231,6 +232,18 @@ def test_a_missing_or_short_table_is_refused(tables):
         EstimateError, match=r"cuboid \(2, 1, 1\) needs a float64 table of 24 cells"
     ):
         small_model().up(Part.top(2), tables)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_noisy_count_that_is_not_finite_is_refused_in_every_cuboid(seed, wrong):
+    rng = np.random.default_rng(seed)
+    model = random_model(rng)
+    tables, _ = noisy_tables(rng, Dense(model))
+    for key, table in tables.items():
+        one = np.where(np.arange(len(table)) == len(table) - 1, wrong, table)
+        with pytest.raises(EstimateError, match=re.escape(f"cuboid {key} must be finite")):
+            model.up(Part.top(model.support.spine.depth), {**tables, key: one})
 
 
 def test_a_total_outside_the_bounds_is_refused():

@@ -1,5 +1,6 @@
 """The census as a cube along its spine, against dense matrices."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -137,7 +138,7 @@ def test_variances_with_other_noise_than_the_weights_say_are_upper_bounds(seed):
 
 def test_what_is_measured_is_every_pair_of_measured_levels_but_a_public_total():
     model = random_census(3, total_known=False)
-    v, s = model.spine_variances, [*model.coarse_variances, *model.trees.own]
+    v, s = model.spine_variances, model.attribute_variances
     pairs = {(a, b): v[a] * s[b] for a in range(len(v)) for b in range(len(s))}
     assert dict(model.measured) == {k: x for k, x in pairs.items() if np.isfinite(x)}
     assert (0, 0) not in random_census(3, total_known=True).measured
@@ -147,7 +148,7 @@ def test_what_is_measured_is_every_pair_of_measured_levels_but_a_public_total():
 def test_cuboids_within_groups_have_the_cells_that_no_rule_makes_0(seed):
     model = random_census(seed)
     depth, groups = model.support.spine.depth, model.group_level
-    for b in range(groups, groups + len(model.trees.own)):
+    for b in range(groups, groups + model.trees.depth + 1):
         cells = model.cells((depth, b))
         offset, places = model.support.offset, model.trees.places(b - groups)
         runs = [places[a:b].tolist() for a, b in pairwise(offset)]
@@ -168,6 +169,11 @@ def test_tables_that_are_not_as_measured_are_refused():
     ]:
         with pytest.raises(EstimateError, match=words):
             model.up(whole, {k: t for k, t in {**noisy, key: table}.items() if t is not None})
+    for key, table in noisy.items():
+        for wrong in (np.nan, np.inf):
+            one = np.where(np.arange(len(table)) == len(table) - 1, wrong, table)
+            with pytest.raises(EstimateError, match=re.escape(f"cuboid {key} must be finite")):
+                model.up(whole, {**noisy, key: one})
     job = parts_below(model.support, 0)[0]
     upward = model.up(job, of_part(model, job, noisy))
     with pytest.raises(EstimateError, match="cells of its roots"):

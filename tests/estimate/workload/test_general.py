@@ -351,6 +351,16 @@ def test_a_cuboid_that_no_table_refines_has_no_estimate():
         solver.mean((1, 1))
 
 
+@pytest.mark.parametrize("cuboid", [(2, 0), (1, 0)])
+def test_a_noisy_count_that_is_not_finite_is_refused(cuboid):
+    shape = even_commuting([2, 2]).shape
+    solver = GeneralSolver.of(Observed(shape, {(2, 0): 1.0}, (1, 0)))
+    tables = {(2, 0): np.ones((4, 1)), (1, 0): np.ones((2, 1))}
+    tables[cuboid][-1] = np.nan
+    with pytest.raises(EstimateError, match=re.escape(f"cuboid {cuboid} must be finite")):
+        solver.estimates(tables, [(2, 0)])
+
+
 @pytest.mark.parametrize("wrong", [None, np.ones((4, 2)), np.ones((4, 1), np.int64)])
 @pytest.mark.parametrize("cuboid", [(2, 0), (1, 0)])
 def test_a_table_that_is_missing_or_of_another_kind_is_refused(cuboid, wrong):

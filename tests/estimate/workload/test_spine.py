@@ -1,5 +1,6 @@
 """Several tables along a spine, against least squares over the joint cross by dense matrices."""
 
+import re
 import tracemalloc
 from itertools import combinations, product
 
@@ -257,6 +258,15 @@ def test_a_table_that_is_missing_or_of_another_shape_is_refused(cuboid, wrong):
         tables[cuboid] = wrong
     with pytest.raises(EstimateError, match="needs a float64 table of the shape"):
         SpineSolver(observed).estimates(tables, observed.tables)
+
+
+def test_a_noisy_count_that_is_not_finite_is_refused_in_every_cuboid():
+    observed = block_tables()
+    for cuboid, table in noisy(observed, 3).items():
+        wrong = table.copy()
+        wrong.flat[-1] = np.nan
+        with pytest.raises(EstimateError, match=re.escape(f"cuboid {cuboid} must be finite")):
+            SpineSolver(observed).estimates(noisy(observed, 3) | {cuboid: wrong}, observed.tables)
 
 
 def test_it_is_a_solver_and_says_that_it_is_exact():

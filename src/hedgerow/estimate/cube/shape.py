@@ -163,7 +163,7 @@ class CubeShape:
         """Return a cuboid's table.
 
         Raises:
-            EstimateError: it is missing, of another shape, or not of float64.
+            EstimateError: it is missing, of another shape, not of float64, or not finite.
         """
         shape = self.shape(cuboid)
         if table is None or table.shape != shape or table.dtype != np.float64:
@@ -171,6 +171,8 @@ class CubeShape:
                 f"cuboid {cuboid} needs a float64 table of the shape {shape}, got "
                 f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
             )
+        if not np.isfinite(table).all():
+            raise EstimateError(f"the numbers of cuboid {cuboid} must be finite")
         return table
 
 

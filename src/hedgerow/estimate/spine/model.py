@@ -145,9 +145,6 @@ class Model(ABC):
             for level in part.levels
             if level in measured
         }
-        # The last component's coordinates hold something of every cell of a row.
-        if not all(np.isfinite(tables[-1]).all() for tables in own.values()):
-            raise EstimateError("noisy tables must be finite")
         under: list[Float64 | None] = [None] * len(self.components)
         if part.last < self.support.spine.depth:
             places = self._places(part, part.last)
@@ -289,7 +286,7 @@ class Model(ABC):
         """Return the noisy table of a cuboid at some nodes.
 
         Raises:
-            EstimateError: it is missing, or of another type or length.
+            EstimateError: it is missing, of another type or length, or not finite.
         """
         size, table = self.cells(key).count(nodes), noisy.get(key)
         if table is None or table.shape != (size,) or table.dtype != np.float64:
@@ -297,4 +294,6 @@ class Model(ABC):
                 f"cuboid {key} needs a float64 table of {size} cells, got "
                 f"{'none' if table is None else f'{table.dtype} of the shape {table.shape}'}"
             )
+        if not np.isfinite(table).all():
+            raise EstimateError(f"the noisy table of cuboid {key} must be finite")
         return table
