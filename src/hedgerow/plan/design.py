@@ -201,6 +201,11 @@ class Design(ABC):
         return f"{self.ways} {self.kept}"
 
     @property
+    def noised(self) -> str:
+        """How the text of a page that says which counts have noise of their own is called."""
+        return self.plan.measure.name
+
+    @property
     @abstractmethod
     def ways(self) -> str:
         """How counts are estimated, and what the stated errors are, in a sentence."""

@@ -260,6 +260,14 @@ class Joint(Design):
         """Return how many cells lie below so many positive ones of the cuboids above them."""
 
     @property
+    def noised(self) -> str:
+        """How the text of a page that says which counts have noise of their own is called."""
+        measured = [k for k, what in self.plan.by_levels.items() if isinstance(what, Measured)]
+        whole = [levels in self.plan.whole for levels in measured]
+        which = "whole" if all(whole) else "both" if any(whole) else "below"
+        return f"{which}_{self.plan.workload.name}"
+
+    @property
     def bytes_read(self) -> int:
         """The memory that noisy counts take beside what is held."""
         return 0

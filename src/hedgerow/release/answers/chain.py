@@ -67,18 +67,23 @@ class ChainAnswers(Answers[PlannedChain]):
             return _of_an_empty_table(stored)
         if self.design.everything:
             every, _ = least_squares_of(stored, self.outline)
-        else:
-            nodes, layers = measured_nodes(stored, self.outline, max(map(sum, wanted)))
-            every = [
-                replace(
-                    cells,
-                    estimate=np.asarray(layer.noisy, dtype=np.float64),
-                    variance=np.broadcast_to(layer.variance, len(cells)),
-                )
-                for cells, layer in zip(nodes, layers, strict=True)
-            ]
-        found = dict(zip(self.plan.levels, every, strict=False))
-        return {k: found[k] for k in wanted if np.isfinite(found[k].variance).all()}
+            return {levels: every[sum(levels)] for levels in wanted}
+        told = {sum(levels): levels for levels in wanted if self._is_told(levels)}
+        if not told:
+            return {}
+        nodes, layers = measured_nodes(stored, self.outline, max(told))
+        return {
+            levels: replace(
+                nodes[depth],
+                estimate=np.asarray(layers[depth].noisy, dtype=np.float64),
+                variance=np.broadcast_to(layers[depth].variance, len(nodes[depth])),
+            )
+            for depth, levels in told.items()
+        }
+
+    def _is_told(self, levels: Levels) -> bool:
+        """Return whether a depth has noisy counts of its own, or public ones."""
+        return sum(levels) in self.outline.measured or self.plan.is_public(levels)
 
     def _is_empty(self, stored: Stored) -> bool:
         """Return whether nothing is below a public total."""

@@ -31,6 +31,7 @@ from hedgerow.plan.spine import Spine
 from hedgerow.release.descent.jobs import LocalEngine, PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_between
 from hedgerow.release.descent.nodes import Found, JobRoots, Nodes
+from hedgerow.release.descent.source import Stored
 from hedgerow.tables.counts import Counts
 
 Tables = dict[int, Float64]
@@ -105,8 +106,10 @@ class SpineFlow(PlannedFlow[Joint]):
     def jobs_up(self) -> SpineJobs | None:
         """Return all parts below the cut."""
         parts = self.spine.jobs
-        if self.source.counts is not None:
-            self._table  # noqa: B018 - ordered once, before threads ask for it
+        if isinstance(self.source, Stored):
+            dict(self.source.measured)  # read once, before threads ask for it
+        elif self.source.counts is not None:
+            self._table  # noqa: B018 - ordered once, likewise
         return SpineJobs(parts) if parts else None
 
     def roots(self, jobs: SpineJobs) -> JobRoots:

@@ -74,7 +74,7 @@ Value = TypeVar("Value")
 
 
 class ReadOnce(Mapping[Levels, Value]):
-    """What is read of each cuboid, once, when it is first asked for."""
+    """What is read of each cuboid, once, when it is first asked for; which there are, at once."""
 
     def __init__(self, every: Iterable[Levels], read: Callable[[Levels], Value]) -> None:
         self._every: dict[Levels, Value | None] = dict.fromkeys(every)
@@ -86,6 +86,9 @@ class ReadOnce(Mapping[Levels, Value]):
         if value is None:
             value = self._every[levels] = self._read(levels)
         return value
+
+    def __contains__(self, levels: object) -> bool:
+        return levels in self._every
 
     def __iter__(self) -> Iterator[Levels]:
         return iter(self._every)

@@ -288,7 +288,11 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     idle = _of_kind(plan, Unmeasured)
     key = f"release.made.{plan.mechanism.name}"
     noise = say(key) if key in say.texts else plan.mechanism.name.replace("-", " ")
-    which = say(f"release.made.{plan.measure.name}") if plan.is_chain else _cells(plan)
+    measured = {False: list[str](), True: list[str]()}
+    for levels in plan.measured:
+        measured[plan.is_whole(levels)].append(shown(plan.label_of(levels)))
+    below, whole = (_few(say, names) for names in measured.values())
+    which = say(f"release.made.{plan.design.noised}", whole=whole, below=below)
     parts = [
         say(
             f"release.made.{plan.design.key}",
@@ -303,19 +307,6 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     named = attribute(estimator.name + (f" ({how})" if how else ""))
     parts.append(say("release.made.estimator", name=named))
     return " ".join(parts)
-
-
-def _cells(plan: Plan) -> str:
-    """Return which counts of which cuboids carry noise of their own: HTML."""
-    say, names = words_of(plan), {k: shown(plan.label_of(k)) for k in plan.measured}
-    below = _few(say, [name for levels, name in names.items() if not plan.is_whole(levels)])
-    whole = _few(say, [name for levels, name in names.items() if plan.is_whole(levels)])
-    key = plan.workload.name
-    if not below:
-        return say(f"release.made.whole_{key}", whole=whole)
-    if not whole and key == "named":
-        return say("release.made.below_named", below=below)
-    return say(f"release.made.both_{key}", whole=whole, below=below)
 
 
 def _few(say: Catalogue, names: Sequence[str]) -> str:

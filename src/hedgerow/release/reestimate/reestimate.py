@@ -173,7 +173,7 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         found, covariances = answers_of(content.plan).again(content, method)
-        listed = content.nodes
+        listed = {levels: content.nodes[levels] for levels in found}  # read, if they were not yet
     plan, tree = content.plan, content.plan.tree
     for levels, again in found.items():
         errors, was = content.errors(levels), listed[levels]
