@@ -1,3 +1,4 @@
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -327,3 +328,28 @@ def test_survivors_of_survivors_stand_below_lists_of_cells():
     back[sparse.nodes(np.arange(sparse.cells))] = counts
     assert (np.add.reduceat(back, starts[1][:-1], axis=1) == margins[0]).all()
     assert (np.add.reduceat(back, starts[0][:-1], axis=0) == margins[1]).all()
+
+
+def test_a_few_leaves_are_found_without_memory_for_all_blocks():
+    """Leaves come in chunks, and each would pay for the whole again."""
+    nodes = np.arange(300)
+    start = np.append(nodes, 300)
+    blocks = blocks_below((np.ones((300, 300), dtype=np.int64),) * 2, (start, start))
+    few = np.array([7, 299], dtype=np.int32)
+    blocks.places(few, few, (nodes, nodes))  # compiles
+    tracemalloc.start()
+    found = blocks.places(few, few, (nodes, nodes))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found == [7 * 301, 299 * 301]).all()
+    assert len(blocks) == 90_000
+    assert most < 90_000
+
+
+def test_where_nobody_is_no_leaf_is_measured():
+    start = np.array([0, 2])
+    nothing = np.zeros((2, 1), dtype=np.int64)
+    blocks = blocks_below((nothing, nothing.T), (start, start))
+    leaf = np.array([1], dtype=np.int32)
+    assert blocks.cells == 0
+    assert (blocks.places(leaf, leaf, (np.zeros(2, dtype=np.int64),) * 2) == -1).all()

@@ -14,16 +14,12 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int32, Int64, Integers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import settle_blocks
-from hedgerow.kernels import over_families
+from hedgerow.kernels import inner_kernel, kernel, over_families
 
-LEAVES_AT_ONCE = 1 << 16
-"""Leaves that are looked for at a time."""
-
-Ints32 = Int32
-Cells = tuple[Ints32, Ints32, Int64]
+Cells = tuple[Int32, Int32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
@@ -32,7 +28,7 @@ class SparseBlocks:
     """The blocks with a positive cell above them; `SparseBlocks.of_cells` makes them.
 
     Attributes:
-        row_parent, column_parent: int32 (blocks): the pair of parents.
+        pairs: int64 (blocks): row parent · number of columns + column parent, ascending.
         row_start: int64 (blocks + 1): where each block's rows begin, and the end.
         rows: int32: the nodes of the first axis, block by block, ascending.
         row_sums: int64 (rows): their settled sums, above 0.
@@ -40,13 +36,12 @@ class SparseBlocks:
         cell_start: int64 (blocks + 1): where each block's cells begin, and the end.
     """
 
-    row_parent: Ints32
-    column_parent: Ints32
+    pairs: Int64
     row_start: Int64
-    rows: Ints32
+    rows: Int32
     row_sums: Int64
     column_start: Int64
-    columns: Ints32
+    columns: Int32
     column_sums: Int64
     cell_start: Int64
 
@@ -65,8 +60,8 @@ class SparseBlocks:
         Raises:
             EstimateError: the margins contradict each other: not settled below one coarser table.
         """
-        wide = int(parents[1].max(initial=0)) + 1
-        keys, row_start, rows, row_sums = _grouped(
+        wide = len(parents[1])
+        pairs, row_start, rows, row_sums = _grouped(
             parents[0][by_row[0]] * wide + by_row[1], by_row[0], by_row[2]
         )
         others, column_start, columns, column_sums = _grouped(
@@ -76,25 +71,24 @@ class SparseBlocks:
             np.add.reduceat(sums, start[:-1])
             for sums, start in ((row_sums, row_start), (column_sums, column_start))
         ]
-        if not (np.array_equal(keys, others) and np.array_equal(totals[0], totals[1])):
+        if not (np.array_equal(pairs, others) and np.array_equal(totals[0], totals[1])):
             raise EstimateError("the margins of a block must have one total: settle them first")
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(
-            (keys // wide).astype(np.int32), (keys % wide).astype(np.int32),
-            row_start, rows, row_sums, column_start, columns, column_sums,
+            pairs, row_start, rows, row_sums, column_start, columns, column_sums,
             np.append(0, np.cumsum(cells)),
         )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of blocks."""
-        return len(self.row_parent)
+        return len(self.pairs)
 
     @property
     def cells(self) -> int:
         """The number of cells that are measured."""
         return int(self.cell_start[-1])
 
-    def places(self, row: Ints32, column: Ints32, parents: tuple[Int64, Int64]) -> Int64:
+    def places(self, row: Int32, column: Int32, parents: tuple[Int64, Int64]) -> Int64:
         """Return where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
@@ -102,22 +96,13 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        (tall, wide), found = map(len, parents), np.empty(len(row), dtype=np.int64)
-        blocks = self.row_parent * np.int64(wide) + self.column_parent
-        rows = np.repeat(np.arange(len(self)) * tall, np.diff(self.row_start)) + self.rows
-        columns = np.repeat(np.arange(len(self)) * wide, np.diff(self.column_start)) + self.columns
-        for begin in range(0, len(row), LEAVES_AT_ONCE):
-            here = slice(begin, begin + LEAVES_AT_ONCE)
-            block = _found(blocks, parents[0][row[here]] * wide + parents[1][column[here]])
-            i = _found(rows, block * tall + row[here])
-            j = _found(columns, block * wide + column[here])
-            first = self.column_start[block]
-            inside = (i - self.row_start[block]) * (self.column_start[block + 1] - first)
-            place = self.cell_start[block] + inside + j - first
-            found[here] = np.where((block < 0) | (i < 0) | (j < 0), -1, place)
+        found, nodes = np.empty(len(row), dtype=np.int64), (self.rows, self.columns)
+        layout = self.pairs, self.row_start, self.column_start, self.cell_start
+        task = partial(_write_places, (row, column), parents, layout, nodes, found)
+        over_families(task, np.arange(len(row) + 1))
         return found
 
-    def nodes(self, cells: Int64) -> tuple[Ints32, Ints32]:
+    def nodes(self, cells: Int64) -> tuple[Int32, Int32]:
         """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
         block = np.searchsorted(self.cell_start, cells, side="right") - 1
         place = cells - self.cell_start[block]
@@ -153,7 +138,7 @@ class SparseBlocks:
         return counts
 
 
-def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, Ints32, Int64]:
+def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, Int32, Int64]:
     """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
     order = np.lexsort((nodes, keys))
     distinct, start = np.unique(keys[order], return_index=True)
@@ -161,7 +146,39 @@ def _grouped(keys: Int64, nodes: Ints32, counts: Int64) -> tuple[Int64, Int64, I
     return distinct, begin, nodes[order].astype(np.int32), counts[order]
 
 
-def _found(keys: Int64, wanted: Int64) -> Int64:
-    """Return where numbers stand among ascending ones: int64, -1 for none."""
-    place = np.searchsorted(keys, wanted)
-    return np.where(np.append(keys, -2)[place] == wanted, place, -1)
+@kernel
+def _write_places(
+    leaves: tuple[Int32, Int32],
+    parents: tuple[Int64, Int64],
+    layout: tuple[Int64, Int64, Int64, Int64],
+    nodes: tuple[Int32, Int32],
+    found: Int64,
+    first: int,
+    last: int,
+) -> None:
+    """Write where a range of leaves stand among the cells, -1 for those that are not measured."""
+    (row, column), (pairs, row_start, column_start, cell_start) = leaves, layout
+    for leaf in range(first, last):
+        found[leaf] = -1
+        pair = parents[0][row[leaf]] * len(parents[1]) + parents[1][column[leaf]]
+        block = _place(pairs, 0, len(pairs), pair)
+        if block < 0:
+            continue
+        begin, end = column_start[block], column_start[block + 1]
+        i = _place(nodes[0], row_start[block], row_start[block + 1], row[leaf])
+        j = _place(nodes[1], begin, end, column[leaf])
+        if i >= 0 and j >= 0:
+            found[leaf] = cell_start[block] + (i - row_start[block]) * (end - begin) + j - begin
+
+
+@inner_kernel
+def _place(numbers: Integers, first: int, last: int, wanted: int) -> int:
+    """Return where a number stands in a range of ascending ones, -1 for none."""
+    low, high = first, last
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < last and numbers[low] == wanted else -1
