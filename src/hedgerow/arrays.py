@@ -21,3 +21,12 @@ Levels = tuple[int, ...]
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
+
+
+def begins(codes: Codes) -> Bool:
+    """Return which of listed cells begin a run of equal ones: bool (cells)."""
+    found = np.ones(len(codes[0]), dtype=np.bool_)
+    found[1:] = False
+    for code in codes:
+        found[1:] |= code[1:] != code[:-1]
+    return found

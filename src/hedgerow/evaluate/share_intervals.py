@@ -20,10 +20,10 @@ from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of, raw_errors
 from hedgerow.limits import MOST_BOOTSTRAPPED
+from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
@@ -159,7 +159,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
 
 def _along_chain(content: Content, depth: int) -> _Areas:
     """Return the areas of a depth of a chain that combines others, or is public."""
-    outline = Outline.of(content.plan)
+    outline = chain_of(content.plan).outline
     nodes, layers = measured_nodes(content.stored, outline)
     here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
     if not len(here) or depth <= outline.public_depth:

@@ -8,6 +8,7 @@ the block that follows it. Public facts alone decide it, so a resumed release ha
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +35,7 @@ from hedgerow.plan.design import (
     Work,
     kept_in_jobs,
 )
+from hedgerow.tables.tree import Tree
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
@@ -43,6 +45,47 @@ BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
 PART_OF_A_DEPTH = 1 << 22
 """Cells of a depth that are estimated at once, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a pass needs to know of a plan.
+
+    Attributes:
+        tree: the tree.
+        public_depth: the deepest public depth, -1 if none is.
+        measured: the measured depths.
+        everything: whether all nodes of a measured depth are, not survivors' children alone.
+        cut: where the tree is cut into jobs.
+    """
+
+    tree: Tree
+    public_depth: int
+    measured: frozenset[int]
+    everything: bool
+    cut: int
+
+    @property
+    def first(self) -> int:
+        """The depth that the pass starts below."""
+        return max(self.public_depth, 0)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
+        return self.cut not in {self.first, self.tree.depth}
+
+    @property
+    def uncut(self) -> "Outline":
+        """The same without jobs."""
+        return replace(self, cut=self.first)
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Return whether an estimator is given combined, real-valued counts, or makes such."""
+        combines = self.everything and estimator.combine is not False
+        below = range(self.public_depth + 1, self.tree.depth + 1)
+        sums = combines or not self.measured.issuperset(below)
+        return sums or isinstance(estimator, Sparse | Isotonic)
 
 
 class PlannedChain(Design):
@@ -70,21 +113,25 @@ class PlannedChain(Design):
         """Whether all nodes of a measured depth are, not survivors' children alone."""
         return isinstance(self.plan.measure, All)
 
+    @cached_property
+    def outline(self) -> Outline:
+        """What a pass needs to know."""
+        tree, first = self.tree, max(self.public_depth, 0)
+        cut, last = first, max(self.measured, default=first)
+        if tree.leaves > (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
+            possible = range(first, last) if self.everything else sorted(self.measured - {last})
+            cut = next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+        return Outline(tree, self.public_depth, self.measured, self.everything, cut)
+
     @property
     def cut(self) -> int:
         """The depth whose nodes are the roots of jobs."""
-        tree, first = self.tree, max(self.public_depth, 0)
-        if tree.leaves <= (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
-            return first
-        last = max(self.measured)
-        possible = range(first, last) if self.everything else sorted(self.measured - {last})
-        return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+        return self.outline.cut
 
     @property
     def cut_at(self) -> Levels | None:
         """The cuboid whose nodes are the roots of jobs; None where the tree is not cut."""
-        cut = self.cut
-        return self.tree.cuboid(cut) if max(self.public_depth, 0) < cut < self.tree.depth else None
+        return self.tree.cuboid(self.cut) if self.outline.is_cut else None
 
     def depth_of(self, levels: Levels) -> int:
         """Return the depth of a cuboid."""
@@ -197,10 +244,7 @@ class PlannedChain(Design):
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""
-        return needs_reals(
-            estimator, self.measured, range(self.public_depth + 1, self.tree.depth + 1),
-            everything=self.everything,
-        )  # fmt: skip
+        return self.outline.needs_reals(estimator)
 
     @property
     def claim(self) -> str:
@@ -313,21 +357,6 @@ class PlannedSums(PlannedChain):
                 f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; '
                 'to use another, measure all nodes of a tree (measure = "all")'
             )
-
-
-def needs_reals(
-    estimator: Estimator, measured: frozenset[int], below: range, *, everything: bool
-) -> bool:
-    """Return whether an estimator is given combined, real-valued counts, or makes such.
-
-    Args:
-        estimator: of the release.
-        measured: the depths with noisy counts.
-        below: the depths that are not public.
-        everything: whether all nodes of a measured depth are.
-    """
-    combines = everything and estimator.combine is not False
-    return combines or not measured.issuperset(below) or isinstance(estimator, Sparse | Isotonic)
 
 
 def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
@@ -161,7 +161,7 @@ def survivor_sums(
 
 def _depths(content: Content) -> list[_Depth]:
     """Return the deepest public depth, and the measured ones below it."""
-    outline, tree = Outline.of(content.plan), content.plan.tree
+    outline, tree = chain_of(content.plan).outline, content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
     public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
     known = sorted(public | outline.measured)

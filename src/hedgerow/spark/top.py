@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, UInt64
+from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins
 from hedgerow.release.descent.nodes import NOWHERE, JobRoots, cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
@@ -109,11 +109,7 @@ def _summed(codes: Codes, columns: list[Int64]) -> tuple[Codes, list[Int64]]:
     """Return each combination of codes once, with the sums of its rows, which wrap."""
     order = np.lexsort(codes[::-1])
     codes = tuple(code[order] for code in codes)
-    changed = np.ones(len(order), dtype=bool)
-    changed[1:] = False
-    for code in codes:
-        changed[1:] |= code[1:] != code[:-1]
-    start = np.flatnonzero(changed)
+    start = np.flatnonzero(begins(codes))
     if not len(start):
         return codes, columns
     return tuple(c[start] for c in codes), [np.add.reduceat(c[order], start) for c in columns]

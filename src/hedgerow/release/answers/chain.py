@@ -30,7 +30,6 @@ from hedgerow.release.answers.measured_nodes import (
     unlisted,
 )
 from hedgerow.release.answers.sums import Sums, Totals
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.release.descent.nodes import Nodes, cells_above
@@ -50,11 +49,6 @@ class ChainAnswers(Answers[PlannedChain]):
     most_noisy = MOST_NOISY_OF_SUMS
     of_all = "a cuboid off the tree"
 
-    @property
-    def outline(self) -> Outline:
-        """Of the plan."""
-        return Outline.of(self.plan)
-
     # --- cells ----------------------------------------------------------------------------------
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
@@ -66,9 +60,9 @@ class ChainAnswers(Answers[PlannedChain]):
         if self._is_empty(stored):
             return _of_an_empty_table(stored)
         if self.design.everything:
-            every, _ = least_squares_of(stored, self.outline)
+            every, _ = least_squares_of(stored, self.design.outline)
         else:
-            nodes, layers = measured_nodes(stored, self.outline, max(map(sum, wanted)))
+            nodes, layers = measured_nodes(stored, self.design.outline, max(map(sum, wanted)))
             every = [
                 replace(
                     cells,
@@ -82,11 +76,12 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def _is_empty(self, stored: Stored) -> bool:
         """Return whether nothing is below a public total."""
-        return self.outline.public_depth >= 0 and not len(stored.nodes[self.plan.tree.cuboid(0)])
+        root = stored.nodes[self.plan.tree.cuboid(0)]
+        return self.design.public_depth >= 0 and not len(root)
 
     def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
-        nodes, _ = measured_nodes(content.stored, self.outline, sum(levels))
+        nodes, _ = measured_nodes(content.stored, self.design.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]
 
     def again(
@@ -103,11 +98,11 @@ class ChainAnswers(Answers[PlannedChain]):
         if self._is_empty(stored):
             return _of_an_empty_table(stored), None
         if isinstance(method, LeastSquares):
-            nodes, layers = least_squares_of(stored, self.outline)
+            nodes, layers = least_squares_of(stored, self.design.outline)
             return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
         if isinstance(plan.measure, Survivors) and not own:
-            return estimated(stored, self.outline, method, again=True), None
+            return estimated(stored, self.design.outline, method, again=True), None
         return estimated_again(stored, pass_of(plan, stored, method)), None
 
     # --- sums -----------------------------------------------------------------------------------
@@ -117,7 +112,7 @@ class ChainAnswers(Answers[PlannedChain]):
         del on_fraction
         total = content.total
         if self.design.everything and (sums.lookup is not None or total):
-            answer = _least_squares(sums, *measured_nodes(content.stored, self.outline))
+            answer = _least_squares(sums, *measured_nodes(content.stored, self.design.outline))
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
@@ -136,7 +131,7 @@ class ChainAnswers(Answers[PlannedChain]):
         plan, tree = self.plan, self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
-        every = measured_nodes(*unlisted(self.outline, noisy, variances))
+        every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
         return _least_squares(sums, *every)[3]
 
 

@@ -12,7 +12,8 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.plan.chain import Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import (
     Nodes,
     Noisy,

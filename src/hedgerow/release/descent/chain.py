@@ -22,8 +22,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT
-from hedgerow.plan.chain import chain_of, needs_reals
-from hedgerow.plan.plan import Plan
+from hedgerow.plan.chain import Outline
 from hedgerow.release.descent.block import (
     Generation,
     chunks_of_block,
@@ -51,65 +50,6 @@ UpwardEstimate = tuple[Float64, Float64]
 
 Results = Generator[Found, None, Roots]
 """Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What a pass needs to know of a plan.
-
-    Attributes:
-        tree: the tree.
-        public_depth: the deepest public depth, -1 if none is.
-        measured: the measured depths.
-        everything: whether all nodes of a measured depth are, not survivors' children alone.
-        cut: where the tree is cut into jobs.
-    """
-
-    tree: Tree
-    public_depth: int
-    measured: frozenset[int]
-    everything: bool
-    cut: int
-
-    @classmethod
-    def of(cls, plan: Plan) -> "Outline":
-        """Return the outline of a plan."""
-        chain = chain_of(plan)
-        return cls(plan.tree, chain.public_depth, chain.measured, chain.everything, chain.cut)
-
-    @property
-    def first(self) -> int:
-        """The depth that the pass starts below."""
-        return max(self.public_depth, 0)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
-        return self.cut not in {self.first, self.tree.depth}
-
-    @property
-    def uncut(self) -> "Outline":
-        """The same without jobs."""
-        return replace(self, cut=self.first)
-
-    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
-        """Return the steps from a depth down to another, by block."""
-        blocks: list[list[Refinement]] = []
-        waiting: list[Refinement] = []
-        deepest = max(self.measured)
-        # Single children take their parent's count, where it has one: an unmeasured total has none.
-        has_parent_count = above > 0 or self.public_depth >= 0 or 0 in self.measured
-        for t in range(above + 1, last + 1):
-            step = Refinement.of(self.tree, t)
-            waiting.append(step)
-            ends = t in self.measured and not (self.everything and t < min(deepest, last))
-            alone = (
-                step.single and len(waiting) == 1 and t not in self.measured and has_parent_count
-            )
-            if ends or t > deepest or (alone and not self.everything):
-                blocks.append(waiting)
-                waiting, has_parent_count = [], True
-        return [*blocks, waiting] if waiting else blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +100,7 @@ class ChainFlow(Flow):
     def _of_the_cut(self) -> Roots:
         """All nodes of the cut that were measured, or lie above such."""
         roots = self._above_all.slices
-        for step in self.outline.blocks(self.outline.first, self.outline.cut)[0]:
+        for step in blocks_of(self.outline, self.outline.first, self.outline.cut)[0]:
             roots = Families.of(step, roots).every(self.source.counts)
         return Roots(Nodes.unknown(roots.codes), roots)
 
@@ -221,7 +161,7 @@ class ChainFlow(Flow):
 
     def _from_first(self, last: int, told: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        roots, blocks = self._above_all, self.outline.blocks(self.outline.first, last)
+        roots, blocks = self._above_all, blocks_of(self.outline, self.outline.first, last)
         if self.outline.public_depth < 0:
             if 0 in self.outline.measured and not self.outline.everything:
                 root, result = self._root()
@@ -341,10 +281,7 @@ class ChainFlow(Flow):
         if not np.isfinite(combined).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or noisy is None else noisy[0]
-        outline, every = self.outline, range(self.outline.tree.depth + 1)  # the total is not public
-        is_real = needs_reals(
-            self.estimator, outline.measured, every, everything=outline.everything
-        )
+        is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
@@ -354,7 +291,25 @@ class ChainFlow(Flow):
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:
-        return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
+        return blocks_of(self.outline, self.outline.cut, self.outline.tree.depth)
+
+
+def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]:
+    """Return the steps from a depth down to another, by block."""
+    found: list[list[Refinement]] = []
+    waiting: list[Refinement] = []
+    deepest = max(outline.measured)
+    # Single children take their parent's count, where it has one: an unmeasured total has none.
+    has_parent_count = above > 0 or outline.public_depth >= 0 or 0 in outline.measured
+    for t in range(above + 1, last + 1):
+        step = Refinement.of(outline.tree, t)
+        waiting.append(step)
+        ends = t in outline.measured and not (outline.everything and t < min(deepest, last))
+        alone = step.single and len(waiting) == 1 and t not in outline.measured and has_parent_count
+        if ends or t > deepest or (alone and not outline.everything):
+            found.append(waiting)
+            waiting, has_parent_count = [], True
+    return [*found, waiting] if waiting else found
 
 
 def _place(job: Roots) -> tuple[int, ...]:

@@ -22,13 +22,13 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
+from hedgerow.plan.chain import Outline
 from hedgerow.release.answers.measured_nodes import (
     estimated,
     least_squares_of,
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.measurements import NOISY_COUNT
