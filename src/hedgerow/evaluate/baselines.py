@@ -193,9 +193,9 @@ class IndependentNoise:
         """Yield the noisy counts of every cuboid."""
         for levels in self.plan.levels:
             source = self.plan.repeats.get(levels, levels)
-            what, given = self.plan.by_levels[source], CuboidCounts.true(counts, levels)
-            if isinstance(what, Measured):
-                given = CuboidCounts(None, _noisy_cells(counts, source, what.mechanism, bits))
+            noise, given = self.plan.noise.get(source), CuboidCounts.true(counts, levels)
+            if noise is not None:
+                given = CuboidCounts(None, _noisy_cells(counts, source, noise, bits))
             yield levels, given
 
 

@@ -24,7 +24,7 @@ from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.limits import MOST_AXES_OF_SHAPES, MOST_LEAVES_FORECAST
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Summed, Survivors, Unmeasured
+from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Survivors, Unmeasured
 from hedgerow.plan.design import (
     BEST,
     BYTES_AT_ONCE,
@@ -188,8 +188,7 @@ class PlannedChain(Design):
         if isinstance(own, Measured):
             return CarriedNoise(own.mechanism, raw=pruned)
         if pruned:
-            below = self.depths[source:]
-            first = next(what.mechanism for what in below if isinstance(what, Measured))
+            first = next(noise for k, noise in self.plan.noise.items() if sum(k) >= source)
             return CarriedNoise(first, measured=False)
         return self.noise_of_sums(None)
 
@@ -314,7 +313,7 @@ class PlannedSums(PlannedChain):
     @property
     def noise(self) -> Mechanism:
         """The noise of one sum, in units of the sums."""
-        return next(what.mechanism for what in self.depths if isinstance(what, Summed))
+        return next(iter(self.plan.noise.values()))
 
     @property
     def ways(self) -> str:

@@ -19,7 +19,6 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.limits import MOST_CUBOIDS
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Planned, Work, deviation
 from hedgerow.plan.forecast import forecast
@@ -92,10 +91,9 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
 
 def _output(plan: Plan, work: Work) -> int:
     size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
-    every = plan.by_levels.values()
-    for depth_plan, cells, survivors in zip(every, work.cells, work.survivors, strict=True):
-        if isinstance(depth_plan, Measured | Summed):
-            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(depth_plan)))
+    for levels, cells, survivors in zip(plan.levels, work.cells, work.survivors, strict=True):
+        if levels in plan.noise:
+            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(plan.noise[levels])))
             size += int(cells * bits * 1.25 / 8)
         size += survivors * BYTES_A_SURVIVOR_ON_DISK
     return size

@@ -20,15 +20,15 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import combine
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT
 from hedgerow.plan.chain import Outline
 from hedgerow.release.descent.block import (
     Generation,
     chunks_of_block,
-    measured_block,
+    combined,
     parents_below,
-    survivors_of_block,
+    taken,
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
@@ -36,12 +36,13 @@ from hedgerow.release.descent.nodes import (
     Found,
     JobRoots,
     Nodes,
+    Noisy,
     Roots,
     Slices,
     placed,
     unknown_root,
 )
-from hedgerow.release.descent.source import Source
+from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
 from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
@@ -222,35 +223,74 @@ class ChainFlow(Flow):
         self,
         parents: Slices,
         job: tuple[int, ...],
-        steps: list[Refinement],
+        steps: Sequence[Refinement],
         starts: Mapping[int, int],
-        below: UpwardEstimate | None = None,
+        told: UpwardEstimate | None = None,
     ) -> list[Generation]:
-        measured = self.outline.measured
-        generations = measured_block(self.source, job, measured, parents, steps, starts, below)
-        self.progress.on_cells(sum(len(g.noisy) for g in generations if g.noisy is not None))
+        """Return the generations of a block, measured and combined upward: the job *up*.
+
+        Args:
+            parents: the nodes above the block.
+            job: which subtree job's.
+            steps: the refinements, coarsest first.
+            starts: by depth, how many cells the job measured there before these; 0 unless given.
+            told: estimate and variance (float64, nodes of the last step) of what lies below the
+                block, where the tree is cut there.
+        """
+        generations, source = list[Generation](), self.source
+        for step in steps:
+            families = Families.of(step, parents, starts.get(step.depth, 0))
+            noisy: Noisy | None = None
+            variance: Variance = NO_INFORMATION
+            if step.depth in self.outline.measured:
+                noisy = source.noisy(step.levels, families, job, families.first)
+                variance = source.variance(step.levels, families)
+                self.progress.on_cells(len(noisy))
+            estimate = np.zeros(families.cells) if noisy is None else noisy
+            generations.append(Generation(families, noisy, variance, estimate, variance))
+            if step is not steps[-1]:
+                parents = families.every(source.counts)
+        if told is not None:
+            one_each = np.arange(len(told[0]) + 1, dtype=np.int64)
+            generations[-1] = combined(generations[-1], *told, one_each)
+        for i in range(len(generations) - 2, -1, -1):
+            lower = generations[i + 1]
+            below = lower.estimate, lower.combined, lower.families.start
+            generations[i] = combined(generations[i], *below)
         return generations
 
     def _released(
         self, generations: Sequence[Generation], roots: Nodes
     ) -> tuple[list[Found], Slices]:
-        """Return what is released of a block, and the slices of its last survivors."""
-        survivors = survivors_of_block(
-            generations,
-            roots,
-            self.estimator,
-            self.listed,
-            combines=self.combines,
-            pruned=not self.outline.everything,
-        )
-        results, parent = [], np.empty(0, dtype=np.int64)
-        for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            levels = generation.families.step.levels
-            results.append(Found(levels, nodes, generation.noisy))
-        last, nodes = generations[-1].families, results[-1].nodes
-        if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
+        """Return what is released of a block, and the slices of its last survivors: the job *down*.
+
+        Args:
+            generations: of the block.
+            roots: the nodes above it.
+        """
+        kept, results = np.flatnonzero(roots.counts > 0), list[Found]()
+        nodes = roots if len(kept) == len(roots) else roots.take(kept)
+        for generation in generations:
+            families = generation.families
+            cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
+            estimate, precision = generation.estimate[cells], taken(generation.combined, cells)
+            values, variance = estimate, precision
+            if generation.noisy is not None and not self.combines:
+                values, variance = generation.noisy[cells], taken(generation.variance, cells)
+            released = self.estimator.project(values, family_start, nodes.counts, variance)
+            estimate = estimate.astype(np.float64, copy=False)
+            if self.outline.everything:
+                above = nodes.estimate, nodes.variance
+                estimate, precision = distribute_down(*above, estimate, precision, family_start)
+            positive = np.flatnonzero(released > 0)
+            kept = positive if isinstance(cells, slice) else cells[positive]
+            codes, parent = families.codes(kept)
+            uncertain = np.broadcast_to(precision, estimate.shape)[positive]
+            nodes = Nodes(codes, released[positive], estimate[positive], uncertain)
+            results.append(Found(families.step.levels, nodes, generation.noisy))
+        if families.step.depth == self.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
-        return results, last.slices(nodes.codes, parent, self.source.counts)
+        return results, families.slices(nodes.codes, parent, self.source.counts)
 
     def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.
@@ -272,20 +312,20 @@ class ChainFlow(Flow):
         levels, noisy = self.outline.tree.cuboid(0), None
         layout = Dense(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
-        estimate, combined = np.zeros(1), np.full(1, variance)
+        estimate, precision = np.zeros(1), np.full(1, variance)
         if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
             estimate = noisy.astype(np.float64)
         if below is not None:
-            estimate, combined = combine(noisy, variance, *below, np.array([0, 1]))
-        if not np.isfinite(combined).all():
+            estimate, precision = combine(noisy, variance, *below, np.array([0, 1]))
+        if not np.isfinite(precision).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or noisy is None else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
         codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
-        root = Nodes(codes, released, estimate, combined)
+        root = Nodes(codes, released, estimate, precision)
         listed = root.take(np.flatnonzero(released > 0))
         return root, Found(levels, listed, noisy)
 

@@ -55,7 +55,6 @@ from hedgerow.release.directory.public_files import public_files
 from hedgerow.release.directory.stored import (
     OnDisk,
     check_hash,
-    noise_variances,
     stated_plan,
 )
 from hedgerow.release.page.report import check_report
@@ -186,7 +185,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
     wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
-    wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
+    wanted |= {noisy_file(levels) for levels in plan.measured}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
