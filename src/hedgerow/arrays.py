@@ -30,3 +30,14 @@ def begins(codes: Codes) -> Bool:
     for code in codes:
         found[1:] |= code[1:] != code[:-1]
     return found
+
+
+def some_of(codes: Codes, which: Integers | Bool | slice) -> Codes:
+    """Return some of listed cells."""
+    return tuple(code[which] for code in codes)
+
+
+def row_by_row(codes: Codes) -> tuple[Codes, Int64]:
+    """Return listed cells by the first axis, then by the next, and the place where each stood."""
+    order = np.lexsort(codes[::-1])
+    return some_of(codes, order), order

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, some_of
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -107,7 +107,7 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     noise.draw(bits.stream(*counts.tree.chain[-1]), 0, noisy)
     noisy += counts.values
     kept = noisy >= cut
-    return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
+    return Counts(counts.tree, some_of(counts.codes, kept), noisy[kept])
 
 
 def stability_cut(budget: EpsilonDelta) -> int:

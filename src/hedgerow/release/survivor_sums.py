@@ -31,6 +31,7 @@ from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.tree import Tree, cell_numbers
@@ -113,12 +114,9 @@ class _Depth:
     def expected(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
         """Return about how many nodes `sums` counts: float64 (sums)."""
         tree, group = self.tree, meet(wanted, above)
-        many = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
         coarse = cells_above(tree, group, wanted, codes)
-        for axis, level, own, code in zip(tree.axes, group, self.levels, coarse, strict=True):
-            if level < own:
-                many *= np.diff(axis.descendant_start(level, own))[code]
-        return many
+        share = len(self.nodes) / tree.cells(self.levels)
+        return share * descendants(tree, group, self.levels, coarse)
 
 
 def survivor_sums(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins
+from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
 from hedgerow.release.descent.nodes import NOWHERE, JobRoots, cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
@@ -107,9 +107,8 @@ def _top_schema(tree: Tree) -> pa.Schema:
 
 def _summed(codes: Codes, columns: list[Int64]) -> tuple[Codes, list[Int64]]:
     """Return each combination of codes once, with the sums of its rows, which wrap."""
-    order = np.lexsort(codes[::-1])
-    codes = tuple(code[order] for code in codes)
+    codes, order = row_by_row(codes)
     start = np.flatnonzero(begins(codes))
     if not len(start):
         return codes, columns
-    return tuple(c[start] for c in codes), [np.add.reduceat(c[order], start) for c in columns]
+    return some_of(codes, start), [np.add.reduceat(c[order], start) for c in columns]

@@ -20,6 +20,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.spine.support import run_of, run_starts
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
@@ -205,8 +206,7 @@ class SparseFamilies:
         for axis in refined_axes(cuboid, cover):
             start = shape.axes[axis].descendant_start(cover[axis], cuboid[axis])
             many *= np.diff(start)[parents[axis]]
-        begin = np.append(0, np.cumsum(many))
-        return cls(shape, cuboid, cover, parents, number[order], values[order], begin)
+        return cls(shape, cuboid, cover, parents, number[order], values[order], run_starts(many))
 
     @property
     def cells(self) -> int:
@@ -228,7 +228,7 @@ class SparseFamilies:
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        family = np.searchsorted(self.start, cells, side="right") - 1
+        family = run_of(self.start, cells)
         inside = cells - self.start[family]
         found = [code[family] for code in self.parents]
         for axis in reversed(refined_axes(self.cuboid, self.cover)):

@@ -29,10 +29,10 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.answers.sums import Sums, Totals
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -165,11 +165,9 @@ def _least_squares(
         int64 (sums): their numbers; released counts; and float64 (sums): estimates and variances.
     """
     tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
-    keys = sums.key(cells_above(tree, sums.levels, tree.chain[-1], leaves.codes))
-    found = Totals.of(sums, numbers := sums.numbers(keys), np.int64)
+    keys, numbers, counts = sums.added(tree.chain[-1], leaves)
     if not len(leaves):
-        return numbers, found.sums, *np.zeros((2, len(numbers)))
-    found.add(keys, leaves.counts)
+        return numbers, counts, *np.zeros((2, len(numbers)))
     if lookup is None:
         groups: Iterable[Int64] = [np.searchsorted(numbers, keys)]
     else:
@@ -177,7 +175,7 @@ def _least_squares(
         areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
         groups = (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
     told = sums_of_leaves(layers, groups, len(numbers))
-    return numbers, found.sums, told.estimate, told.variance
+    return numbers, counts, told.estimate, told.variance
 
 
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:

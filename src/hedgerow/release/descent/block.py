@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.estimate.spine.support import run_starts
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots
 from hedgerow.release.descent.source import NO_INFORMATION, Variance
@@ -52,7 +53,7 @@ class Generation:
             is_listed = np.zeros(len(self.estimate), dtype=bool)
             is_listed[self.families.places(listed.codes)] = True
             kept = is_listed[cells]
-            return cells[kept], np.append(0, np.cumsum(kept))[family_start]
+            return cells[kept], run_starts(kept)[family_start]
         if len(parents) == len(self.families.start) - 1:
             return slice(None), self.families.start
         return self.families.below(parents)
@@ -62,12 +63,9 @@ def chunks_of_block(
     tree: Tree, roots: Roots, steps: Sequence[Refinement]
 ) -> Iterator[tuple[Roots, dict[int, int]]]:
     """Yield consecutive roots whose cells fit the caches, and how many cells lie before theirs."""
-    codes = roots.nodes.codes
+    codes, above = roots.nodes.codes, tree.cuboid(steps[0].depth - 1)
     before = {
-        step.depth: np.append(
-            0, np.cumsum(descendants(tree, steps[0].depth - 1, step.depth, codes))
-        )
-        for step in steps
+        step.depth: run_starts(descendants(tree, above, step.levels, codes)) for step in steps
     }
     cells = before[steps[-1].depth]
     edges = np.arange(CHUNK_CELLS, cells[-1], CHUNK_CELLS)

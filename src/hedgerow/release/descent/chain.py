@@ -200,7 +200,7 @@ class ChainFlow(Flow):
                 roots = only_children(roots, step)
                 nodes = roots.nodes
                 if self.listed:
-                    nodes = nodes.take(np.flatnonzero(nodes.counts > 0))
+                    nodes = nodes.listed
                 yield Found(step.levels, nodes, None)
             return roots
         began = perf_counter()
@@ -324,10 +324,8 @@ class ChainFlow(Flow):
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
-        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
-        root = Nodes(codes, released, estimate, precision)
-        listed = root.take(np.flatnonzero(released > 0))
-        return root, Found(levels, listed, noisy)
+        root = Nodes(self._above_all.nodes.codes, released, estimate, precision)
+        return root, Found(levels, root.listed, noisy)
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, begins
+from hedgerow.arrays import Codes, Float64, Int64, Levels, begins, some_of
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.spine.support import run_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
@@ -42,7 +43,7 @@ class Rows:
     def take(self, which: Int64 | slice) -> Self:
         """Return some of the nodes, in ascending order."""
         made: type[Any] = type(self)
-        codes = tuple(code[which] for code in self.codes)
+        codes = some_of(self.codes, which)
         return cast("Self", made(codes, *(column[which] for column in self.columns)))
 
     @classmethod
@@ -70,6 +71,11 @@ class Nodes(Rows):
     counts: Int64
     estimate: Float64
     variance: Float64
+
+    @property
+    def listed(self) -> "Nodes":
+        """Those with a positive count: a release lists no others."""
+        return self.take(np.flatnonzero(self.counts > 0))
 
     @staticmethod
     def exact(codes: Codes, counts: Int64) -> "Nodes":
@@ -222,7 +228,7 @@ class JobRoots:
     def jobs_of(self, tree: Tree, leaves: Codes) -> Int64:
         """Return the number of the job that each leaf lies below, or `NOWHERE`: int64 (leaves)."""
         root = places(cells_above(tree, self.levels, tree.chain[-1], leaves), self.codes)
-        job = np.searchsorted(self.first, root, side="right") - 1
+        job = run_of(self.first, root)
         return np.where(root == NOWHERE, NOWHERE, job)
 
 
@@ -255,7 +261,7 @@ def check_families(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
     codes, counts = lower.codes, lower.counts
     child_start = tree.axes[axis].child_start[level - 1]
     parents = list(codes)
-    parents[axis] = np.searchsorted(child_start, codes[axis], side="right").astype(np.int32) - 1
+    parents[axis] = run_of(child_start, codes[axis]).astype(np.int32)
     new_family = begins(tuple(parents))
     if not (new_family[1:] | (codes[axis][1:] > codes[axis][:-1])).all():
         raise ReleaseError("the nodes are not in tree order")

@@ -23,7 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, row_by_row, some_of
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -216,13 +216,13 @@ class SpineFlow(PlannedFlow[Joint]):
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
         beside, _ = spine.attribute_cells(cuboid)
-        codes = (node.astype(np.int32), *(code[number] for code in beside))
+        codes = (node.astype(np.int32), *some_of(beside, number))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
         if not spine.is_row_by_row(cuboid):
-            order = np.lexsort(codes[::-1])
-            codes, values, kept = tuple(c[order] for c in codes), values[order], kept[order]
+            codes, order = row_by_row(codes)
+            values, kept = values[order], kept[order]
         told = cells.sums(estimates, nodes)[kept]
         return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
 

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
@@ -122,9 +122,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         self.progress.on_cells(survivors.cells)
         settled = survivors.settle(noisy.astype(np.float64))
         kept = np.flatnonzero(settled)
-        codes = survivors.nodes(kept)
-        order = np.lexsort(codes[::-1])
-        codes, kept = tuple(code[order] for code in codes), kept[order]
+        codes, order = row_by_row(survivors.nodes(kept))
+        kept = kept[order]
         sparse[cuboid] = codes, settled[kept]
         variance = joint.variances_at(cuboid, codes)
         nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)

@@ -186,7 +186,7 @@ class OnDisk(Content):
         design, tree = self.plan.design, self.plan.tree
         most, above = design.possible_cells(levels), design.measured_below(levels)
         if above is not None:
-            below = descendants(tree, sum(above), sum(levels), self.nodes[above].codes)
+            below = descendants(tree, above, levels, self.nodes[above].codes)
             most = min(most, int(below.sum()))
         return read_noisy(self.folder, levels, most)
 
