@@ -41,3 +41,9 @@ def row_by_row(codes: Codes) -> tuple[Codes, Int64]:
     """Return listed cells by the first axis, then by the next, and the place where each stood."""
     order = np.lexsort(codes[::-1])
     return some_of(codes, order), order
+
+
+def among(numbers: Int64, wanted: Int64) -> tuple[Int64, Bool]:
+    """Return where numbers, 0 or more, stand among ascending ones, and which of them are there."""
+    place = np.searchsorted(numbers, wanted)
+    return place, np.append(numbers, -1)[place] == wanted

@@ -175,13 +175,7 @@ class PlannedChain(Design):
         One of single children has its parents' estimates, and any other unmeasured one the sums of
         what is measured below it. Below survivors estimates are noisy counts as they are.
         """
-        source, nodes = sum(levels), self.tree.nodes  # source: whose estimates it has
-        while (
-            source
-            and isinstance(self.depths[source], Unmeasured)
-            and nodes(source) == nodes(source - 1)
-        ):
-            source -= 1
+        source = sum(self.plan.repeats.get(levels, levels))  # whose estimates it has
         if source <= self.public_depth:
             return PUBLIC
         pruned, own = isinstance(self.plan.measure, Survivors), self.depths[source]

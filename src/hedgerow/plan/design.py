@@ -20,7 +20,7 @@ from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import CuboidPlan, Measure
 from hedgerow.plan.known import Known
 from hedgerow.plan.spine import Spine
-from hedgerow.plan.workload import Workload, repeated
+from hedgerow.plan.workload import Workload
 from hedgerow.privacy.promise import Promise
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
@@ -81,6 +81,10 @@ class Planned(Protocol):
     @property
     def by_levels(self) -> Mapping[Levels, CuboidPlan]:
         """What is done at each cuboid, coarsest first."""
+
+    @property
+    def repeats(self) -> Mapping[Levels, Levels]:
+        """For each cuboid that has the cells of a coarser one, the coarsest such one."""
 
     @property
     def noise(self) -> Mapping[Levels, Mechanism]:
@@ -289,7 +293,7 @@ class Design(ABC):
                 the most that is possible while the released total is at most the records.
         """
         cells, alive = list[int](), dict[Levels, int]()
-        again = repeated(self.tree, list(self.plan.by_levels))
+        again = self.plan.repeats
         for levels in self.plan.by_levels:
             if levels in again:  # it has the cells of a coarser one
                 cells.append(0)

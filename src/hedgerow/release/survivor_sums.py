@@ -24,7 +24,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels, among
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.chain import chain_of
@@ -105,8 +105,7 @@ class _Depth:
         numbers, place = np.unique(cells, return_inverse=True)
         own = cells_above(tree, group, self.levels, self.nodes.codes)
         of_node = cell_numbers(tree, group, own)
-        at = np.searchsorted(numbers, of_node)
-        there = np.append(numbers, -1)[at] == of_node
+        at, there = among(numbers, of_node)
         columns = self.noisy, np.ones(len(self.nodes)), self.nodes.counts == 0
         many = len(numbers)
         return np.stack([np.bincount(at[there], x[there], many)[place] for x in columns])

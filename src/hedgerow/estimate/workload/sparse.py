@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels, among
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
@@ -222,8 +222,7 @@ class SparseFamilies:
             begin = own.descendant_start(*reversed(levels))
             inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]
         number = np.ravel_multi_index(tuple(up), self.shape.shape(self.cover))
-        family = np.searchsorted(self.numbers, number)
-        measured = np.append(self.numbers, -1)[family] == number
+        family, measured = among(self.numbers, number)
         return np.where(measured, self.start[family] + inside, -1)
 
     def nodes(self, cells: Int64) -> Codes:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int32, Int64, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -234,8 +234,7 @@ class Totals:
     def add(self, keys: Int64, values: NDArray[Any]) -> None:
         """Add values of cells, each once."""
         if self.of_what.lookup is None:
-            place = np.searchsorted(self.numbers, keys)
-            there = np.append(self.numbers, -1)[place] == keys
+            place, there = among(self.numbers, keys)
             keys = np.where(there, place, len(self.numbers))
         np.add.at(self.held, keys, values)
 

@@ -119,7 +119,7 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def up(self, job: SpineJobs) -> Told:
         """Return what one job tells of its roots: an array."""
-        return (self._upward(*job.parts).told,)
+        return (self._upward(job.parts[0]).told,)
 
     def top(self, told: Told) -> Top:
         """Yield what is released down to the cut; return what is below it, given that."""
