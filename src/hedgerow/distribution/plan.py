@@ -91,7 +91,7 @@ class ForDistribution:
                 f"{len(tree.axes)} axes; choose another"
             )
         axis = tree.axes[0]
-        design = self.design(axis.size(axis.depth), problem.mechanism)
+        design = self.design(axis.leaves, problem.mechanism)
         sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
         below_root = tuple(range(1, tree.depth + 1))
         if sizes != design.sizes or problem.depths[-axis.depth :] != below_root:

@@ -85,7 +85,7 @@ class LeafNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
-        tree, given = counts.tree, counts.tree.chain[-1]
+        tree, given = counts.tree, counts.tree.finest
         leaves = _noisy_cells(counts, given, self.noise, bits).reshape(tree.sizes(given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
@@ -104,7 +104,7 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     """
     noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
     noisy = np.empty(len(counts.values), dtype=np.int64)
-    noise.draw(bits.stream(*counts.tree.chain[-1]), 0, noisy)
+    noise.draw(bits.stream(*counts.tree.finest), 0, noisy)
     noisy += counts.values
     kept = noisy >= cut
     return Counts(counts.tree, some_of(counts.codes, kept), noisy[kept])

@@ -78,7 +78,7 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     seconds = rows * SECONDS_A_ROW
     seconds += sum(expected.cells) * design.seconds_a_cell
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
-    areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
+    areas = sum(axis.leaves for axis in plan.tree.axes)
     read = areas * BYTES_AN_AREA + rows * BYTES_A_ROW
     return Cost(
         expected,
@@ -90,7 +90,7 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
 
 
 def _output(plan: Plan, work: Work) -> int:
-    size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
+    size = sum(axis.leaves for axis in plan.tree.axes) * 2
     for levels, cells, survivors in zip(plan.levels, work.cells, work.survivors, strict=True):
         if levels in plan.noise:
             bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(plan.noise[levels])))

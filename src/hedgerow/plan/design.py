@@ -314,7 +314,7 @@ class Design(ABC):
     def rows(self, records: int, expected: Work) -> int:
         """Return how many rows of so many records are read at most."""
         del expected
-        return min(records, self.open_cells(self.tree.chain[-1]))
+        return min(records, self.open_cells(self.tree.finest))
 
     @property
     @abstractmethod

@@ -152,7 +152,7 @@ class Joint(Design):
         """The cut of the spine, beside all that is finest; None where it is uncut."""
         if self.along is None or not self.along.jobs:
             return None
-        return (self.along.level_of_cut, *self.tree.chain[-1][1:])
+        return (self.along.level_of_cut, *self.tree.finest[1:])
 
     @property
     def kept(self) -> str:

@@ -193,7 +193,7 @@ def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:
 def attribute_cells(tree: Tree) -> int:
     """Return how many combinations of the attributes' leaves there are."""
     axes = (tree.axes[a] for a in attribute_axes(tree))
-    return prod(axis.size(axis.depth) for axis in axes)
+    return prod(axis.leaves for axis in axes)
 
 
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:

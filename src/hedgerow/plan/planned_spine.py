@@ -211,7 +211,7 @@ class PlannedSpine(Spine, Joint):
 
     def rows(self, records: int, expected: Work) -> int:
         """Return how many rows are read: cells with records are about as rare in the release."""
-        return min(records, self.open_cells(self.tree.chain[-1]), expected.survivors[-1])
+        return min(records, self.open_cells(self.tree.finest), expected.survivors[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +274,7 @@ def planned_spine(plan: Planned) -> PlannedSpine:
         if isinstance(what, Measured)
     }
     if plan.known is None and shape.finest not in measured:
-        raise NoSpineError(f"{tree.name_of(tree.chain[-1])} is not measured")
+        raise NoSpineError(f"{tree.name_of(tree.finest)} is not measured")
     noise = _noise_variances(measured)
     own = own_levels(shape, plan.by_levels)
     exact = None if public is None else shape.given(public)

@@ -210,7 +210,7 @@ def _passed_on(depths: Sequence[_Depth], wanted: Levels, codes: Codes) -> list[F
 
 def _marginals(tree: Tree, leaves: _Depth) -> list[Float64]:
     """Return by axis the released records of its leaves, and one more each: float64 (leaves)."""
-    records = [np.ones(axis.size(axis.depth)) for axis in tree.axes]
+    records = [np.ones(axis.leaves) for axis in tree.axes]
     for of_leaf, code in zip(records, leaves.nodes.codes, strict=True):
         np.add.at(of_leaf, code, leaves.nodes.counts)
     return records

@@ -83,7 +83,7 @@ def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:
                 fault = next((f for f in rows[FAULT.name].to_pylist() if f), None)
                 codes, values = leaves_of(rows, tree)
                 words = record_words(codes, values)
-                firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.chain[-1], codes))
+                firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.finest, codes))
                 nodes, sums = _summed(firsts, [values, *(w.view(np.int64) for w in words)])
                 faults = pa.array([fault] + [None] * (len(sums[0]) - 1), pa.string())
                 columns = [*map(pa.array, nodes), *map(pa.array, sums), faults]

@@ -102,7 +102,7 @@ def _problems(
         yield lambda: _Beside.of(_families_of_chain(tree), (), importance, nested)
     if is_nested:
         return
-    several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
+    several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
     deepest = max(several or [0], key=lambda a: tree.axes[a].depth)
     for first in uneven or [deepest]:
         yield partial(_Beside.along, tree, importance, first)
@@ -288,7 +288,7 @@ class _Products:
 
     @classmethod
     def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "_Products":
-        several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
+        several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
         given, axes = defaultdict[Levels, float](float), list[_Beside]()
         for levels, each in importance.items():

@@ -165,7 +165,7 @@ def _least_squares(
         int64 (sums): their numbers; released counts; and float64 (sums): estimates and variances.
     """
     tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
-    keys, numbers, counts = sums.added(tree.chain[-1], leaves)
+    keys, numbers, counts = sums.added(tree.finest, leaves)
     if not len(leaves):
         return numbers, counts, *np.zeros((2, len(numbers)))
     if lookup is None:

@@ -227,7 +227,7 @@ class JobRoots:
 
     def jobs_of(self, tree: Tree, leaves: Codes) -> Int64:
         """Return the number of the job that each leaf lies below, or `NOWHERE`: int64 (leaves)."""
-        root = places(cells_above(tree, self.levels, tree.chain[-1], leaves), self.codes)
+        root = places(cells_above(tree, self.levels, tree.finest, leaves), self.codes)
         job = run_of(self.first, root)
         return np.where(root == NOWHERE, NOWHERE, job)
 

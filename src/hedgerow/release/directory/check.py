@@ -262,14 +262,14 @@ def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:
 
 def _has_leaves(plan: Plan) -> bool:
     """Return whether the released cuboids are all sums of the tree's leaves, which are released."""
-    return plan.levels[-1] == plan.tree.chain[-1]
+    return plan.levels[-1] == plan.tree.finest
 
 
 def _is_sum(tree: Tree, given: tuple[Levels, Nodes], table: tuple[Levels, Nodes]) -> None:
     """Raise unless the cells are listed row by row, each with the sum of the table's."""
     (levels, nodes), (finer, summands) = given, table
     numbers, sums = sums_of_cells(tree, levels, finer, summands)
-    what = "leaves" if finer == tree.chain[-1] else tree.name_of(finer)
+    what = "leaves" if finer == tree.finest else tree.name_of(finer)
     if not np.array_equal(numbers, cell_numbers(tree, levels, nodes.codes)):
         raise ReleaseError(f"the cells are not those of the {what}, row by row")
     if not np.array_equal(sums, nodes.counts):

@@ -254,7 +254,7 @@ def write_domain(path: Path, axis: Axis) -> None:
     """
     columns_of = axis.levels if axis.product is None else axis.columns
     schema = schema_of(dict(zip(columns_of, axis.kinds(axis.depth), strict=True)))
-    leaves = axis.size(axis.depth)
+    leaves = axis.leaves
     with parquet_writer(path, schema) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):
             few = np.arange(first, min(first + ROWS_A_GROUP, leaves), dtype=np.int32)

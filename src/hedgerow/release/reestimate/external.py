@@ -98,7 +98,7 @@ class Measurements:
                     f"a public total is a whole number from 0 to 2^61, got {repr(total)[:40]}"
                 )
             public[tree.cuboid(0)] = Nodes.exact(everywhere[0].codes, np.array([total]))
-        if tree.chain[-1] not in variance:
+        if tree.finest not in variance:
             raise TableError(
                 f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not "
                 f"measured; leave the levels below the last measured one out of the axes"
