@@ -38,7 +38,7 @@ def series_of(counts: hr.Counts) -> Any:
     """All possible leaves with their path in the tree, as the peer wants them."""
     pandas = needed("pandas", "pandas")
     tree = counts.tree
-    values = every_count(counts, tree.chain[-1])
+    values = every_count(counts, tree.finest)
     numbers = np.unravel_index(np.arange(values.size), values.shape)
     codes = [code.astype(np.int32) for code in numbers]
     paths = [

@@ -39,7 +39,7 @@ def tree_of(areas: int) -> hr.Tree:
 def counts_of(tree: hr.Tree, cells: int) -> hr.Counts:
     """About so many pairs, two records each on average; areas differ as those of a country do."""
     rng = np.random.default_rng(11)
-    pull = np.cumsum(rng.lognormal(sigma=1.0, size=tree.axes[0].size(tree.axes[0].depth)))
+    pull = np.cumsum(rng.lognormal(sigma=1.0, size=tree.axes[0].leaves))
     ends = []
     for _ in range(2):
         spot = rng.random(cells) * pull[-1]

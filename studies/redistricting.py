@@ -74,7 +74,7 @@ class Table:
     def cells(self) -> pl.DataFrame:
         """The codes of each detail cell: kind of quarters, voting age, Hispanic origin, race."""
         axes = self.plan.tree.axes[1:]
-        leaves = np.unravel_index(self.spine.leaves, [axis.size(axis.depth) for axis in axes])
+        leaves = np.unravel_index(self.spine.leaves, [axis.leaves for axis in axes])
         columns = list[pl.Series]()
         for axis, leaf in zip(axes, leaves, strict=True):
             codes, number = axis.parts([code for code in CODES if code in axis.columns])

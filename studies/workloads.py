@@ -242,7 +242,7 @@ def main(data: Path) -> None:
     squares = {name: squared_errors(trips, plan, TRIPS_RUNS) for name, plan in plans.items()}
     two = TwoTables.of(data / "pl94_ri_2010")
     together, alone = two.squared_errors(BLOCKS_RUNS)
-    leaves = trips.tree.chain[-1]
+    leaves = trips.tree.finest
     regions = leaves, (leaves[0], 1)
 
     def off(name: str) -> str:

@@ -21,3 +21,29 @@ Levels = tuple[int, ...]
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
+
+
+def begins(codes: Codes) -> Bool:
+    """Return which of listed cells begin a run of equal ones: bool (cells)."""
+    found = np.ones(len(codes[0]), dtype=np.bool_)
+    found[1:] = False
+    for code in codes:
+        found[1:] |= code[1:] != code[:-1]
+    return found
+
+
+def some_of(codes: Codes, which: Integers | Bool | slice) -> Codes:
+    """Return some of listed cells."""
+    return tuple(code[which] for code in codes)
+
+
+def row_by_row(codes: Codes) -> tuple[Codes, Int64]:
+    """Return listed cells by the first axis, then by the next, and the place where each stood."""
+    order = np.lexsort(codes[::-1])
+    return some_of(codes, order), order
+
+
+def among(numbers: Int64, wanted: Int64) -> tuple[Int64, Bool]:
+    """Return where numbers, 0 or more, stand among ascending ones, and which of them are there."""
+    place = np.searchsorted(numbers, wanted)
+    return place, np.append(numbers, -1)[place] == wanted

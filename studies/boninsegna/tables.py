@@ -93,7 +93,7 @@ def flows(tree: hr.Tree, share: float) -> hr.Counts:
     pairs = np.array(random.Random(SEED).sample(range(tree.leaves), filled))  # noqa: S311
     drawn = np.random.RandomState(SEED).pareto(PARETO, filled)
     values: Int64 = (1 + drawn / drawn.max() * (LARGEST_FLOW - 1)).astype(np.int64)
-    origin, destination = np.divmod(pairs, tree.axes[0].size(tree.axes[0].depth))
+    origin, destination = np.divmod(pairs, tree.axes[0].leaves)
     return hr.Counts.from_leaves(
         tree, (origin.astype(np.int32), destination.astype(np.int32)), values
     )

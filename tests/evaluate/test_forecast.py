@@ -13,7 +13,7 @@ from hedgerow.evaluate.forecast import (
     simulated_rows,
 )
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import Pass
@@ -41,7 +41,9 @@ def least_squares_rmse(plan, counts, runs):
     squares = np.zeros((runs, plan.tree.depth + 1))
     for run in range(runs):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, hr.LeastSquares())).results())
+        nodes, _ = by_cuboid(
+            Pass(ChainFlow(plan.design.outline, source, hr.LeastSquares())).results()
+        )
         for t, here in enumerate(nodes.values()):
             truth = counts.roll_up(t)[1]
             squares[run, t] = np.square(here.estimate - truth).mean()
@@ -89,7 +91,7 @@ def test_simulated_errors_are_the_errors_of_the_same_seeds():
     squares = []
     for run in (4, 5):
         source = Drawn(counts, plan, seeded_bits(run))
-        nodes, _ = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, hr.Euclidean())).results())
+        nodes, _ = by_cuboid(Pass(ChainFlow(plan.design.outline, source, hr.Euclidean())).results())
         released = np.zeros(counts.tree.leaves)
         leaves = nodes[counts.tree.cuboid(last)]
         released[leaves.codes[0]] = leaves.counts

@@ -1,7 +1,5 @@
 """The pass where all nodes are measured: against a dense solve, whole and cut into jobs."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import Measured
 from hedgerow.release.answers.measured_nodes import estimated
 from hedgerow.release.descent import block
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
@@ -154,11 +152,11 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
     monkeypatch.setattr(planned_chain, "MIN_JOBS", 3)
     monkeypatch.setattr(block, "CHUNK_CELLS", 5)
     source = Drawn(counts, plan, seeded_bits(seed))
-    cut, noisy = by_cuboid(Pass(ChainFlow(Outline.of(plan), source, estimator)).results())
+    cut, noisy = by_cuboid(Pass(ChainFlow(plan.design.outline, source, estimator)).results())
     public = {tree.cuboid(t): cut[tree.cuboid(t)] for t in range(plan.public_depth + 1)}
     variance = {c: plan.depths[sum(c)].mechanism.noise_variance for c in noisy}
     stored = Stored(tree, noisy, variance, public)
-    whole = estimated(stored, replace(Outline.of(plan), cut=max(plan.public_depth, 0)), estimator)
+    whole = estimated(stored, plan.design.outline.uncut, estimator)
     for t in range(tree.depth + 1):
         c = tree.cuboid(t)
         assert np.array_equal(cut[c].counts, whole[c].counts)

@@ -10,7 +10,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_counts
 
@@ -118,7 +118,7 @@ def made(shape, measure, who, **options):
 @pytest.mark.parametrize("shape", TREES)
 def test_no_two_cells_of_a_release_share_a_draw(monkeypatch, cut, shape, measure, who):
     counts, plan = made(shape, measure, who)
-    tree, run = plan.tree, Outline.of(plan)
+    tree, run = plan.tree, plan.design.outline
     assert run.is_cut is cut
     release, bits = recorded(monkeypatch, counts, plan, hr.Euclidean())
     assert bits.shared() == []
@@ -167,7 +167,7 @@ def test_a_depth_without_noise_draws_none(monkeypatch, cut, measure):
     assert {place[:2] for place in bits.by_place()} == set(release.content.measured)
     assert len(bits.words()) == release.content.noisy_cells
     assert len(release.content.measured) == 5
-    assert Outline.of(plan).is_cut is cut
+    assert plan.design.outline.is_cut is cut
 
 
 @pytest.mark.parametrize("who", WHO)

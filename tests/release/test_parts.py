@@ -8,7 +8,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import NOWHERE, first_leaves, true_nodes
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -29,7 +29,7 @@ def subtrees(request, monkeypatch):
     tree = random_tree(rng, 2, depth=2, widest=4)
     counts = random_counts(rng, tree)
     plan = plain_plan(tree, budget=hr.Rho("1/2"), measure=request.param)
-    cut = Outline.of(plan)
+    cut = plan.design.outline
     assert 0 < cut.cut < tree.depth
     flow = ChainFlow(cut, Drawn(counts, plan, seeded_bits(2)), hr.Euclidean())
     return flow, true_nodes(counts, cut.cut), counts

@@ -218,7 +218,7 @@ def _show_cost(made: Plan, records: int | None) -> None:
             "For the expected time, memory and disk give the number of records: --records N\n"
         )
         return
-    bound = made.design.open_cells(made.tree.chain[-1]) if records is None else records
+    bound = made.design.open_cells(made.tree.finest) if records is None else records
     cost = expected_cost(made, bound, core_count()).describe()
     is_assumed = records is None and bound >= 1_000_000  # fewer hardly matter
     assumed = f" For {bound:,} records; --records N if others." if is_assumed else ""

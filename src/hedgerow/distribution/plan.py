@@ -24,7 +24,7 @@ from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.chain import PlannedSums
-from hedgerow.plan.cuboids import All, Measure, Measured, RunningSums, Survivors
+from hedgerow.plan.cuboids import All, Measure, RunningSums, Survivors
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
@@ -91,7 +91,7 @@ class ForDistribution:
                 f"{len(tree.axes)} axes; choose another"
             )
         axis = tree.axes[0]
-        design = self.design(axis.size(axis.depth), problem.mechanism)
+        design = self.design(axis.leaves, problem.mechanism)
         sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
         below_root = tuple(range(1, tree.depth + 1))
         if sizes != design.sizes or problem.depths[-axis.depth :] != below_root:
@@ -208,10 +208,8 @@ def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
     if isinstance(plan.design, PlannedSums):
         return plan.design.decoded
     variances = [
-        max(depth_plan.mechanism.noise_variance, SMALLEST_VARIANCE)
-        if isinstance(depth_plan, Measured)
-        else float("inf")
-        for depth_plan in plan.depths
+        max(plan.noise[k].noise_variance, SMALLEST_VARIANCE) if k in plan.noise else float("inf")
+        for k in plan.levels
     ]
     root = 0.0 if plan.public_depth == 0 else variances[0]
     return CumulativeError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)

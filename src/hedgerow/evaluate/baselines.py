@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, some_of
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -85,7 +85,7 @@ class LeafNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
-        tree, given = counts.tree, counts.tree.chain[-1]
+        tree, given = counts.tree, counts.tree.finest
         leaves = _noisy_cells(counts, given, self.noise, bits).reshape(tree.sizes(given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
@@ -104,10 +104,10 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     """
     noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
     noisy = np.empty(len(counts.values), dtype=np.int64)
-    noise.draw(bits.stream(*counts.tree.chain[-1]), 0, noisy)
+    noise.draw(bits.stream(*counts.tree.finest), 0, noisy)
     noisy += counts.values
     kept = noisy >= cut
-    return Counts(counts.tree, tuple(code[kept] for code in counts.codes), noisy[kept])
+    return Counts(counts.tree, some_of(counts.codes, kept), noisy[kept])
 
 
 def stability_cut(budget: EpsilonDelta) -> int:
@@ -193,9 +193,9 @@ class IndependentNoise:
         """Yield the noisy counts of every cuboid."""
         for levels in self.plan.levels:
             source = self.plan.repeats.get(levels, levels)
-            what, given = self.plan.by_levels[source], CuboidCounts.true(counts, levels)
-            if isinstance(what, Measured):
-                given = CuboidCounts(None, _noisy_cells(counts, source, what.mechanism, bits))
+            noise, given = self.plan.noise.get(source), CuboidCounts.true(counts, levels)
+            if noise is not None:
+                given = CuboidCounts(None, _noisy_cells(counts, source, noise, bits))
             yield levels, given
 
 

@@ -9,7 +9,7 @@ noise is drawn exactly.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, cast
@@ -24,7 +24,6 @@ from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import MOST_DRAWN
 from hedgerow.noise.bits import ReleaseKey, Stream
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.tables import JointAnswers
@@ -85,19 +84,17 @@ def raw_errors(levels: Levels, mechanism: Mechanism, cells: int) -> JointErrors:
     return partial(_errors_by_law, {levels: law}, itemgetter(levels))
 
 
-def chain_errors(
-    layers: Sequence[Layer], cuboids: Sequence[Levels], noise: Sequence[Mechanism | None]
-) -> JointErrors:
+def chain_errors(plan: Plan, layers: Sequence[Layer]) -> JointErrors:
     """Return the errors of a cuboid of a chain.
 
     Args:
+        plan: of the release.
         layers: from the root to the cuboid, the last with the estimates from each node's own
             subtree.
-        cuboids: of each layer.
-        noise: of each layer, None where it has none of its own.
     """
     laws = dict[Levels, Law]()
-    for levels, layer, own in zip(cuboids, layers, noise, strict=True):
+    for levels, layer in zip(plan.levels, layers, strict=False):
+        own = plan.noise.get(levels)
         known = own.noise_variance if own is not None else 0.0
         variance = np.broadcast_to(layer.variance, layer.nodes)  # as the node's own subtree has it
         weight = np.minimum(variance / known, 1.0) if known > 0 else np.ones(layer.nodes)
@@ -107,10 +104,8 @@ def chain_errors(
 
     def estimate(tables: Tables) -> Float64:
         made = [
-            Layer(
-                None if layer.noisy is None else tables[levels], layer.variance, layer.family_start
-            )
-            for levels, layer in zip(cuboids, layers, strict=True)
+            layer if layer.noisy is None else replace(layer, noisy=tables[levels])
+            for levels, layer in zip(laws, layers, strict=True)
         ]
         return least_squares(made)[-1].estimate
 
@@ -150,9 +145,8 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
         return partial(_errors_of_an_empty_table, answers, levels)
     laws = dict[Levels, Law]()
     for cuboid, law in reduced.laws.items():
-        what = plan.by_levels[joint.levels(cuboid)]
-        own = what.mechanism if isinstance(what, Measured) else None
-        laws[cuboid] = Law(joint.levels(cuboid), own, *law)
+        own = joint.levels(cuboid)
+        laws[cuboid] = Law(own, plan.noise.get(own), *law)
     return partial(_errors_by_law, laws, reduced.estimates)
 
 

@@ -54,7 +54,7 @@ class CuboidCounts:
 
     def summed(self, tree: Tree, levels: Levels, given: Levels | None = None) -> "CuboidCounts":
         """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
-        given = tree.chain[-1] if given is None else given
+        given = tree.finest if given is None else given
         if self.number is None:
             sums = sum_to_cuboid(tree, self.values.reshape(tree.sizes(given)), levels, given)
             return CuboidCounts(None, sums.ravel())
@@ -85,7 +85,7 @@ def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | Non
 
     ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
     """
-    given = tree.chain[-1] if given is None else given
+    given = tree.finest if given is None else given
     for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
         leaves = sum_along(leaves, i, axis.descendant_start(min(level, finer), finer))
     return leaves
@@ -176,7 +176,7 @@ def table_of(method: Releasing, tree: Tree, levels: Levels) -> Levels | None:
     It is that of the leaves, unless the method has a plan of other tables.
     """
     plan = getattr(method, "plan", None)
-    return plan.table_of(levels) if isinstance(plan, Plan) else tree.chain[-1]
+    return plan.table_of(levels) if isinstance(plan, Plan) else tree.finest
 
 
 def check_tree(plan: Plan, counts: Counts) -> None:

@@ -20,10 +20,9 @@ from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of, raw_errors
 from hedgerow.limits import MOST_BOOTSTRAPPED
-from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.chain import chain_of
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import Content
@@ -145,7 +144,7 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     if depth is not None:
         if plan.design.is_answerable(levels) or plan.public_depth >= depth - 1:
             return _along_chain(content, depth)
-        if not isinstance(plan.by_levels[levels], Measured):
+        if levels not in plan.noise:
             name = plan.tree.cuboid_name(depth)
             raise ReleaseError(f"{name} was not measured; name a level that was")
     here = answers_of(plan).cells(content.stored, [levels])[levels]
@@ -159,24 +158,21 @@ def _areas(content: Content, levels: Levels) -> _Areas:
 
 def _along_chain(content: Content, depth: int) -> _Areas:
     """Return the areas of a depth of a chain that combines others, or is public."""
-    outline = Outline.of(content.plan)
+    plan, outline = content.plan, chain_of(content.plan).outline
     nodes, layers = measured_nodes(content.stored, outline)
-    here, name, chain = nodes[depth], outline.tree.cuboid_name(depth), outline.tree.chain
+    here = nodes[depth]
     if not len(here) or depth <= outline.public_depth:
         return Nodes.exact(here.codes, here.counts), None, False
-    noise = tuple(
-        depth_plan.mechanism if isinstance(depth_plan, Measured) else None
-        for depth_plan in content.plan.depths[: depth + 1]
-    )
     own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
     top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
     final = least_squares(top)[depth]
     if not np.isfinite(final.variance).all():
         raise ReleaseError(
-            f"the measurements do not determine {name}; name a level that was measured"
+            f"the measurements do not determine {plan.tree.cuboid_name(depth)}; name a level that "
+            f"was measured"
         )
-    joint = chain_errors(top, chain[: depth + 1], noise)
-    return replace(here, estimate=final.estimate, variance=final.variance), joint, False
+    here = replace(here, estimate=final.estimate, variance=final.variance)
+    return here, chain_errors(plan, top), False
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:

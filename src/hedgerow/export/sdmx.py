@@ -235,7 +235,7 @@ class _Structures:
         level = codes.LevelType(id="TOTAL", name="Total", level=level)
         # the nodes of the coarsest level with all below them, made from the leaves up
         own = self._axes[a]
-        below: list[list[Any]] = [[] for _ in range(own.size(own.depth))]
+        below: list[list[Any]] = [[] for _ in range(own.leaves)]
         for k in range(own.depth, 0, -1):
             pairs = zip(self.ids[a][k - 1], below, strict=True)
             nodes = [self._node(a, each, children) for each, children in pairs]

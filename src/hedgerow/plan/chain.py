@@ -8,6 +8,7 @@ the block that follows it. Public facts alone decide it, so a resumed release ha
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +24,7 @@ from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.limits import MOST_AXES_OF_SHAPES, MOST_LEAVES_FORECAST
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Summed, Survivors, Unmeasured
+from hedgerow.plan.cuboids import All, CuboidPlan, Measured, Public, Survivors, Unmeasured
 from hedgerow.plan.design import (
     BEST,
     BYTES_AT_ONCE,
@@ -34,6 +35,7 @@ from hedgerow.plan.design import (
     Work,
     kept_in_jobs,
 )
+from hedgerow.tables.tree import Tree
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
@@ -43,6 +45,47 @@ BYTES_A_CELL = 60
 """Noise, estimates, projection: measured on one family of 10⁷ leaves, 45 bytes a leaf."""
 PART_OF_A_DEPTH = 1 << 22
 """Cells of a depth that are estimated at once, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a pass needs to know of a plan.
+
+    Attributes:
+        tree: the tree.
+        public_depth: the deepest public depth, -1 if none is.
+        measured: the measured depths.
+        everything: whether all nodes of a measured depth are, not survivors' children alone.
+        cut: where the tree is cut into jobs.
+    """
+
+    tree: Tree
+    public_depth: int
+    measured: frozenset[int]
+    everything: bool
+    cut: int
+
+    @property
+    def first(self) -> int:
+        """The depth that the pass starts below."""
+        return max(self.public_depth, 0)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
+        return self.cut not in {self.first, self.tree.depth}
+
+    @property
+    def uncut(self) -> "Outline":
+        """The same without jobs."""
+        return replace(self, cut=self.first)
+
+    def needs_reals(self, estimator: Estimator) -> bool:
+        """Return whether an estimator is given combined, real-valued counts, or makes such."""
+        combines = self.everything and estimator.combine is not False
+        below = range(self.public_depth + 1, self.tree.depth + 1)
+        sums = combines or not self.measured.issuperset(below)
+        return sums or isinstance(estimator, Sparse | Isotonic)
 
 
 class PlannedChain(Design):
@@ -70,21 +113,25 @@ class PlannedChain(Design):
         """Whether all nodes of a measured depth are, not survivors' children alone."""
         return isinstance(self.plan.measure, All)
 
+    @cached_property
+    def outline(self) -> Outline:
+        """What a pass needs to know."""
+        tree, first = self.tree, max(self.public_depth, 0)
+        cut, last = first, max(self.measured, default=first)
+        if tree.leaves > (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
+            possible = range(first, last) if self.everything else sorted(self.measured - {last})
+            cut = next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+        return Outline(tree, self.public_depth, self.measured, self.everything, cut)
+
     @property
     def cut(self) -> int:
         """The depth whose nodes are the roots of jobs."""
-        tree, first = self.tree, max(self.public_depth, 0)
-        if tree.leaves <= (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
-            return first
-        last = max(self.measured)
-        possible = range(first, last) if self.everything else sorted(self.measured - {last})
-        return next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
+        return self.outline.cut
 
     @property
     def cut_at(self) -> Levels | None:
         """The cuboid whose nodes are the roots of jobs; None where the tree is not cut."""
-        cut = self.cut
-        return self.tree.cuboid(cut) if max(self.public_depth, 0) < cut < self.tree.depth else None
+        return self.tree.cuboid(self.cut) if self.outline.is_cut else None
 
     def depth_of(self, levels: Levels) -> int:
         """Return the depth of a cuboid."""
@@ -128,21 +175,14 @@ class PlannedChain(Design):
         One of single children has its parents' estimates, and any other unmeasured one the sums of
         what is measured below it. Below survivors estimates are noisy counts as they are.
         """
-        source, nodes = sum(levels), self.tree.nodes  # source: whose estimates it has
-        while (
-            source
-            and isinstance(self.depths[source], Unmeasured)
-            and nodes(source) == nodes(source - 1)
-        ):
-            source -= 1
+        source = sum(self.plan.repeats.get(levels, levels))  # whose estimates it has
         if source <= self.public_depth:
             return PUBLIC
         pruned, own = isinstance(self.plan.measure, Survivors), self.depths[source]
         if isinstance(own, Measured):
             return CarriedNoise(own.mechanism, raw=pruned)
         if pruned:
-            below = self.depths[source:]
-            first = next(what.mechanism for what in below if isinstance(what, Measured))
+            first = next(noise for k, noise in self.plan.noise.items() if sum(k) >= source)
             return CarriedNoise(first, measured=False)
         return self.noise_of_sums(None)
 
@@ -197,10 +237,7 @@ class PlannedChain(Design):
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""
-        return needs_reals(
-            estimator, self.measured, range(self.public_depth + 1, self.tree.depth + 1),
-            everything=self.everything,
-        )  # fmt: skip
+        return self.outline.needs_reals(estimator)
 
     @property
     def claim(self) -> str:
@@ -270,7 +307,7 @@ class PlannedSums(PlannedChain):
     @property
     def noise(self) -> Mechanism:
         """The noise of one sum, in units of the sums."""
-        return next(what.mechanism for what in self.depths if isinstance(what, Summed))
+        return next(iter(self.plan.noise.values()))
 
     @property
     def ways(self) -> str:
@@ -313,21 +350,6 @@ class PlannedSums(PlannedChain):
                 f'running sums are estimated by method = "isotonic" alone, got "{estimator.name}"; '
                 'to use another, measure all nodes of a tree (measure = "all")'
             )
-
-
-def needs_reals(
-    estimator: Estimator, measured: frozenset[int], below: range, *, everything: bool
-) -> bool:
-    """Return whether an estimator is given combined, real-valued counts, or makes such.
-
-    Args:
-        estimator: of the release.
-        measured: the depths with noisy counts.
-        below: the depths that are not public.
-        everything: whether all nodes of a measured depth are.
-    """
-    combines = everything and estimator.combine is not False
-    return combines or not measured.issuperset(below) or isinstance(estimator, Sparse | Isotonic)
 
 
 def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:

@@ -19,7 +19,6 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.limits import MOST_CUBOIDS
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Planned, Work, deviation
 from hedgerow.plan.forecast import forecast
@@ -79,7 +78,7 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
     seconds = rows * SECONDS_A_ROW
     seconds += sum(expected.cells) * design.seconds_a_cell
     seconds += sum(expected.survivors) * SECONDS_A_SURVIVOR
-    areas = sum(axis.size(axis.depth) for axis in plan.tree.axes)
+    areas = sum(axis.leaves for axis in plan.tree.axes)
     read = areas * BYTES_AN_AREA + rows * BYTES_A_ROW
     return Cost(
         expected,
@@ -91,11 +90,10 @@ def expected_cost(plan: Plan, records: int, cores: int) -> Cost:
 
 
 def _output(plan: Plan, work: Work) -> int:
-    size = sum(axis.size(axis.depth) for axis in plan.tree.axes) * 2
-    every = plan.by_levels.values()
-    for depth_plan, cells, survivors in zip(every, work.cells, work.survivors, strict=True):
-        if isinstance(depth_plan, Measured | Summed):
-            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(depth_plan)))
+    size = sum(axis.leaves for axis in plan.tree.axes) * 2
+    for levels, cells, survivors in zip(plan.levels, work.cells, work.survivors, strict=True):
+        if levels in plan.noise:
+            bits = BITS_OF_A_GAUSSIAN + log2(max(1.0, deviation(plan.noise[levels])))
             size += int(cells * bits * 1.25 / 8)
         size += survivors * BYTES_A_SURVIVOR_ON_DISK
     return size

@@ -17,10 +17,10 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Measure, Measured, Summed
+from hedgerow.plan.cuboids import CuboidPlan, Measure
 from hedgerow.plan.known import Known
 from hedgerow.plan.spine import Spine
-from hedgerow.plan.workload import Workload, repeated
+from hedgerow.plan.workload import Workload
 from hedgerow.privacy.promise import Promise
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
@@ -81,6 +81,14 @@ class Planned(Protocol):
     @property
     def by_levels(self) -> Mapping[Levels, CuboidPlan]:
         """What is done at each cuboid, coarsest first."""
+
+    @property
+    def repeats(self) -> Mapping[Levels, Levels]:
+        """For each cuboid that has the cells of a coarser one, the coarsest such one."""
+
+    @property
+    def noise(self) -> Mapping[Levels, Mechanism]:
+        """The noise of each cuboid that is measured."""
 
     @property
     def public(self) -> Levels | None:
@@ -181,9 +189,7 @@ class Design(ABC):
         Args:
             steps: what is known of the coefficients of their estimates.
         """
-        every = self.plan.by_levels.values()
-        noise = [what.mechanism for what in every if isinstance(what, Measured)]
-        widest = min(noise, key=lambda mechanism: mechanism.parameter)
+        widest = min(self.plan.noise.values(), key=lambda mechanism: mechanism.parameter)
         return CarriedNoise(widest, measured=False, steps=steps)
 
     def error_of(self, levels: Levels) -> float | None:
@@ -292,17 +298,17 @@ class Design(ABC):
                 the most that is possible while the released total is at most the records.
         """
         cells, alive = list[int](), dict[Levels, int]()
-        again = repeated(self.tree, list(self.plan.by_levels))
-        for levels, what in self.plan.by_levels.items():
+        again = self.plan.repeats
+        for levels in self.plan.by_levels:
             if levels in again:  # it has the cells of a coarser one
                 cells.append(0)
                 alive[levels] = alive[again[levels]]
                 continue
             laid_out = self.laid_out(levels, alive)
-            left = min(laid_out, records)
-            if isinstance(what, Measured | Summed) and noisy:
-                left = min(left, int(records / max(1.0, deviation(what))))
-            cells.append(laid_out if isinstance(what, Measured | Summed) else 0)
+            left, own = min(laid_out, records), self.plan.noise.get(levels)
+            if own is not None and noisy:
+                left = min(left, int(records / max(1.0, deviation(own))))
+            cells.append(0 if own is None else laid_out)
             alive[levels] = max(left, min(1, records))
         return Work(tuple(cells), tuple(alive.values()))
 
@@ -313,7 +319,7 @@ class Design(ABC):
     def rows(self, records: int, expected: Work) -> int:
         """Return how many rows of so many records are read at most."""
         del expected
-        return min(records, self.open_cells(self.tree.chain[-1]))
+        return min(records, self.open_cells(self.tree.finest))
 
     @property
     @abstractmethod
@@ -345,9 +351,9 @@ def kept_in_jobs(jobs: int, below: str, held: str) -> str:
     )
 
 
-def deviation(what: Measured | Summed) -> float:
+def deviation(noise: Mechanism) -> float:
     """Return the standard deviation of one noisy count."""
-    return sqrt(what.mechanism.noise_variance)
+    return sqrt(noise.noise_variance)
 
 
 def refuse_apart(noun: str, estimator: Estimator) -> None:

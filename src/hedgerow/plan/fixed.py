@@ -16,6 +16,7 @@ it has a part of is: where it has all of the group's open cells, if low = high; 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -145,7 +146,7 @@ def _different(nodes: Sequence[Int64]) -> int:
 def _patterns(tree: Tree, known: Known, levels: Levels) -> Counter[Pattern]:
     """Return how many attribute cells of a cuboid have which parts of which groups."""
     axes = [(tree.axes[a], levels[a]) for a in attribute_axes(tree)]
-    codes = np.unravel_index(np.arange(len(known.zeros)), [a.size(a.depth) for a, _ in axes])
+    codes = np.unravel_index(np.arange(len(known.zeros)), [a.leaves for a, _ in axes])
     nodes = [axis.ancestors(level)[code] for (axis, level), code in zip(axes, codes, strict=True)]
     cell = np.ravel_multi_index(tuple(nodes), [axis.size(level) for axis, level in axes])
     keys, leaves = np.unique(
@@ -154,10 +155,8 @@ def _patterns(tree: Tree, known: Known, levels: Levels) -> Counter[Pattern]:
     cell, group = np.divmod(keys, known.groups)
     part = np.where(leaves == known.widths[group], WHOLE, PART)
     pairs = list(zip(group.tolist(), part.tolist(), strict=True))
-    starts = np.flatnonzero(np.diff(cell, prepend=-1)).tolist()
-    return Counter(
-        tuple(pairs[a:b]) for a, b in zip(starts, [*starts[1:], len(pairs)], strict=True)
-    )
+    ends = [*np.flatnonzero(np.diff(cell, prepend=-1)).tolist(), len(pairs)]
+    return Counter(tuple(pairs[a:b]) for a, b in pairwise(ends))
 
 
 def refuse_fixed(tree: Tree, fixed: FixedCounts, tables: Sequence[Levels], why: str = "") -> None:

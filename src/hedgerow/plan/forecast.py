@@ -108,11 +108,9 @@ def _largest_error(plan: Planned, levels: Levels) -> float:
     if largest == 0 or math.isinf(largest):
         return largest
     chance = max(0.05 / plan.tree.cells(levels), SMALLEST)
-    cuboid_plan = plan.by_levels[levels]
-    if isinstance(cuboid_plan, Measured) and plan.design.is_raw(levels):
-        return cuboid_plan.mechanism.tail_bound(chance)
-    every = plan.by_levels.values()
-    used = [each.mechanism for each in every if isinstance(each, Measured | Summed)]
+    used = plan.noise.values()
+    if levels in plan.noise and plan.design.is_raw(levels):
+        return plan.noise[levels].tail_bound(chance)
     widening = max(
         (m.envelope.variance / m.noise_variance for m in used if m.noise_variance), default=1.0
     )

@@ -21,7 +21,7 @@ from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.observed import Variances
 from hedgerow.estimate.workload.product import Reduced
 from hedgerow.limits import MOST_VARIANCES
-from hedgerow.plan.cuboids import All, Measured
+from hedgerow.plan.cuboids import All
 from hedgerow.plan.design import (
     BEST,
     PUBLIC,
@@ -152,7 +152,7 @@ class Joint(Design):
         """The cut of the spine, beside all that is finest; None where it is uncut."""
         if self.along is None or not self.along.jobs:
             return None
-        return (self.along.level_of_cut, *self.tree.chain[-1][1:])
+        return (self.along.level_of_cut, *self.tree.finest[1:])
 
     @property
     def kept(self) -> str:
@@ -214,12 +214,11 @@ class Joint(Design):
         cuboid = self.shape.given(levels)
         if self.is_public(cuboid):
             return PUBLIC
-        by_levels = self.plan.by_levels
-        own = by_levels.get(self.levels(cuboid)) if levels in by_levels else None
-        if not isinstance(own, Measured):
+        own = self.plan.noise.get(self.levels(cuboid))
+        if own is None or levels not in self.plan.by_levels:
             return self.noise_of_sums(self.steps(cuboid))
         raw = cuboid not in self.whole
-        return CarriedNoise(own.mechanism, raw, steps=None if raw else self.steps(cuboid))
+        return CarriedNoise(own, raw, steps=None if raw else self.steps(cuboid))
 
     def possible_cells(self, levels: Levels) -> int:
         """Return how many cells of a cuboid are measured where it is measured whole."""

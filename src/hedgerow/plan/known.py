@@ -17,7 +17,7 @@ import polars as pl
 from hedgerow.arrays import Int64
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, runs
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS
 from hedgerow.plan.facts import Fact, Zeros
 from hedgerow.plan.placed import Flags, Placed, PlacedTables, combinations
@@ -99,8 +99,7 @@ class Known:
         if self.has is not None:
             nodes, groups = self.has
             leaves = np.diff(start)[groups]
-            first = np.repeat(start[groups] - np.cumsum(leaves) + leaves, leaves)
-            has = np.repeat(nodes, leaves), first + np.arange(leaves.sum())
+            has = np.repeat(nodes, leaves), runs(start[groups], leaves)
         return has, self.bounds
 
     @cached_property
@@ -194,7 +193,7 @@ def _words(tree: Tree, rows: PublicRows, leaves: pl.DataFrame) -> list[str]:
 def attribute_cells(tree: Tree) -> int:
     """Return how many combinations of the attributes' leaves there are."""
     axes = (tree.axes[a] for a in attribute_axes(tree))
-    return prod(axis.size(axis.depth) for axis in axes)
+    return prod(axis.leaves for axis in axes)
 
 
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:

@@ -145,10 +145,10 @@ class PlacedTables:
 
     def check_groups(self) -> None:
         """Raise unless every bound is of one group, and there are not too many."""
-        if self.spine.size(self.spine.depth) * self.groups > MOST_PUBLIC_PLACES:
+        if self.spine.leaves * self.groups > MOST_PUBLIC_PLACES:
             raise PlanError(
                 f"{SECTION} tables tell {self.groups:,} groups of attribute cells apart at "
-                f"{self.spine.size(self.spine.depth):,} places, more than "
+                f"{self.spine.leaves:,} places, more than "
                 f"{MOST_PUBLIC_PLACES:,} together; "
                 f"list coarser attribute columns, or columns that stand first in the attribute"
             )
@@ -301,7 +301,7 @@ def _groups(
     else:
         level = max((_level_of(own, of_leaf) for of_leaf in told), default=0)
     shape = AxisShape.of(own.child_start)
-    sizes = [tree.axes[a].size(tree.axes[a].depth) for a in axes]
+    sizes = [tree.axes[a].leaves for a in axes]
     leaf = np.unravel_index(np.arange(len(leaves)), sizes)[axes.index(axis)]
     return shape.down_to(shape.given[level]), own.ancestors(level)[leaf].astype(np.int64)
 

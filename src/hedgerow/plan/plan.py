@@ -330,17 +330,22 @@ class Plan:
     @cached_property
     def by_levels(self) -> dict[Levels, CuboidPlan]:
         """For each cuboid of the workload `Measured`, `Public` or `Unmeasured`."""
-        uses = iter(self.guarantee.uses)
         return {
             levels: Public()
             if self.is_public(levels)
             else Unmeasured()
             if share is None
-            else Summed(next(uses).noise, share, self.strategy.scale)
+            else Summed(self.noise[levels], share, self.strategy.scale)
             if isinstance(self.measure, RunningSums)
-            else Measured(next(uses).noise, share)
+            else Measured(self.noise[levels], share)
             for levels, share in zip(self.levels, self.shares, strict=True)
         }
+
+    @cached_property
+    def noise(self) -> dict[Levels, Mechanism]:
+        """For each cuboid that is measured the noise of one of its counts, or of its sums."""
+        uses = (use.noise for use in self.guarantee.uses)
+        return dict(zip(self.measured, uses, strict=True))
 
     @property
     def cuboids(self) -> dict[str, CuboidPlan]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels, row_by_row, some_of
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -104,9 +104,8 @@ class PlannedSpine(Spine, Joint):
             is_open |= has[node, group] & reaches[number, group]
         place = np.flatnonzero(is_open)
         node, number = node[place], number[place]
-        codes = (node.astype(np.int32), *(code[number] for code in beside))
-        order = np.lexsort(codes[::-1])
-        return tuple(code[order] for code in codes), place[order]
+        codes, order = row_by_row((node.astype(np.int32), *some_of(beside, number)))
+        return codes, place[order]
 
     def has(self, level: int) -> Flags:
         """Return which groups each node of a level of the spine has: bool (nodes, groups)."""
@@ -143,7 +142,7 @@ class PlannedSpine(Spine, Joint):
             sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], beside, strict=True)]
             number = np.full(prod(sizes), -1, dtype=np.int64)
             used = np.unique(numbers[numbers >= 0])  # others have no detail cell, and no code
-            number[np.ravel_multi_index(tuple(code[used] for code in codes), sizes)] = used
+            number[np.ravel_multi_index(some_of(codes, used), sizes)] = used
             forms = self.model.variances(numbers)
             self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
         return self._forms[beside]
@@ -212,7 +211,7 @@ class PlannedSpine(Spine, Joint):
 
     def rows(self, records: int, expected: Work) -> int:
         """Return how many rows are read: cells with records are about as rare in the release."""
-        return min(records, self.open_cells(self.tree.chain[-1]), expected.survivors[-1])
+        return min(records, self.open_cells(self.tree.finest), expected.survivors[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,7 +274,7 @@ def planned_spine(plan: Planned) -> PlannedSpine:
         if isinstance(what, Measured)
     }
     if plan.known is None and shape.finest not in measured:
-        raise NoSpineError(f"{tree.name_of(tree.chain[-1])} is not measured")
+        raise NoSpineError(f"{tree.name_of(tree.finest)} is not measured")
     noise = _noise_variances(measured)
     own = own_levels(shape, plan.by_levels)
     exact = None if public is None else shape.given(public)

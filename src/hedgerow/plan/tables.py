@@ -235,9 +235,8 @@ class PlannedTables(Joint):
         """
         if self.factors is None:
             return None
-        leaves = self.plan.by_levels[self.levels(self.shape.finest)]
-        assert isinstance(leaves, Measured)  # noqa: S101 - a product has them
-        own = product_variances(self.shape, self.factors, leaves.mechanism, self.public)
+        leaves = self.plan.noise[self.levels(self.shape.finest)]  # a product has them
+        own = product_variances(self.shape, self.factors, leaves, self.public)
         squares = tuple(map(AxisSquares.of, self.shape.axes, own))
         agree = all(abs(v - nominal_of(squares, k)) <= AGREED * v for k, v in self.noise.items())
         is_one = agree and self.tables == (self.shape.finest,)

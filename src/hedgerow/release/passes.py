@@ -8,7 +8,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.jobs import (
     Flow,
     LocalJobs,
@@ -105,7 +105,7 @@ def pass_of(
         design.check_estimator(estimator)
         flow = SumsFlow(plan, source, progress, cast("Isotonic", estimator))
     elif isinstance(design, PlannedChain):
-        outline = Outline.of(plan)
+        outline = design.outline
         outline = outline.uncut if source.counts is None else outline
         flow = ChainFlow(outline, source, estimator, progress)
     else:

@@ -26,7 +26,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.machine import usable_memory
-from hedgerow.plan.cuboids import Measured, Summed, refuse_kind
+from hedgerow.plan.cuboids import refuse_kind
 from hedgerow.plan.fixed import fixed_counts, refuse_fixed
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.public_rows import PublicRows
@@ -90,9 +90,7 @@ def check_combines(estimator: Estimator, plan: Plan) -> None:
         )
     design = plan.design
     design.check_estimator(estimator)
-    every = plan.by_levels.values()
-    drawn = (what.mechanism for what in every if isinstance(what, Measured | Summed))
-    widest = max((noise.envelope.variance for noise in drawn), default=0.0)
+    widest = max((noise.envelope.variance for noise in plan.noise.values()), default=0.0)
     if widest > (LARGEST_NOISE * design.scale) ** 2 and design.needs_reals(estimator):
         raise EstimateError(
             "the noise of this plan is above 2**30 records, which real-valued estimates do not "

@@ -72,10 +72,9 @@ class InMemory(Content):
     def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
         """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
         nodes = self.nodes[levels]
-        for first in range(0, len(nodes.counts), rows):
-            part = slice(first, first + rows)
-            codes = tuple(code[part] for code in nodes.codes)
-            yield label_nodes(self.plan.tree, levels, codes, **{COUNT: nodes.counts[part]})
+        for first in range(0, len(nodes), rows):
+            part = nodes.take(slice(first, first + rows))
+            yield label_nodes(self.plan.tree, levels, part.codes, **{COUNT: part.counts})
 
     def write(self, directory: Path) -> None:
         """Write a release directory."""

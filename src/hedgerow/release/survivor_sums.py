@@ -24,13 +24,14 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels, among
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.estimate.intervals import Confidence, interval
+from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.tree import Tree, cell_numbers
@@ -104,8 +105,7 @@ class _Depth:
         numbers, place = np.unique(cells, return_inverse=True)
         own = cells_above(tree, group, self.levels, self.nodes.codes)
         of_node = cell_numbers(tree, group, own)
-        at = np.searchsorted(numbers, of_node)
-        there = np.append(numbers, -1)[at] == of_node
+        at, there = among(numbers, of_node)
         columns = self.noisy, np.ones(len(self.nodes)), self.nodes.counts == 0
         many = len(numbers)
         return np.stack([np.bincount(at[there], x[there], many)[place] for x in columns])
@@ -113,12 +113,9 @@ class _Depth:
     def expected(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
         """Return about how many nodes `sums` counts: float64 (sums)."""
         tree, group = self.tree, meet(wanted, above)
-        many = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
         coarse = cells_above(tree, group, wanted, codes)
-        for axis, level, own, code in zip(tree.axes, group, self.levels, coarse, strict=True):
-            if level < own:
-                many *= np.diff(axis.descendant_start(level, own))[code]
-        return many
+        share = len(self.nodes) / tree.cells(self.levels)
+        return share * descendants(tree, group, self.levels, coarse)
 
 
 def survivor_sums(
@@ -161,7 +158,7 @@ def survivor_sums(
 
 def _depths(content: Content) -> list[_Depth]:
     """Return the deepest public depth, and the measured ones below it."""
-    outline, tree = Outline.of(content.plan), content.plan.tree
+    outline, tree = chain_of(content.plan).outline, content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
     public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
     known = sorted(public | outline.measured)
@@ -213,7 +210,7 @@ def _passed_on(depths: Sequence[_Depth], wanted: Levels, codes: Codes) -> list[F
 
 def _marginals(tree: Tree, leaves: _Depth) -> list[Float64]:
     """Return by axis the released records of its leaves, and one more each: float64 (leaves)."""
-    records = [np.ones(axis.size(axis.depth)) for axis in tree.axes]
+    records = [np.ones(axis.leaves) for axis in tree.axes]
     for of_leaf, code in zip(records, leaves.nodes.codes, strict=True):
         np.add.at(of_leaf, code, leaves.nodes.counts)
     return records

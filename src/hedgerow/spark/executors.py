@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from hedgerow.arrays import Codes, Int64, Levels
 from hedgerow.errors import ReleaseError, outside_limits
+from hedgerow.estimate.spine.support import run_of
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import (
@@ -320,7 +321,7 @@ class Cluster:
         def work(batches: Batches) -> Batches:
             for rows in batches:
                 job = roots.jobs_of(tree, leaves_of(rows, tree)[0])
-                run = (np.searchsorted(starts, job, side="right") - 1).astype(np.int32)
+                run = run_of(starts, job).astype(np.int32)
                 here = (job != NOWHERE) & chosen[run]
                 columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)

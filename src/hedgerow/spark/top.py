@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, UInt64
+from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
 from hedgerow.release.descent.nodes import NOWHERE, JobRoots, cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
@@ -83,7 +83,7 @@ def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:
                 fault = next((f for f in rows[FAULT.name].to_pylist() if f), None)
                 codes, values = leaves_of(rows, tree)
                 words = record_words(codes, values)
-                firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.chain[-1], codes))
+                firsts = first_leaves(tree, cut, cells_above(tree, cut, tree.finest, codes))
                 nodes, sums = _summed(firsts, [values, *(w.view(np.int64) for w in words)])
                 faults = pa.array([fault] + [None] * (len(sums[0]) - 1), pa.string())
                 columns = [*map(pa.array, nodes), *map(pa.array, sums), faults]
@@ -107,13 +107,8 @@ def _top_schema(tree: Tree) -> pa.Schema:
 
 def _summed(codes: Codes, columns: list[Int64]) -> tuple[Codes, list[Int64]]:
     """Return each combination of codes once, with the sums of its rows, which wrap."""
-    order = np.lexsort(codes[::-1])
-    codes = tuple(code[order] for code in codes)
-    changed = np.ones(len(order), dtype=bool)
-    changed[1:] = False
-    for code in codes:
-        changed[1:] |= code[1:] != code[:-1]
-    start = np.flatnonzero(changed)
+    codes, order = row_by_row(codes)
+    start = np.flatnonzero(begins(codes))
     if not len(start):
         return codes, columns
-    return tuple(c[start] for c in codes), [np.add.reduceat(c[order], start) for c in columns]
+    return some_of(codes, start), [np.add.reduceat(c[order], start) for c in columns]

@@ -276,7 +276,7 @@ class Axis:
             return np.zeros(0, dtype=np.int32)
         if rule is not None:
             codes = rule.codes(self.labels[rule.level - 1])
-        number = np.arange(self.size(self.depth), dtype=np.int32)
+        number = np.arange(self.leaves, dtype=np.int32)
         leaves: Int32 = codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
         return leaves
 
@@ -323,6 +323,11 @@ class Axis:
     def _told(self) -> tuple[int, ...] | None:
         """Of a product axis how many columns each level and those above it tell."""
         return None if self.product is None else self.product.told
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return self.size(self.depth)
 
     @property
     def depth(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Codes, Int64, Levels, row_by_row, some_of
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.ordered import Leaves, Sums, merge_equal
@@ -71,7 +71,7 @@ class Counts:
             raise outside_limits("the table", "has a negative count; counts must be 0 or more")
         keep = values > 0
         if not keep.all():
-            codes, values = tuple(code[keep] for code in codes), values[keep]
+            codes, values = some_of(codes, keep), values[keep]
         values = np.minimum(values, LARGEST_LEAF)
         codes, values = _ordered(tree, codes, values, _saturated)
         return cls(tree, codes, values, contributions, before)
@@ -164,9 +164,7 @@ class Counts:
             codes: one int32 array (cells) an axis, sorted by the first axis, then by the next;
             counts: int64 (cells), records.
         """
-        codes = self._codes_at(levels)
-        order = np.lexsort(codes[::-1])
-        ordered = tuple(code[order] for code in codes)
+        ordered, order = row_by_row(self._codes_at(levels))
         return merge_equal(ordered, self.values[order], np.add.reduceat)
 
     def by_first_axis(self) -> "Counts":
@@ -178,8 +176,7 @@ class Counts:
         if bool((code[1:] >= code[:-1]).all()):
             return self
         order = np.argsort(code, kind="stable")
-        codes = tuple(each[order] for each in self.codes)
-        return replace(self, codes=codes, values=self.values[order])
+        return replace(self, codes=some_of(self.codes, order), values=self.values[order])
 
     def level(self, depth: int) -> pl.DataFrame:
         """Return the true counts of a depth with labels. Confidential: for tests and evaluation."""
@@ -193,7 +190,7 @@ def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> Leaves:
     if len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all()):
         return codes, values
     order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
-    return merge_equal(tuple(code[order] for code in codes), values[order], sums)
+    return merge_equal(some_of(codes, order), values[order], sums)
 
 
 def _saturated(values: Int64, start: Int64) -> Int64:

@@ -155,7 +155,7 @@ def _match_product(
     """Return how the records find their leaf by all codes together."""
     listed = axis.leaf_frame().select(columns).to_arrow(compat_level=VIEWS)
     listed = listed.rename_columns([f"l{i}" for i in range(len(columns))])
-    ids = pa.array(np.arange(axis.size(axis.depth), dtype=np.int32))
+    ids = pa.array(np.arange(axis.leaves, dtype=np.int32))
     db.register(name, listed.append_column("id", ids))
     same = " AND ".join(f"{name}.l{i} = {field}" for i, field in enumerate(fields))
     leaf = f"COALESCE({name}.id, {OUTSIDE})"
@@ -192,7 +192,7 @@ def _listed(axis: Axis, levels: range, stops: NDArray[np.int8] | None) -> pa.Tab
     """
     columns = {
         "label": axis.labels[-1].to_arrow(compat_level=VIEWS),
-        "id": pa.array(np.arange(axis.size(axis.depth), dtype=np.int32)),
+        "id": pa.array(np.arange(axis.leaves, dtype=np.int32)),
     }
     for k in levels:
         columns[f"l{k}"] = axis.labels[k - 1].gather(axis.ancestors(k)).to_arrow(compat_level=VIEWS)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, UInt64
+from hedgerow.arrays import Codes, Int64, UInt64, begins, some_of
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
@@ -327,14 +327,11 @@ class Ordering:
 
 def merge_equal(codes: Codes, values: Int64, sums: Sums) -> Leaves:
     """Return each run of neighbours with equal codes once, with the sum of its values."""
-    changed = np.ones(len(values), dtype=bool)
-    changed[1:] = False
-    for code in codes:
-        changed[1:] |= code[1:] != code[:-1]
+    changed = begins(codes)
     if changed.all():
         return codes, values
     start = np.flatnonzero(changed)
-    return tuple(code[start] for code in codes), sums(values, start)
+    return some_of(codes, start), sums(values, start)
 
 
 def _cut_sums(values: Int64, start: Int64) -> Int64:

@@ -204,6 +204,11 @@ class Tree:
         """The cuboids of the depths 0..T."""
         return tuple(self.cuboid(depth) for depth in range(self.depth + 1))
 
+    @property
+    def finest(self) -> Levels:
+        """The cuboid of the leaves."""
+        return self.cuboid(self.depth)
+
     def depth_at(self, levels: Levels) -> int | None:
         """Return the depth whose cuboid it is; None for one off the chain."""
         depth = sum(levels)
@@ -346,7 +351,7 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
     """
     axis, words = tree.axes[number], []
     for upper, lower in pairwise(word_depths(tree)):
-        word, shift = np.zeros(axis.size(axis.depth), dtype=np.int64), 0
+        word, shift = np.zeros(axis.leaves, dtype=np.int64), 0
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Support, run_of, run_starts, starts_within
 from hedgerow.kernels import kernel
 
 
@@ -161,9 +161,9 @@ class Cells:
         """
         first, start, group = self._rows(nodes)
         begin = self.row_starts(nodes)
-        row = np.searchsorted(begin, places, side="right") - 1  # the last one of the coarse cell
+        row = run_of(begin, places)  # the last one of the coarse cell
         coarse = self._coarse_cell[group[start[0] : start[-1]]]
-        node = np.searchsorted(start, row + start[0], side="right") - 1
+        node = run_of(start, row + start[0])
         return node + first, self._offset[coarse[row]] + places - begin[row]
 
     def _rows(self, nodes: range) -> tuple[int, Int64, Int32]:

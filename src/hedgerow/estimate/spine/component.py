@@ -39,7 +39,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Part, Support, run_starts, runs
+from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts, runs
 from hedgerow.kernels import kernel, over_families
 
 NOT_NEGATIVE = 1e-10
@@ -224,7 +224,7 @@ class Component:
             maps = np.eye(groups)[here.group[level][row]]
         for above in range(level - 1, -1, -1):
             children = here.spine.child_start[above]
-            parents = np.unique(np.searchsorted(children, nodes, side="right") - 1)
+            parents = np.unique(run_of(children, nodes))
             family = runs(children[parents], np.diff(children)[parents])
             every, upper = here.listed_rows(level, family), here.listed_rows(above, parents)
             below = np.zeros((len(every), maps.shape[1]))

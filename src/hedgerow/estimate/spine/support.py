@@ -279,6 +279,11 @@ def run_starts(lengths: Integers) -> Int64:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
+def run_of(start: Int64, places: Integers) -> Int64:
+    """Return which run each place is in, the last one that begins there: int64 (places)."""
+    return np.asarray(np.searchsorted(start, places, side="right") - 1)
+
+
 def starts_within(start: Int64, some: range | slice) -> Int64:
     """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
     return np.asarray(start[some.start : some.stop + 1] - start[some.start])

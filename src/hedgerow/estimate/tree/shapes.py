@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.spine.support import run_starts, runs
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
 
@@ -246,9 +247,9 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     shape_of_node[alien] = len(first) + np.arange(len(alien))
     first = np.append(first, alien)
     lengths = np.diff(start)[first]
-    ends = np.append(0, np.cumsum(lengths))
+    ends = run_starts(lengths)
     own = np.repeat(np.arange(len(first)), lengths)
-    chosen = (start[first] - ends[:-1])[own] + np.arange(ends[-1])
+    chosen = runs(start[first], lengths)
     nodes = np.bincount(shape_of_node, minlength=len(first)).astype(np.float64)
     many = times[chosen].astype(np.float64)
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
+from hedgerow.estimate.spine.support import run_starts
 
 AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
@@ -70,7 +71,7 @@ class Fold:
     @cached_property
     def starts(self) -> tuple[Int64, ...]:
         """For each dimension int64 (parents + 1): where the children of each parent begin."""
-        found = [np.append(0, np.cumsum(np.bincount(up))) for up in self._parents]
+        found = [run_starts(np.bincount(up)) for up in self._parents]
         inner = int(found[0][-1])
         offsets = np.arange(self.batches)[:, None] * inner
         found[0] = np.append((found[0][:-1] + offsets).ravel(), self.batches * inner)

@@ -15,11 +15,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels
+from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels, among
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.spine.support import run_of, run_starts
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
@@ -205,8 +206,7 @@ class SparseFamilies:
         for axis in refined_axes(cuboid, cover):
             start = shape.axes[axis].descendant_start(cover[axis], cuboid[axis])
             many *= np.diff(start)[parents[axis]]
-        begin = np.append(0, np.cumsum(many))
-        return cls(shape, cuboid, cover, parents, number[order], values[order], begin)
+        return cls(shape, cuboid, cover, parents, number[order], values[order], run_starts(many))
 
     @property
     def cells(self) -> int:
@@ -222,13 +222,12 @@ class SparseFamilies:
             begin = own.descendant_start(*reversed(levels))
             inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]
         number = np.ravel_multi_index(tuple(up), self.shape.shape(self.cover))
-        family = np.searchsorted(self.numbers, number)
-        measured = np.append(self.numbers, -1)[family] == number
+        family, measured = among(self.numbers, number)
         return np.where(measured, self.start[family] + inside, -1)
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        family = np.searchsorted(self.start, cells, side="right") - 1
+        family = run_of(self.start, cells)
         inside = cells - self.start[family]
         found = [code[family] for code in self.parents]
         for axis in reversed(refined_axes(self.cuboid, self.cover)):

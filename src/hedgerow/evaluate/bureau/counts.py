@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.support import Support
+from hedgerow.estimate.spine.support import Support, run_of
 from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
 from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
 from hedgerow.kernels import over_families
@@ -161,7 +161,7 @@ class Level:
             weight.append(np.where(used < query.size, 1 / query.variance, 0.0))
             measured.append(table)
             entries += len(used)
-        groups = np.searchsorted(support.offset, cells, side="right") - 1
+        groups = run_of(support.offset, cells)
         free = np.full(len(nodes), np.inf)
         rows, known = rows_of(support, self.level, nodes), (support.low, support.high)
         low, high = (np.where(rows < 0, 0, each[self.level][rows]) for each in known)

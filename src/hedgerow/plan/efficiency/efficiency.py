@@ -7,7 +7,7 @@ from typing import Any
 
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation.allocation import Importance, Problem, importances
-from hedgerow.plan.cuboids import Measured, RunningSums
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Design
 from hedgerow.plan.efficiency.least_total import least_total
@@ -150,8 +150,7 @@ def efficiency_of(
 def _not_held(problem: Problem, design: Design) -> str:
     """Return why a plan cannot be compared with the least error; nothing where it can."""
     plan = design.plan
-    noise = [what.mechanism for what in plan.by_levels.values() if isinstance(what, Measured)]
-    narrowest = min((each.noise_variance for each in noise), default=1.0)
+    narrowest = min((each.noise_variance for each in plan.noise.values()), default=1.0)
     reasons = {
         "running sums are for counts below an edge, which importances do not weigh": isinstance(
             problem.measure, RunningSums

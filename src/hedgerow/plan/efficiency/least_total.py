@@ -291,7 +291,7 @@ class _Products:
 
     @classmethod
     def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "_Products":
-        several = [a for a, axis in enumerate(tree.axes) if axis.size(axis.depth) > 1]
+        several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
         given, axes = defaultdict[Levels, float](float), list[_Beside]()
         for levels, each in importance.items():

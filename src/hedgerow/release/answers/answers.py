@@ -27,7 +27,7 @@ from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
-from hedgerow.release.directory.stored import Content, noise_variances
+from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import is_off_tree
 
 Own = TypeVar("Own", bound=Design)
@@ -169,7 +169,7 @@ class Answers(ABC, Generic[Own]):
             )
         noisy = 0
         if self.reads or not is_planned:
-            noisy = sum(map(self.design.possible_cells, noise_variances(self.plan)))
+            noisy = sum(map(self.design.possible_cells, self.plan.measured))
         if noisy > self.most_noisy or self.work(sums, noisy) > MOST_WORK_OF_SUMS:
             raise ReleaseError(
                 f"errors of these {sums.many:,} sums would take too long, with {noisy:,} noisy "

@@ -29,11 +29,10 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.answers.sums import Sums, Totals
-from hedgerow.release.descent.chain import Outline
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.layouts import Dense
-from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -50,11 +49,6 @@ class ChainAnswers(Answers[PlannedChain]):
     most_noisy = MOST_NOISY_OF_SUMS
     of_all = "a cuboid off the tree"
 
-    @property
-    def outline(self) -> Outline:
-        """Of the plan."""
-        return Outline.of(self.plan)
-
     # --- cells ----------------------------------------------------------------------------------
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
@@ -66,12 +60,12 @@ class ChainAnswers(Answers[PlannedChain]):
         if self._is_empty(stored):
             return _of_an_empty_table(stored)
         if self.design.everything:
-            every, _ = least_squares_of(stored, self.outline)
+            every, _ = least_squares_of(stored, self.design.outline)
             return {levels: every[sum(levels)] for levels in wanted}
         told = {sum(levels): levels for levels in wanted if self._is_told(levels)}
         if not told:
             return {}
-        nodes, layers = measured_nodes(stored, self.outline, max(told))
+        nodes, layers = measured_nodes(stored, self.design.outline, max(told))
         return {
             levels: replace(
                 nodes[depth],
@@ -83,15 +77,16 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def _is_told(self, levels: Levels) -> bool:
         """Return whether a depth has noisy counts of its own, or public ones."""
-        return sum(levels) in self.outline.measured or self.plan.is_public(levels)
+        return sum(levels) in self.design.outline.measured or self.plan.is_public(levels)
 
     def _is_empty(self, stored: Stored) -> bool:
         """Return whether nothing is below a public total."""
-        return self.outline.public_depth >= 0 and not len(stored.nodes[self.plan.tree.cuboid(0)])
+        root = stored.nodes[self.plan.tree.cuboid(0)]
+        return self.design.public_depth >= 0 and not len(root)
 
     def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
-        nodes, _ = measured_nodes(content.stored, self.outline, sum(levels))
+        nodes, _ = measured_nodes(content.stored, self.design.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]
 
     def again(
@@ -108,11 +103,11 @@ class ChainAnswers(Answers[PlannedChain]):
         if self._is_empty(stored):
             return _of_an_empty_table(stored), None
         if isinstance(method, LeastSquares):
-            nodes, layers = least_squares_of(stored, self.outline)
+            nodes, layers = least_squares_of(stored, self.design.outline)
             return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
         own = method.to_dict() == content.estimator.to_dict() and content.estimation == ESTIMATION
         if isinstance(plan.measure, Survivors) and not own:
-            return estimated(stored, self.outline, method, again=True), None
+            return estimated(stored, self.design.outline, method, again=True), None
         return estimated_again(stored, pass_of(plan, stored, method)), None
 
     # --- sums -----------------------------------------------------------------------------------
@@ -122,7 +117,7 @@ class ChainAnswers(Answers[PlannedChain]):
         del on_fraction
         total = content.total
         if self.design.everything and (sums.lookup is not None or total):
-            answer = _least_squares(sums, *measured_nodes(content.stored, self.outline))
+            answer = _least_squares(sums, *measured_nodes(content.stored, self.design.outline))
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
@@ -141,7 +136,7 @@ class ChainAnswers(Answers[PlannedChain]):
         plan, tree = self.plan, self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
-        every = measured_nodes(*unlisted(self.outline, noisy, variances))
+        every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
         return _least_squares(sums, *every)[3]
 
 
@@ -175,11 +170,9 @@ def _least_squares(
         int64 (sums): their numbers; released counts; and float64 (sums): estimates and variances.
     """
     tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
-    keys = sums.key(cells_above(tree, sums.levels, tree.chain[-1], leaves.codes))
-    found = Totals.of(sums, numbers := sums.numbers(keys), np.int64)
+    keys, numbers, counts = sums.added(tree.finest, leaves)
     if not len(leaves):
-        return numbers, found.sums, *np.zeros((2, len(numbers)))
-    found.add(keys, leaves.counts)
+        return numbers, counts, *np.zeros((2, len(numbers)))
     if lookup is None:
         groups: Iterable[Int64] = [np.searchsorted(numbers, keys)]
     else:
@@ -187,7 +180,7 @@ def _least_squares(
         areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
         groups = (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
     told = sums_of_leaves(layers, groups, len(numbers))
-    return numbers, found.sums, told.estimate, told.variance
+    return numbers, counts, told.estimate, told.variance
 
 
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:

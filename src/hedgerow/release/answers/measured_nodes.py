@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.spine.support import run_starts
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT
-from hedgerow.release.descent.chain import ChainFlow, Outline
+from hedgerow.plan.chain import Outline
+from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import (
     Nodes,
     Noisy,
@@ -104,7 +106,7 @@ def measured_nodes(
         counts[listed] = given.counts
         sizes = np.zeros(len(above), dtype=np.int64)
         sizes[open_below] = np.diff(families.start)
-        start = np.append(0, np.cumsum(sizes))
+        start = run_starts(sizes)
         nodes.append(replace(Nodes.unknown(codes), counts=counts))
         layers.append(_layer(stored, outline, t, start, counts))
     return nodes, layers

@@ -128,7 +128,7 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
             f"cell; they stand in measurements/, and the estimates made of them in counts/"
         )
     if not isinstance(what, Measured):
-        measured = [n for n, each in plan.cuboids.items() if isinstance(each, Measured)]
+        measured = map(plan.tree.name_of, plan.measured)
         raise ReleaseError(
             f"{name!r} is {what.kind}; it has no noisy counts: those measured are "
             f"{', '.join(map(repr, measured)) or 'none'}"

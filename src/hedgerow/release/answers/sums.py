@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int32, Int64, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import cells_above
+from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among, is_off_tree, label_columns
 from hedgerow.tables.axis import Axis
@@ -177,10 +177,14 @@ class Sums:
         tree, levels = self.plan.tree, self.levels
         holding = (each for each in self.plan.levels if is_within(levels, each))
         nodes = content.nodes[cuboid := min(holding, key=tree.cells, default=self.table())]
-        keys = self.key(cells_above(tree, levels, cuboid, nodes.codes))
+        return self.added(cuboid, nodes)[1:]
+
+    def added(self, cuboid: Levels, nodes: Nodes) -> tuple[Int64, Int64, Int64]:
+        """Return of cells of a finer cuboid the keys, and of the sums numbers and counts."""
+        keys = self.key(cells_above(self.plan.tree, self.levels, cuboid, nodes.codes))
         found = Totals.of(self, self.numbers(keys), np.int64)
         found.add(keys, nodes.counts)
-        return found.numbers, found.sums
+        return keys, found.numbers, found.sums
 
     def table(self) -> Levels:
         """Return the smallest released table whose cells are summed, or raise a ReleaseError."""
@@ -230,8 +234,7 @@ class Totals:
     def add(self, keys: Int64, values: NDArray[Any]) -> None:
         """Add values of cells, each once."""
         if self.of_what.lookup is None:
-            place = np.searchsorted(self.numbers, keys)
-            there = np.append(self.numbers, -1)[place] == keys
+            place, there = among(self.numbers, keys)
             keys = np.where(there, place, len(self.numbers))
         np.add.at(self.held, keys, values)
 

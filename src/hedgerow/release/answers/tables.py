@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels, among, row_by_row
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
@@ -72,8 +72,8 @@ class JointAnswers(Answers[Both]):
             codes, order = self.places(levels, stored.nodes)
             numbers, listed = cell_numbers(tree, levels, codes), stored.nodes[levels]
             own = cell_numbers(tree, levels, listed.codes)
-            place = np.searchsorted(numbers, own)
-            if not np.array_equal(numbers[place[place < len(numbers)]], own):
+            place, there = among(numbers, own)
+            if not there.all():
                 raise ReleaseError(f"{tree.name_of(levels)} lists cells that were not measured")
             counts = np.zeros(len(numbers), dtype=np.int64)
             counts[place] = listed.counts
@@ -231,9 +231,7 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         margins = {cover: listed[joint.levels(cover)] for cover in covers}
         counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
         survivors = survivors_below(joint.shape, cuboid, covers, counted)
-        codes = survivors.nodes(np.arange(survivors.cells))
-        order = np.lexsort(codes[::-1])
-        return tuple(code[order] for code in codes), order
+        return row_by_row(survivors.nodes(np.arange(survivors.cells)))
 
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""

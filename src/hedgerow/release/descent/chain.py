@@ -20,16 +20,15 @@ import numpy as np
 from hedgerow.arrays import Float64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.least_squares import combine
+from hedgerow.estimate.tree.least_squares import combine, distribute_down
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT
-from hedgerow.plan.chain import chain_of, needs_reals
-from hedgerow.plan.plan import Plan
+from hedgerow.plan.chain import Outline
 from hedgerow.release.descent.block import (
     Generation,
     chunks_of_block,
-    measured_block,
+    combined,
     parents_below,
-    survivors_of_block,
+    taken,
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
 from hedgerow.release.descent.layouts import Dense
@@ -37,12 +36,13 @@ from hedgerow.release.descent.nodes import (
     Found,
     JobRoots,
     Nodes,
+    Noisy,
     Roots,
     Slices,
     placed,
     unknown_root,
 )
-from hedgerow.release.descent.source import Source
+from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
 from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
@@ -51,65 +51,6 @@ UpwardEstimate = tuple[Float64, Float64]
 
 Results = Generator[Found, None, Roots]
 """Results, cuboid by cuboid; and what is returned: the nodes below which the pass goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What a pass needs to know of a plan.
-
-    Attributes:
-        tree: the tree.
-        public_depth: the deepest public depth, -1 if none is.
-        measured: the measured depths.
-        everything: whether all nodes of a measured depth are, not survivors' children alone.
-        cut: where the tree is cut into jobs.
-    """
-
-    tree: Tree
-    public_depth: int
-    measured: frozenset[int]
-    everything: bool
-    cut: int
-
-    @classmethod
-    def of(cls, plan: Plan) -> "Outline":
-        """Return the outline of a plan."""
-        chain = chain_of(plan)
-        return cls(plan.tree, chain.public_depth, chain.measured, chain.everything, chain.cut)
-
-    @property
-    def first(self) -> int:
-        """The depth that the pass starts below."""
-        return max(self.public_depth, 0)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are subtree jobs, and not one pass from the first depth to the last."""
-        return self.cut not in {self.first, self.tree.depth}
-
-    @property
-    def uncut(self) -> "Outline":
-        """The same without jobs."""
-        return replace(self, cut=self.first)
-
-    def blocks(self, above: int, last: int) -> list[list[Refinement]]:
-        """Return the steps from a depth down to another, by block."""
-        blocks: list[list[Refinement]] = []
-        waiting: list[Refinement] = []
-        deepest = max(self.measured)
-        # Single children take their parent's count, where it has one: an unmeasured total has none.
-        has_parent_count = above > 0 or self.public_depth >= 0 or 0 in self.measured
-        for t in range(above + 1, last + 1):
-            step = Refinement.of(self.tree, t)
-            waiting.append(step)
-            ends = t in self.measured and not (self.everything and t < min(deepest, last))
-            alone = (
-                step.single and len(waiting) == 1 and t not in self.measured and has_parent_count
-            )
-            if ends or t > deepest or (alone and not self.everything):
-                blocks.append(waiting)
-                waiting, has_parent_count = [], True
-        return [*blocks, waiting] if waiting else blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +101,7 @@ class ChainFlow(Flow):
     def _of_the_cut(self) -> Roots:
         """All nodes of the cut that were measured, or lie above such."""
         roots = self._above_all.slices
-        for step in self.outline.blocks(self.outline.first, self.outline.cut)[0]:
+        for step in blocks_of(self.outline, self.outline.first, self.outline.cut)[0]:
             roots = Families.of(step, roots).every(self.source.counts)
         return Roots(Nodes.unknown(roots.codes), roots)
 
@@ -221,7 +162,7 @@ class ChainFlow(Flow):
 
     def _from_first(self, last: int, told: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        roots, blocks = self._above_all, self.outline.blocks(self.outline.first, last)
+        roots, blocks = self._above_all, blocks_of(self.outline, self.outline.first, last)
         if self.outline.public_depth < 0:
             if 0 in self.outline.measured and not self.outline.everything:
                 root, result = self._root()
@@ -259,7 +200,7 @@ class ChainFlow(Flow):
                 roots = only_children(roots, step)
                 nodes = roots.nodes
                 if self.listed:
-                    nodes = nodes.take(np.flatnonzero(nodes.counts > 0))
+                    nodes = nodes.listed
                 yield Found(step.levels, nodes, None)
             return roots
         began = perf_counter()
@@ -282,35 +223,74 @@ class ChainFlow(Flow):
         self,
         parents: Slices,
         job: tuple[int, ...],
-        steps: list[Refinement],
+        steps: Sequence[Refinement],
         starts: Mapping[int, int],
-        below: UpwardEstimate | None = None,
+        told: UpwardEstimate | None = None,
     ) -> list[Generation]:
-        measured = self.outline.measured
-        generations = measured_block(self.source, job, measured, parents, steps, starts, below)
-        self.progress.on_cells(sum(len(g.noisy) for g in generations if g.noisy is not None))
+        """Return the generations of a block, measured and combined upward: the job *up*.
+
+        Args:
+            parents: the nodes above the block.
+            job: which subtree job's.
+            steps: the refinements, coarsest first.
+            starts: by depth, how many cells the job measured there before these; 0 unless given.
+            told: estimate and variance (float64, nodes of the last step) of what lies below the
+                block, where the tree is cut there.
+        """
+        generations, source = list[Generation](), self.source
+        for step in steps:
+            families = Families.of(step, parents, starts.get(step.depth, 0))
+            noisy: Noisy | None = None
+            variance: Variance = NO_INFORMATION
+            if step.depth in self.outline.measured:
+                noisy = source.noisy(step.levels, families, job, families.first)
+                variance = source.variance(step.levels, families)
+                self.progress.on_cells(len(noisy))
+            estimate = np.zeros(families.cells) if noisy is None else noisy
+            generations.append(Generation(families, noisy, variance, estimate, variance))
+            if step is not steps[-1]:
+                parents = families.every(source.counts)
+        if told is not None:
+            one_each = np.arange(len(told[0]) + 1, dtype=np.int64)
+            generations[-1] = combined(generations[-1], *told, one_each)
+        for i in range(len(generations) - 2, -1, -1):
+            lower = generations[i + 1]
+            below = lower.estimate, lower.combined, lower.families.start
+            generations[i] = combined(generations[i], *below)
         return generations
 
     def _released(
         self, generations: Sequence[Generation], roots: Nodes
     ) -> tuple[list[Found], Slices]:
-        """Return what is released of a block, and the slices of its last survivors."""
-        survivors = survivors_of_block(
-            generations,
-            roots,
-            self.estimator,
-            self.listed,
-            combines=self.combines,
-            pruned=not self.outline.everything,
-        )
-        results, parent = [], np.empty(0, dtype=np.int64)
-        for generation, (nodes, parent) in zip(generations, survivors, strict=True):  # noqa: B007
-            levels = generation.families.step.levels
-            results.append(Found(levels, nodes, generation.noisy))
-        last, nodes = generations[-1].families, results[-1].nodes
-        if last.step.depth == self.outline.tree.depth:  # nothing is below leaves
+        """Return what is released of a block, and the slices of its last survivors: the job *down*.
+
+        Args:
+            generations: of the block.
+            roots: the nodes above it.
+        """
+        kept, results = np.flatnonzero(roots.counts > 0), list[Found]()
+        nodes = roots if len(kept) == len(roots) else roots.take(kept)
+        for generation in generations:
+            families = generation.families
+            cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
+            estimate, precision = generation.estimate[cells], taken(generation.combined, cells)
+            values, variance = estimate, precision
+            if generation.noisy is not None and not self.combines:
+                values, variance = generation.noisy[cells], taken(generation.variance, cells)
+            released = self.estimator.project(values, family_start, nodes.counts, variance)
+            estimate = estimate.astype(np.float64, copy=False)
+            if self.outline.everything:
+                above = nodes.estimate, nodes.variance
+                estimate, precision = distribute_down(*above, estimate, precision, family_start)
+            positive = np.flatnonzero(released > 0)
+            kept = positive if isinstance(cells, slice) else cells[positive]
+            codes, parent = families.codes(kept)
+            uncertain = np.broadcast_to(precision, estimate.shape)[positive]
+            nodes = Nodes(codes, released[positive], estimate[positive], uncertain)
+            results.append(Found(families.step.levels, nodes, generation.noisy))
+        if families.step.depth == self.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
-        return results, last.slices(nodes.codes, parent, self.source.counts)
+        return results, families.slices(nodes.codes, parent, self.source.counts)
 
     def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.
@@ -332,29 +312,42 @@ class ChainFlow(Flow):
         levels, noisy = self.outline.tree.cuboid(0), None
         layout = Dense(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
-        estimate, combined = np.zeros(1), np.full(1, variance)
+        estimate, precision = np.zeros(1), np.full(1, variance)
         if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
             estimate = noisy.astype(np.float64)
         if below is not None:
-            estimate, combined = combine(noisy, variance, *below, np.array([0, 1]))
-        if not np.isfinite(combined).all():
+            estimate, precision = combine(noisy, variance, *below, np.array([0, 1]))
+        if not np.isfinite(precision).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
         value = estimate[0] if self.combines or noisy is None else noisy[0]
-        outline, every = self.outline, range(self.outline.tree.depth + 1)  # the total is not public
-        is_real = needs_reals(
-            self.estimator, outline.measured, every, everything=outline.everything
-        )
+        is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
-        codes = tuple(np.zeros(1, dtype=np.int32) for _ in self.outline.tree.axes)
-        root = Nodes(codes, released, estimate, combined)
-        listed = root.take(np.flatnonzero(released > 0))
-        return root, Found(levels, listed, noisy)
+        root = Nodes(self._above_all.nodes.codes, released, estimate, precision)
+        return root, Found(levels, root.listed, noisy)
 
     @cached_property
     def _blocks_below(self) -> list[list[Refinement]]:
-        return self.outline.blocks(self.outline.cut, self.outline.tree.depth)
+        return blocks_of(self.outline, self.outline.cut, self.outline.tree.depth)
+
+
+def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]:
+    """Return the steps from a depth down to another, by block."""
+    found: list[list[Refinement]] = []
+    waiting: list[Refinement] = []
+    deepest = max(outline.measured)
+    # Single children take their parent's count, where it has one: an unmeasured total has none.
+    has_parent_count = above > 0 or outline.public_depth >= 0 or 0 in outline.measured
+    for t in range(above + 1, last + 1):
+        step = Refinement.of(outline.tree, t)
+        waiting.append(step)
+        ends = t in outline.measured and not (outline.everything and t < min(deepest, last))
+        alone = step.single and len(waiting) == 1 and t not in outline.measured and has_parent_count
+        if ends or t > deepest or (alone and not outline.everything):
+            found.append(waiting)
+            waiting, has_parent_count = [], True
+    return [*found, waiting] if waiting else found
 
 
 def _place(job: Roots) -> tuple[int, ...]:

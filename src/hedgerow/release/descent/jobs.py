@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Found, JobRoots, NoisyCuboid
+from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, NoisyCuboid
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -186,6 +186,24 @@ class PlannedFlow(Flow, Generic[Own]):
     def design(self) -> Own:
         """What the plan decides."""
         return cast("Own", self.plan.design)
+
+    def each_found(
+        self, wanted: Iterable[Levels], found: Callable[[Levels], Found]
+    ) -> Iterator[Found]:
+        """Yield what is released of some cuboids.
+
+        Args:
+            wanted: the cuboids, coarse to fine.
+            found: returns it; not asked of one that has the cells, and so the counts, of a coarser
+                one.
+        """
+        repeats, again = self.plan.repeats, dict[Levels, Nodes]()
+        for levels in wanted:
+            source = repeats.get(levels)
+            result = Found(levels, again[source], None) if source else found(levels)
+            if levels in repeats.values():
+                again[levels] = result.nodes
+            yield result
 
 
 class Runner(Protocol):

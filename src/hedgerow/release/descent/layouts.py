@@ -173,7 +173,7 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
     """
     ends = np.array([first, stop], dtype=np.int32)  # another type would be a copy of all the codes
     here = slice(*np.searchsorted(counts.codes[0], ends).tolist())
-    sizes = [axis.size(axis.depth) for axis in counts.tree.axes[1:]]
+    sizes = [axis.leaves for axis in counts.tree.axes[1:]]
     number = np.zeros(here.stop - here.start, dtype=np.int64)
     for code, size in zip(counts.codes[1:], sizes, strict=True):
         number = number * size + code[here]

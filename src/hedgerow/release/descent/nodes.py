@@ -5,14 +5,16 @@ stays within the pass.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self, cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels, begins, some_of
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.spine.support import run_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
@@ -21,28 +23,59 @@ Noisy = Int64 | Float64
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Nodes:
-    """Released nodes of a depth in tree order, with their estimates; nothing of the table.
+class Rows:
+    """Nodes of a depth in tree order, and an array for each thing that is known of them.
 
     Attributes:
         codes: one int32 array (nodes) an axis.
+    """
+
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """What is known of the nodes, an array each."""
+        return tuple(getattr(self, each.name) for each in fields(self)[1:])
+
+    def take(self, which: Int64 | slice) -> Self:
+        """Return some of the nodes, in ascending order."""
+        made: type[Any] = type(self)
+        codes = some_of(self.codes, which)
+        return cast("Self", made(codes, *(column[which] for column in self.columns)))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Return the nodes of several parts, in their order."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        if len(parts) == 1:
+            return parts[0]
+        made: type[Any] = cls
+        codes = zip(*(part.codes for part in parts), strict=True)
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return cast("Self", made(tuple(map(np.concatenate, codes)), *map(np.concatenate, columns)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Nodes(Rows):
+    """Released nodes of a depth in tree order, with their estimates; nothing of the table.
+
+    Attributes:
         counts: int64 (nodes): released counts.
         estimate: float64 (nodes), records: unbiased estimates of the true counts.
         variance: float64 (nodes), records²: their variances.
     """
 
-    codes: Codes
     counts: Int64
     estimate: Float64
     variance: Float64
 
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def take(self, which: Int64 | slice) -> "Nodes":
-        """Return some of the nodes, in ascending order."""
-        codes = tuple(code[which] for code in self.codes)
-        return Nodes(codes, self.counts[which], self.estimate[which], self.variance[which])
+    @property
+    def listed(self) -> "Nodes":
+        """Those with a positive count: a release lists no others."""
+        return self.take(np.flatnonzero(self.counts > 0))
 
     @staticmethod
     def exact(codes: Codes, counts: Int64) -> "Nodes":
@@ -54,16 +87,6 @@ class Nodes:
         """Return nodes of which nothing is known yet."""
         size = len(codes[0])
         return Nodes(codes, np.zeros(size, dtype=np.int64), np.zeros(size), np.full(size, np.inf))
-
-    @staticmethod
-    def concatenate(parts: Sequence["Nodes"]) -> "Nodes":
-        """Return the nodes of several parts, in their order."""
-        parts = [part for part in parts if len(part)] or parts[:1]
-        if len(parts) == 1:
-            return parts[0]
-        codes = zip(*(part.codes for part in parts), strict=True)
-        values = zip(*((p.counts, p.estimate, p.variance) for p in parts), strict=True)
-        return Nodes(tuple(map(np.concatenate, codes)), *map(np.concatenate, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,40 +148,21 @@ def by_cuboid(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Slices:
+class Slices(Rows):
     """Nodes of a depth in tree order, and the slice of the leaves below each. Confidential.
 
     Attributes:
-        codes: one int32 array (nodes) an axis.
         start, stop: int64 (nodes): places in the confidential table; all 0 where there is none.
     """
 
-    codes: Codes
     start: Int64
     stop: Int64
-
-    def take(self, which: Int64 | slice) -> "Slices":
-        """Return those of some of the nodes, in ascending order."""
-        return Slices(
-            tuple(code[which] for code in self.codes), self.start[which], self.stop[which]
-        )
 
     @staticmethod
     def without_table(codes: Codes) -> "Slices":
         """Return empty slices: noisy counts are read back, and there is no table."""
         nothing = np.zeros(len(codes[0]), dtype=np.int64)
         return Slices(codes, nothing, nothing)
-
-    @staticmethod
-    def concatenate(parts: Sequence["Slices"]) -> "Slices":
-        """Return the slices of several parts, in their order."""
-        if len(parts) == 1:
-            return parts[0]
-        codes = zip(*(part.codes for part in parts), strict=True)
-        start, stop = (
-            np.concatenate([getattr(p, end) for p in parts]) for end in Slices.__slots__[1:]
-        )
-        return Slices(tuple(map(np.concatenate, codes)), start, stop)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -193,10 +197,7 @@ def unknown_root(tree: Tree, counts: Counts | None) -> Roots:
 def true_nodes(counts: Counts, depth: int) -> Roots:
     """Return all non-zero nodes of a depth with their true counts: for public depths alone."""
     codes, values = counts.roll_up(depth)
-    changed = np.zeros(len(counts.values), dtype=bool)
-    for code in counts.node_codes(depth):
-        changed[1:] |= code[1:] != code[:-1]
-    start = np.append(np.zeros(min(1, len(values)), dtype=np.int64), np.flatnonzero(changed))
+    start = np.flatnonzero(begins(counts.node_codes(depth)))
     stop = np.append(start[1:], len(counts.values))[: len(values)]
     return Roots(Nodes.exact(codes, values), Slices(codes, start, stop))
 
@@ -226,8 +227,8 @@ class JobRoots:
 
     def jobs_of(self, tree: Tree, leaves: Codes) -> Int64:
         """Return the number of the job that each leaf lies below, or `NOWHERE`: int64 (leaves)."""
-        root = places(cells_above(tree, self.levels, tree.chain[-1], leaves), self.codes)
-        job = np.searchsorted(self.first, root, side="right") - 1
+        root = places(cells_above(tree, self.levels, tree.finest, leaves), self.codes)
+        job = run_of(self.first, root)
         return np.where(root == NOWHERE, NOWHERE, job)
 
 
@@ -244,11 +245,10 @@ def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:
     """Return all nodes, with the counts and estimates of the survivors among them."""
-    kept = places(survivors.codes, every.codes)
-    counts, estimate, variance = every.counts.copy(), every.estimate.copy(), every.variance.copy()
-    counts[kept] = survivors.counts
-    estimate[kept], variance[kept] = survivors.estimate, survivors.variance
-    return replace(every, counts=counts, estimate=estimate, variance=variance)
+    kept, columns = places(survivors.codes, every.codes), [each.copy() for each in every.columns]
+    for column, known in zip(columns, survivors.columns, strict=True):
+        column[kept] = known
+    return Nodes(every.codes, *columns)
 
 
 def check_families(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
@@ -261,13 +261,10 @@ def check_families(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
     codes, counts = lower.codes, lower.counts
     child_start = tree.axes[axis].child_start[level - 1]
     parents = list(codes)
-    parents[axis] = np.searchsorted(child_start, codes[axis], side="right").astype(np.int32) - 1
-    new_family = np.zeros(len(counts), dtype=bool)
-    for code in parents:
-        new_family[1:] |= code[1:] != code[:-1]
+    parents[axis] = run_of(child_start, codes[axis]).astype(np.int32)
+    new_family = begins(tuple(parents))
     if not (new_family[1:] | (codes[axis][1:] > codes[axis][:-1])).all():
         raise ReleaseError("the nodes are not in tree order")
-    new_family[:1] = True
     start = np.flatnonzero(new_family)
     sums = np.add.reduceat(counts, start) if len(start) else counts
     same = [np.array_equal(a[start], b) for a, b in zip(parents, upper.codes, strict=True)]

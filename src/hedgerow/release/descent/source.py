@@ -9,7 +9,6 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.layouts import Dense, Layout
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes
@@ -67,11 +66,10 @@ class Drawn:
             start: how many cells stand before these in the stream: of those that the job
                 measures of the cuboid, or of the whole cuboid where jobs share its stream.
         """
-        what = self.plan.by_levels[levels]
-        if not isinstance(what, Measured | Summed):
+        if levels not in self.plan.noise:
             raise TypeError("noise of a cuboid that is not measured")
         noisy = np.empty(layout.cells, dtype=np.int64)
-        what.mechanism.draw(self.bits.stream(*levels, *job), start, noisy)
+        self.plan.noise[levels].draw(self.bits.stream(*levels, *job), start, noisy)
         layout.add(noisy, self.counts)
         clip(noisy)
         return noisy
@@ -79,8 +77,8 @@ class Drawn:
     def variance(self, levels: Levels, layout: Layout) -> float:
         """Return the variance of each of such noisy counts; inf of an unmeasured cuboid."""
         del layout
-        what = self.plan.by_levels[levels]
-        return what.mechanism.noise_variance if isinstance(what, Measured) else NO_INFORMATION
+        noise = self.plan.noise.get(levels)
+        return NO_INFORMATION if noise is None else noise.noise_variance
 
 
 def clip(noisy: Int64) -> None:

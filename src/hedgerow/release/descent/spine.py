@@ -14,16 +14,17 @@ the cuboid's, as there: a job draws from it at the number of its first cell. Par
 nodes, and the cells of a part those beside its nodes, so jobs' stretches of a stream do not meet.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from time import perf_counter
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, row_by_row, some_of
+from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.joint import Joint
@@ -83,17 +84,17 @@ class SpineFlow(PlannedFlow[Joint]):
         Returns:
             The level, which nodes, and float64 (their cells, detail layout), records.
         """
-        spine, model, wanted = self.spine, self.spine.model, sorted({*levels})
-        upward, total = self._top_upward(as_floats(self._drawn(spine.top)), told), self._total()
-        estimates = model.estimates(spine.top, upward, None, total)
-        for level in (level for level in wanted if level <= spine.cut):
-            yield level, model.support.nodes(spine.top, level), estimates[level]
-        deeper = [level for level in wanted if level > spine.cut]
-        for i, part in enumerate(spine.jobs if deeper else ()):
-            above = estimates[spine.cut][self._cells_of_jobs[i]]
-            below = model.estimates(part, model.up(part, as_floats(self._drawn(part))), above)
-            for level in deeper:
-                yield level, model.support.nodes(part, level), below[level]
+        spine, wanted = self.spine, sorted({*levels})
+        top, support = self._estimated(spine.top, told), spine.model.support
+        parts = spine.jobs if wanted and wanted[-1] > spine.cut else ()
+        below = (
+            (part, self._estimated(part, (), top[spine.cut][here]))
+            for part, here in zip(parts, self._cells_of_jobs, strict=False)
+        )
+        for part, estimates in chain([(spine.top, top)], below):
+            for level in wanted:
+                if part.root < level <= part.last:
+                    yield level, support.nodes(part, level), estimates[level]
 
     @cached_property
     def _cells_of_jobs(self) -> list[slice]:
@@ -121,41 +122,63 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def up(self, job: SpineJobs) -> Told:
         """Return what one job tells of its roots: an array."""
-        (part,) = job.parts
-        return (self.spine.model.up(part, as_floats(self._drawn(part))).told,)
+        return (self._upward(job.parts[0]).told,)
 
     def top(self, told: Told) -> Top:
         """Yield what is released down to the cut; return what is below it, given that."""
-        spine, model, part = self.spine, self.spine.model, self.spine.top
-        noisy = self._drawn(part)
-        upward, total = self._top_upward(as_floats(noisy), told), self._total()
-        estimates = model.estimates(part, upward, None, total)
-        counts = model.settle(part, upward, None, total)
-        yield from self._found(part, noisy, estimates, counts)
+        spine = self.spine
+        estimates, counts = yield from self._released(spine.top, told, None, None)
         if not spine.jobs:
             return None
         known, settled = estimates[spine.cut], counts[spine.cut]
         above = tuple((known[here], settled[here]) for here in self._cells_of_jobs)
         return SpineJobs(spine.jobs, above)
 
-    def _top_upward(self, noisy: dict[Levels, Float64], told: Told) -> Any:
-        """Return what the top's noisy counts say, with what all jobs told."""
-        return self.spine.model.up(self.spine.top, noisy, told[0] if self.spine.jobs else None)
+    def down(self, job: SpineJobs) -> Iterator[Found]:
+        """Return the results of one job, given what is above it."""
+        (part,), (above,) = job.parts, job.above
+        return self._released(part, (), *above)
 
-    def _total(self) -> int | None:
-        """Return the number of records where it is public."""
-        if self.plan.public is None:
+    def _upward(self, part: Part, told: Told = ()) -> Upward:
+        """Return what a part's noisy counts say; the top's with what all jobs told."""
+        return self.spine.model.up(part, as_floats(self._drawn(part)), *told)
+
+    def _estimated(self, part: Part, told: Told, known: Float64 | None = None) -> Tables:
+        """Return the estimates of a part, given those of its roots."""
+        upward = self._upward(part, told)
+        return self.spine.model.estimates(part, upward, known, self._total(part))
+
+    def _released(
+        self, part: Part, told: Told, known: Float64 | None, settled: Int64 | None
+    ) -> Generator[Found, None, tuple[Tables, dict[int, Int64]]]:
+        """Yield what is released of a part; return its estimates and counts.
+
+        Args:
+            part: of the spine.
+            told: by all jobs *up*; nothing for a job.
+            known: the estimates of its roots; None for the top.
+            settled: their counts; likewise.
+        """
+        model, noisy, total = self.spine.model, self._drawn(part), self._total(part)
+        upward = model.up(part, as_floats(noisy), *told)
+        estimates = model.estimates(part, upward, known, total)
+        counts = model.settle(part, upward, settled, total)
+
+        def found(levels: Levels) -> Found:
+            began, cuboid = perf_counter(), self.design.shape.given(levels)
+            nodes = self._nodes(part, cuboid, estimates[cuboid[0]], counts[cuboid[0]])
+            return Found(levels, nodes, noisy.get(cuboid), perf_counter() - began)
+
+        given = self.design.shape.axes[0].given
+        here = (k for k in self.plan.levels if part.root < given[k[0]] <= part.last)
+        yield from self.each_found(here, found)
+        return estimates, counts
+
+    def _total(self, part: Part) -> int | None:
+        """Return the number of records where it is public and a part is the top."""
+        if self.plan.public is None or not part.is_top:
             return None
         return min(int(self.source.exact(self.plan.public)[0]), LARGEST_REAL_COUNT)
-
-    def down(self, job: SpineJobs) -> Iterator[Found]:
-        """Yield the results of one job, given what is above it."""
-        model, (part,), ((known, settled),) = self.spine.model, job.parts, job.above
-        noisy = self._drawn(part)
-        upward = model.up(part, as_floats(noisy))
-        estimates = model.estimates(part, upward, known, None)
-        counts = model.settle(part, upward, settled, None)
-        yield from self._found(part, noisy, estimates, counts)
 
     @cached_property
     def _table(self) -> Counts:
@@ -188,24 +211,6 @@ class SpineFlow(PlannedFlow[Joint]):
         every = LocalEngine().run(wanted, drawn) if threads else map(drawn, wanted)
         return dict(zip(wanted, every, strict=True))
 
-    def _found(
-        self, part: Part, noisy: dict[Levels, Int64], estimates: Tables, counts: dict[int, Int64]
-    ) -> Iterator[Found]:
-        """Yield what is released of each cuboid of a part."""
-        joint, plan = self.design, self.plan
-        again: dict[Levels, Nodes] = {}
-        for levels in plan.levels:
-            cuboid = joint.shape.given(levels)
-            if not part.root < cuboid[0] <= part.last:
-                continue
-            began = perf_counter()
-            source = plan.repeats.get(levels, levels)
-            if source not in again:
-                again[source] = self._nodes(part, cuboid, estimates[cuboid[0]], counts[cuboid[0]])
-            own = noisy.get(cuboid) if source == levels else None
-            seconds = perf_counter() - began
-            yield Found(levels, again[source], own, seconds)
-
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
         joint, spine = self.design, self.spine
@@ -214,13 +219,13 @@ class SpineFlow(PlannedFlow[Joint]):
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
         beside, _ = spine.attribute_cells(cuboid)
-        codes = (node.astype(np.int32), *(code[number] for code in beside))
+        codes = (node.astype(np.int32), *some_of(beside, number))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
         if not spine.is_row_by_row(cuboid):
-            order = np.lexsort(codes[::-1])
-            codes, values, kept = tuple(c[order] for c in codes), values[order], kept[order]
+            codes, order = row_by_row(codes)
+            values, kept = values[order], kept[order]
         told = cells.sums(estimates, nodes)[kept]
         return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.arrays import Codes, Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
+from hedgerow.estimate.spine.support import run_of, run_starts, runs
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
 from hedgerow.tables.counts import Counts
@@ -59,11 +60,17 @@ def only_children(roots: Roots, step: Refinement) -> Roots:
     return Roots(nodes, replace(roots.slices, codes=tuple(codes)))
 
 
-def descendants(tree: Tree, depth: int, deeper: int, codes: Codes) -> Int64:
-    """Return how many nodes of a deeper depth lie below each node of a depth: int64 (nodes)."""
+def descendants(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Int64:
+    """Return how many cells of a finer cuboid lie below each cell of one: int64 (cells).
+
+    Args:
+        tree: the tree.
+        levels: the cuboid.
+        finer: the finer one; an axis that it has at no deeper level is left out.
+        codes: one int32 array (cells) an axis.
+    """
     many = np.ones(len(codes[0]), dtype=np.int64)
-    levels = zip(tree.axes, tree.cuboid(depth), tree.cuboid(deeper), codes, strict=True)
-    for axis, level, lower, code in levels:
+    for axis, level, lower, code in zip(tree.axes, levels, finer, codes, strict=True):
         if level < lower:
             many *= np.diff(axis.descendant_start(level, lower))[code]
     return many
@@ -90,8 +97,7 @@ class Families:
     def of(cls, step: Refinement, parents: Slices, first: int = 0) -> "Families":
         """Return the families of some parents."""
         parent = parents.codes[step.axis]
-        start = np.zeros(len(parent) + 1, dtype=np.int64)
-        np.cumsum(step.child_start[parent + 1] - step.child_start[parent], out=start[1:])
+        start = run_starts(step.child_start[parent + 1] - step.child_start[parent])
         return cls(step, parents, start, first)
 
     @property
@@ -118,8 +124,7 @@ class Families:
             parents: int64 (some parents), ascending: their places.
         """
         sizes = np.diff(self.start)[parents]
-        begin: Int64 = np.append(0, np.cumsum(sizes))
-        return np.arange(begin[-1]) + np.repeat(self.start[parents] - begin[:-1], sizes), begin
+        return runs(self.start[parents], sizes), run_starts(sizes)
 
     def codes(self, cells: Int64) -> tuple[Codes, Int64]:
         """Return the codes of some children, and the place of each one's parent: int64 (children).
@@ -127,7 +132,7 @@ class Families:
         Args:
             cells: int64 (children), ascending: which.
         """
-        parent = np.searchsorted(self.start, cells, side="right") - 1
+        parent = run_of(self.start, cells)
         codes = [code[parent] for code in self.parents.codes]
         refined = self.step.child_start[codes[self.step.axis]] + cells - self.start[parent]
         codes[self.step.axis] = refined.astype(np.int32)
@@ -137,7 +142,7 @@ class Families:
         """Return which cells some nodes are; those of other parents are left out."""
         step, above = self.step, list(codes)
         child = codes[step.axis].astype(np.int64)
-        parent = np.searchsorted(step.child_start, child, side="right") - 1
+        parent = run_of(step.child_start, child)
         above[step.axis] = parent.astype(np.int32)
         place = places(tuple(above), self.parents.codes)
         here = place != NOWHERE

@@ -53,11 +53,10 @@ class SumsFlow(PlannedFlow[PlannedSums]):
         if not public:
             total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
             root = Nodes(root.codes, np.array([total]), cumulative[-1:], errors.before[-1:])
-        yield Found(ROOT, root.take(np.flatnonzero(root.counts > 0)), None)
+        yield Found(ROOT, root.listed, None)
         cuts = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
         counts = self.estimator.nearest(cumulative[1:], int(root.counts[0]), cuts[1:])
-        every = decoded_bins(errors, cumulative, counts)
-        yield Found(BINS, every.take(np.flatnonzero(counts > 0)), noisy)
+        yield Found(BINS, decoded_bins(errors, cumulative, counts).listed, noisy)
         return None
 
 

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Int64, Levels, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.joint import Tables
@@ -31,7 +31,6 @@ from hedgerow.release.descent.layouts import Below, Dense
 from hedgerow.release.descent.nodes import Found, Nodes, NoisyCuboid
 from hedgerow.release.descent.source import Stored
 
-NOTHING = Nodes.exact((), np.empty(0, dtype=np.int64))
 MEASURED, SETTLED = 0.5, 0.75
 """Parts of the work that are done once all is measured, and once all is settled."""
 
@@ -54,19 +53,19 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         seconds = (perf_counter() - began) / len(counts)
         self.progress.on_fraction(SETTLED)
         sparse: dict[Levels, Listed] = {}
-        again: dict[Levels, Nodes] = dict.fromkeys(self.plan.repeats.values(), NOTHING)
-        for levels in self.plan.levels:
+
+        def found(levels: Levels) -> Found:
             cuboid = joint.shape.given(levels)
-            if levels in self.plan.repeats:
-                found = Found(levels, again[self.plan.repeats[levels]], None)
-            elif cuboid in joint.whole:
-                nodes = self._nodes(cuboid, counts[cuboid], estimates.pop(cuboid))
-                found = Found(levels, nodes, None, seconds)
-            else:
-                found = self._survivors(cuboid, counts, sparse)
-            if levels in again:
-                again[levels] = found.nodes
-            yield found
+            if cuboid not in joint.whole:
+                return self._survivors(levels, counts, sparse)
+            settled, estimate = counts[cuboid], estimates.pop(cuboid)
+            codes = tuple(each.astype(np.int32) for each in np.nonzero(settled > 0))
+            variance = joint.variances_at(cuboid, codes)
+            return Found(
+                levels, Nodes(codes, settled[codes], estimate[codes], variance), None, seconds
+            )
+
+        yield from self.each_found(self.plan.levels, found)
         return None
 
     def estimates(self, wanted: Iterable[Levels]) -> Tables:
@@ -108,32 +107,23 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             done += size
             self.progress.on_fraction(MEASURED * done / whole)
 
-    def _nodes(self, cuboid: Levels, counts: Int64, estimates: Float64) -> Nodes:
-        """Return the cells with a positive count, row by row, with their estimates."""
-        codes = tuple(each.astype(np.int32) for each in np.nonzero(counts > 0))
-        if self.plan.is_public(self.design.levels(cuboid)):
-            return Nodes.exact(codes, counts[codes])
-        variance = self.design.variances_at(cuboid, codes)
-        return Nodes(codes, counts[codes], estimates[codes], variance)
-
     def _survivors(
-        self, cuboid: Levels, counts: Mapping[Levels, Int64], sparse: dict[Levels, Listed]
+        self, levels: Levels, counts: Mapping[Levels, Int64], sparse: dict[Levels, Listed]
     ) -> Found:
-        """Return the cuboid's noisy counts below positive margins, and its counts."""
+        """Return a cuboid's noisy counts below positive margins, and its counts."""
         joint, began = self.design, perf_counter()
+        cuboid = joint.shape.given(levels)
         margins = {
             cover: sparse[cover] if cover in sparse else counts[cover]
             for cover in joint.margins[cuboid]
         }
         survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], margins)
-        levels = joint.levels(cuboid)
         noisy = cast("Int64", self.source.noisy(levels, Below(levels, survivors)))
         self.progress.on_cells(survivors.cells)
         settled = survivors.settle(noisy.astype(np.float64))
         kept = np.flatnonzero(settled)
-        codes = survivors.nodes(kept)
-        order = np.lexsort(codes[::-1])
-        codes, kept = tuple(code[order] for code in codes), kept[order]
+        codes, order = row_by_row(survivors.nodes(kept))
+        kept = kept[order]
         sparse[cuboid] = codes, settled[kept]
         variance = joint.variances_at(cuboid, codes)
         nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)

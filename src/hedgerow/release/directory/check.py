@@ -55,7 +55,6 @@ from hedgerow.release.directory.public_files import public_files
 from hedgerow.release.directory.stored import (
     OnDisk,
     check_hash,
-    noise_variances,
     stated_plan,
 )
 from hedgerow.release.page.report import check_report
@@ -186,7 +185,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
     wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
     wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
-    wanted |= {noisy_file(levels) for levels in noise_variances(plan)}
+    wanted |= {noisy_file(levels) for levels in plan.measured}
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
@@ -263,14 +262,14 @@ def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:
 
 def _has_leaves(plan: Plan) -> bool:
     """Return whether the released cuboids are all sums of the tree's leaves, which are released."""
-    return plan.levels[-1] == plan.tree.chain[-1]
+    return plan.levels[-1] == plan.tree.finest
 
 
 def _is_sum(tree: Tree, given: tuple[Levels, Nodes], table: tuple[Levels, Nodes]) -> None:
     """Raise unless the cells are listed row by row, each with the sum of the table's."""
     (levels, nodes), (finer, summands) = given, table
     numbers, sums = sums_of_cells(tree, levels, finer, summands)
-    what = "leaves" if finer == tree.chain[-1] else tree.name_of(finer)
+    what = "leaves" if finer == tree.finest else tree.name_of(finer)
     if not np.array_equal(numbers, cell_numbers(tree, levels, nodes.codes)):
         raise ReleaseError(f"the cells are not those of the {what}, row by row")
     if not np.array_equal(sums, nodes.counts):

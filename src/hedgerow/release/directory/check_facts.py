@@ -76,7 +76,7 @@ class TableFacts:
     def _of_leaf(self) -> Int64:
         """The attribute cell of the table that every attribute leaf falls into."""
         axes = [(self.tree.axes[a], self.levels[a]) for a in self._beside]
-        sizes = [axis.size(axis.depth) for axis, _ in axes]
+        sizes = [axis.leaves for axis, _ in axes]
         leaves = np.indices(sizes, dtype=np.int32).reshape(len(axes), -1)
         each = zip(axes, leaves, strict=True)
         return self._attribute_cells([a.nodes_above(k, a.depth, leaf) for (a, k), leaf in each])

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, Noisy
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -201,9 +200,8 @@ class ReleaseFiles(CuboidFiles):
         for axis in plan.tree.axes:
             write_domain(folder / "domain" / f"{axis.name}.parquet", axis)
         write_facts(folder, plan.facts)
-        for levels, what in plan.by_levels.items():
-            if isinstance(what, Measured | Summed):
-                self.open_noisy(levels)
+        for levels in plan.measured:
+            self.open_noisy(levels)
 
     def add(self, levels: Levels, nodes: Nodes, noisy: Noisy | None) -> None:
         """Append what a job found of a cuboid; the first nodes are the total."""
@@ -256,7 +254,7 @@ def write_domain(path: Path, axis: Axis) -> None:
     """
     columns_of = axis.levels if axis.product is None else axis.columns
     schema = schema_of(dict(zip(columns_of, axis.kinds(axis.depth), strict=True)))
-    leaves = axis.size(axis.depth)
+    leaves = axis.leaves
     with parquet_writer(path, schema) as writer:
         for first in range(0, leaves, ROWS_A_GROUP):
             few = np.arange(first, min(first + ROWS_A_GROUP, leaves), dtype=np.int32)

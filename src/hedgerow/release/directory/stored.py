@@ -18,7 +18,6 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.registry import read_estimator
 from hedgerow.limits import MOST_AXES_OF_A_RELEASE, MOST_BYTES_SHOWN, MOST_NODES_OF_A_LEVEL
 from hedgerow.machine import read_small_file
-from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
@@ -183,14 +182,14 @@ class OnDisk(Content):
     @cached_property
     def measured(self) -> Mapping[Levels, Int64]:  # type: ignore[override]
         """For each measured cuboid its noisy counts, no more than there can be."""
-        return ReadOnce(noise_variances(self.plan), self._noisy)
+        return ReadOnce(self.plan.measured, self._noisy)
 
     def _noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a cuboid: below survivors, of their children at most."""
         design, tree = self.plan.design, self.plan.tree
         most, above = design.possible_cells(levels), design.measured_below(levels)
         if above is not None:
-            below = descendants(tree, sum(above), sum(levels), self.nodes[above].codes)
+            below = descendants(tree, above, levels, self.nodes[above].codes)
             most = min(most, int(below.sum()))
         return read_noisy(self.folder, levels, most)
 
@@ -404,8 +403,4 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
 
 def noise_variances(plan: Plan) -> dict[Levels, float]:
     """Return for each measured cuboid the variance of its noise, records²."""
-    return {
-        levels: what.mechanism.noise_variance
-        for levels, what in plan.by_levels.items()
-        if isinstance(what, Measured | Summed)
-    }
+    return {levels: noise.noise_variance for levels, noise in plan.noise.items()}

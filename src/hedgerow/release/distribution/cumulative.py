@@ -55,7 +55,7 @@ class Cumulative:
         """
         plan = release.plan
         _check(plan)
-        bins = plan.tree.chain[-1]
+        bins = plan.tree.finest
         every = answers_of(plan).cells(release.stored, [bins])[bins]
         released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
         estimate = np.zeros(len(released))

@@ -277,7 +277,7 @@ def read_distribution(directory: str | Path) -> Distribution:
     folder = Path(directory)
     made = Distribution(read_release(folder))
     with undamaged(folder):
-        (leaves,) = made.release.content.nodes[made.plan.tree.chain[-1]].codes
+        (leaves,) = made.release.content.nodes[made.plan.tree.finest].codes
     if (leaves[1:] <= leaves[:-1]).any():
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"

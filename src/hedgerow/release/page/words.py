@@ -122,7 +122,7 @@ def released(plan: Plan, total: int) -> str:
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
-        name, bins = shown(said.axis_label(axis)), axis.size(axis.depth)
+        name, bins = shown(said.axis_label(axis)), axis.leaves
         lists = [say("release.what.ranges", name=name, bins=bins)]
     units = shown(unit_of(plan))
     parts = [

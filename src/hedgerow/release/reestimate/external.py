@@ -22,13 +22,13 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
+from hedgerow.plan.chain import Outline
 from hedgerow.release.answers.measured_nodes import (
     estimated,
     least_squares_of,
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.descent.chain import Outline
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.measurements import NOISY_COUNT
@@ -98,7 +98,7 @@ class Measurements:
                     f"a public total is a whole number from 0 to 2^61, got {repr(total)[:40]}"
                 )
             public[tree.cuboid(0)] = Nodes.exact(everywhere[0].codes, np.array([total]))
-        if tree.chain[-1] not in variance:
+        if tree.finest not in variance:
             raise TableError(
                 f"the leaves (depth {tree.depth}, {tree.cuboid_name(tree.depth)}) were not "
                 f"measured; leave the levels below the last measured one out of the axes"
