@@ -21,7 +21,7 @@ from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.workload.observed import Variances
 from hedgerow.estimate.workload.product import Reduced
 from hedgerow.limits import MOST_VARIANCES
-from hedgerow.plan.cuboids import All
+from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import (
     BEST,
     PUBLIC,
