@@ -57,7 +57,7 @@ def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, tmp_pat
 
 def test_cells_that_have_no_estimates_are_refused_before_counts_are_read(asked, tmp_path):
     release = hr.read_release(released(GAP, tmp_path / "out"))
-    with pytest.raises(hr.ReleaseError, match="is unmeasured, so cells .* have no estimates"):
+    with pytest.raises(hr.ReleaseError, match=r"is unmeasured, so cells .* have no estimates"):
         release.level(depth=2, all=True)
     assert asked == {"read_noisy": [], "read_nodes": [(0,)]}, "nothing but the total"
 
