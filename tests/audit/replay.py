@@ -100,6 +100,8 @@ def leaks(one: Run, other: Run) -> Iterator[str]:
         not np.array_equal(a.noise, b.noise) for a, b in zip(one.draws, other.draws, strict=True)
     ):
         yield "noise: it follows from the table"
+    if _shares(one.draws):
+        yield "noise: one draw is added to two counts"
     if one.said != other.said:
         yield "messages: progress or print tells the tables apart"
     yield from (
@@ -107,6 +109,17 @@ def leaks(one: Run, other: Run) -> Iterator[str]:
         for name in sorted({*one.files, *other.files})
         if one.files.get(name) != other.files.get(name)
     )
+
+
+def _shares(draws: list[Draw]) -> bool:
+    """Whether a draw is added to other counts than before: a job that is done again has its own."""
+    known: dict[Any, Int64] = {}
+    for draw in draws:
+        before = known.setdefault((draw.place, draw.start), draw.true)
+        many = min(len(before), len(draw.true))
+        if not np.array_equal(before[:many], draw.true[:many]):
+            return True
+    return False
 
 
 def spent(one: Run, other: Run) -> Fraction:

@@ -101,6 +101,19 @@ def test_noise_of_another_stream_for_some_tables_is_found(monkeypatch, tmp_path)
     assert "draws" in found("marginals, public facts", tmp_path)[0]
 
 
+@pytest.mark.parametrize("name", ["chain, survivors, in jobs", "marginals, public facts, in jobs"])
+def test_noise_that_jobs_share_is_found(name, monkeypatch, tmp_path):
+    """It would cost nothing the second time, so that it is not seen in what is spent."""
+    noisy = Drawn.noisy
+
+    def shared(drawn, levels, layout, job=(), start=0):
+        del job
+        return noisy(drawn, levels, layout, (), start)
+
+    monkeypatch.setattr(Drawn, "noisy", shared)
+    assert "noise" in found(name, tmp_path)[0]
+
+
 def test_a_message_for_some_tables_is_found(monkeypatch, tmp_path):
     noisy = Drawn.noisy
 

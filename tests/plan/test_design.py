@@ -7,6 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.workload.observed import Observed
+from hedgerow.pages.catalogue import catalogue, languages
 from hedgerow.plan import spine as plan_spine
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -53,6 +54,13 @@ def test_a_spine_that_is_cut_at_its_root_is_one_job_below_the_total(monkeypatch)
     design = plan_of(tree_of(attribute=True)).design
     assert (design.cut, len(design.jobs)) == (0, 1)
     assert " in 1 job below the total; " in design.words
+
+
+@pytest.mark.parametrize("name", plans.CASES)
+def test_pages_have_a_text_of_which_counts_have_noise(name):
+    key = f"release.made.{plans.CASES[name]().plan.design.noised}"
+    for language in languages():
+        assert key in catalogue(language).texts
 
 
 def test_attributes_need_not_stand_behind_the_spine_where_cuboids_are_tables():
