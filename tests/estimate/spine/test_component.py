@@ -1,5 +1,7 @@
 """Vectors over groups along a spine, against dense matrices."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -177,6 +179,34 @@ def test_sums_over_some_nodes_have_the_dense_covariance(seed):
         expected = sums @ covariance @ sums.T
         found = component.over(level, nodes)
         assert largest_gap(found, expected if component.start else np.diag(expected)) < 1e-9
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_a_sum_over_a_few_nodes_takes_no_memory_for_their_siblings(diagonal):
+    spine, tree = AxisShape.of([np.array([0, 50_000])]), AxisShape.of([np.array([0, 3])])
+    support = Support.of(spine, tree, np.ones(3, dtype=int), None)
+    information = np.eye(3) if diagonal else np.eye(3) + 1
+    component = Component.of(support, np.ones(3, dtype=int), [np.zeros((3, 3)), information])
+    few = np.array([3, 40_000])
+    assert np.allclose(component.over(1, few), 2 * component.over(1, few[:1]), rtol=1e-12)
+    tracemalloc.start()
+    component.over(1, few)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50_000
+
+
+def test_a_sum_over_all_nodes_of_a_known_total_is_exact():
+    """Where no child is missing nothing has to cancel out."""
+    rng = np.random.default_rng(3)
+    start = np.concatenate(([0], np.cumsum(rng.integers(1, 9, 500))))
+    spine, tree = AxisShape.of([np.array([0, 500]), start]), AxisShape.of([])
+    support = Support.of(spine, tree, np.ones(1, dtype=int), None)
+    information = [np.zeros((1, 1)), np.eye(1) * 3, np.eye(1) / 7]
+    component = Component.of(support, np.ones(1, dtype=int), information, 1.0)
+    every = np.arange(start[-1])
+    assert component.over(2, every[1:]).item() > 1
+    assert 0 <= component.over(2, every).item() < 1e-25
 
 
 def test_diagonal_information_runs_as_numbers_and_any_other_as_matrices():

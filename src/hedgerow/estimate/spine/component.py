@@ -24,8 +24,10 @@ and a residual of the family,
 
     B_p = Σ_c B_c K_c,   Cov = Σ_c (B_c - B_p E) C_c (B_c - B_p E)ᵀ,
 
-the last over all children of p, with B_c = 0 for those that are not in the sum. Families are added
-up from the level of the nodes to the root, whose own covariance is F.
+the last over all children of p, with B_c = 0 for those that are not in the sum. What these give is
+B_p Σ E C_c (B_c - B_p E)ᵀ over those that are, so that Cov = Σ B_c C_c (B_c - B_p E)ᵀ over these;
+where no child is missing the squares are taken, which may be 0 exactly. Families are added up from
+the level of the nodes to the root, whose own covariance is F.
 
 Matrices stand row-major one behind the other.
 """
@@ -39,7 +41,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts, runs
+from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts
 from hedgerow.kernels import kernel, over_families
 
 NOT_NEGATIVE = 1e-10
@@ -207,7 +209,7 @@ class Component:
     def over(self, level: int, nodes: Int64) -> Float64:
         """Return the covariance of the sum of estimates over some nodes.
 
-        It takes the nodes, their ancestors and the siblings of both, whatever else the spine has.
+        It takes the nodes and their ancestors, whatever else the spine has.
 
         Args:
             level: of the spine.
@@ -217,57 +219,37 @@ class Component:
             float64 (groups, groups); its diagonal alone where groups do not meet.
         """
         here, groups = self.support, self.support.groups
-        found = np.zeros((groups,) * self.dimensions)
-        row = here.listed_rows(level, nodes)
-        maps = np.ones((len(row), 1))  # Bᵀ: a line for each row of each node
-        if self.start:
-            maps = np.eye(groups)[here.group[level][row]]
+        wide = groups if self.start else 1
+        found = np.zeros((groups // wide, wide, wide))
+        row, blocks = self._listed(level, nodes)
+        # Bᵀ: a line for each row of each node; where groups do not meet, of the row's own alone.
+        group = here.group[level][row]
+        maps = np.eye(groups)[group] if self.start else np.ones((len(row), 1))
         for above in range(level - 1, -1, -1):
-            children = here.spine.child_start[above]
-            parents = np.unique(run_of(children, nodes))
-            family = runs(children[parents], np.diff(children)[parents])
-            every, upper = here.listed_rows(level, family), here.listed_rows(above, parents)
-            below = np.zeros((len(every), maps.shape[1]))
-            below[np.searchsorted(every, row)] = maps
-            sums, parent = np.zeros((len(upper), maps.shape[1])), here.parent[level][every]
-            at = np.searchsorted(upper, parent)
-            np.add.at(sums, at, self._listed(self.combined, level, family, below))
-            maps = self._listed(self.joined, above, parents, sums)
-            below -= maps[at]
-            self._add_squares(self.combined, level, family, below, found)
-            level, nodes, row = above, parents, upper
-        self._add_squares(self.final, 0, nodes, maps, found)
-        return found
+            children, rows = here.spine.child_start[above], here.start[above]
+            owner = run_of(children, nodes)
+            nodes, listed = np.unique(owner, return_counts=True)
+            upper, higher = self._listed(above, nodes)
+            at = np.searchsorted(upper, here.parent[level][row])
+            over = np.zeros((len(upper), wide))
+            told, cells = maps.copy(), [np.arange(len(each) + 1) * wide for each in (over, maps)]
+            _multiply(blocks, self.combined[level], cells[1], told.reshape(-1))
+            _add_children(at, (cells[0], cells[1]), told.reshape(-1), over.reshape(-1))
+            _multiply(higher, self.joined[above], cells[0], over.reshape(-1))
+            is_whole = listed == children[nodes + 1] - children[nodes]
+            near = over * np.repeat(is_whole, rows[nodes + 1] - rows[nodes])[:, None]
+            _add_squares(blocks, (at, group), (self.combined[level], maps, over, near), found)
+            level, row, blocks, group, maps = above, upper, higher, here.group[above][upper], over
+        nothing = np.zeros((len(row), wide))
+        _add_squares(blocks, (row, group), (self.final[0], maps, nothing, nothing), found)
+        return found.reshape((groups,) * self.dimensions)
 
-    def _listed(
-        self, matrices: Sequence[Float64], level: int, nodes: Int64, table: Float64
-    ) -> Float64:
-        """Return the matrices of listed nodes times their rows of a table: float64 (rows, …)."""
-        here = self.support
-        begin = self.start[level][nodes] if self.start else here.listed_rows(level, nodes)
-        rows = np.arange(len(begin) + 1)
+    def _listed(self, level: int, nodes: Int64) -> tuple[Int64, Blocks]:
+        """Return the rows of listed nodes, and their blocks, whose rows are counted from 0."""
+        row, rows = self.support.listed_rows(level, nodes), self.support.start[level]
         if self.start:
-            rows = run_starts(here.start[level][nodes + 1] - here.start[level][nodes])
-        found = table.copy()
-        cell = np.arange(len(table) + 1) * table.shape[1]
-        _multiply((rows, begin), matrices[level], cell, found.reshape(-1))
-        return found
-
-    def _add_squares(
-        self,
-        matrices: Sequence[Float64],
-        level: int,
-        nodes: Int64,
-        table: Float64,
-        found: Float64,
-    ) -> None:
-        """Add tableᵀ matrix table over the blocks of listed nodes; by group where none meet."""
-        moved = self._listed(matrices, level, nodes, table)
-        if self.start:
-            found += table.T @ moved
-        else:
-            group = self.support.group[level][self.support.listed_rows(level, nodes)]
-            found += np.bincount(group, (table * moved)[:, 0], minlength=len(found))
+            return row, (run_starts(rows[nodes + 1] - rows[nodes]), self.start[level][nodes])
+        return row, (np.arange(len(row) + 1), row)
 
     # --- estimates ------------------------------------------------------------------------------
 
@@ -516,6 +498,39 @@ def _multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) ->
                 entry = matrices[start[b] + i * k + j]
                 for r in range(many // k):
                     table[line + r] += entry * before[j * (many // k) + r]
+
+
+@kernel
+def _add_squares(
+    blocks: Blocks,
+    place: tuple[Int64, Int32],
+    tables: tuple[Float64, Float64, Float64, Float64],
+    found: Float64,
+) -> None:
+    """Add the covariance of the residuals of families: (B - B' E) C (B - B_p E)ᵀ of each block.
+
+    Args:
+        blocks: those that are in the sum.
+        place: the row above each row, and each row's group.
+        tables: C, Bᵀ, and of the rows above B_pᵀ and B'ᵀ: B_pᵀ where no child is missing, else 0.
+        found: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
+    """
+    (rows, start), (at, group), (matrices, maps, above, near) = blocks, place, tables
+    told = np.empty(maps.shape[1])
+    for b in range(len(rows) - 1):
+        k, first = rows[b + 1] - rows[b], rows[b]
+        for i in range(first, first + k):
+            told[:] = 0.0
+            for j in range(first, first + k):
+                entry = matrices[start[b] + (i - first) * k + j - first]
+                own, over = maps[j], above[at[j]]
+                for r in range(len(told)):
+                    told[r] += entry * (own[r] - over[r])
+            for g in range(len(told)):
+                left = maps[i, g] - near[at[i], g]
+                line = found[group[i] if len(told) == 1 else 0, g]
+                for r in range(len(told)):
+                    line[r] += left * told[r]
 
 
 @kernel
