@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.estimate.spine.marginals.residuals import Residuals
+from hedgerow.estimate.cube.residuals import Residuals, part, turn
 
 
 @dataclass
@@ -21,6 +21,11 @@ class Family:
     low: np.ndarray
     high: np.ndarray
 
+    def turned(self, table):
+        """The coordinates of rows of cells."""
+        rows = np.array(table, dtype=float).reshape(len(table), *self.residuals.sizes)
+        return turn(rows).reshape(len(table), -1)
+
     @property
     def covariance(self):
         return np.concatenate([block.ravel() for block in self.blocks])
@@ -28,12 +33,12 @@ class Family:
     def precision(self, child):
         """P of one child, dense, over its rows' cells: (rows · W, rows · W)."""
         here = self.residuals
-        turned = here.turned(np.eye(here.width))
+        turned = self.turned(np.eye(here.width)).reshape(-1, *here.sizes)
         m, w = self.blocks[child].shape[1], here.width
         found = np.zeros((m * w, m * w))
-        for r in range(here.count):
-            part = turned[:, here.columns[r]] @ turned[:, here.columns[r]].T
-            found += np.kron(np.linalg.inv(self.blocks[child][r]), part)
+        for r, residual in enumerate(here.every):
+            own = part(turned, residual).reshape(w, -1)
+            found += np.kron(np.linalg.inv(self.blocks[child][r]), own @ own.T)
         return found
 
     def objective(self, x):
@@ -48,7 +53,7 @@ class Family:
 def random_family(rng, sizes=None, children=None, groups=None, scale=None, *, bounded=True):
     """A family whose bounds some counts meet, with cells that are 0 and noise of any scale."""
     sizes = sizes or [(), (2,), (3,), (2, 2), (2, 3), (2, 2, 3)][rng.integers(6)]
-    here = Residuals(tuple(sizes))
+    here = Residuals(tuple(range(len(sizes))), tuple(sizes))
     groups = groups or int(rng.integers(1, 4))
     children = children or int(rng.integers(1, 6))
     has = rng.random((children, groups)) < 0.7
@@ -68,8 +73,8 @@ def random_family(rng, sizes=None, children=None, groups=None, scale=None, *, bo
     scale = scale or rng.choice([0.3, 2.0, 15.0])
     blocks = []
     for m in np.diff(row_start):
-        factors = rng.normal(size=(here.count, m, m + 1)) * scale
-        spread = rng.uniform(0.1, 1.5, size=(here.count, 1, 1))
+        factors = rng.normal(size=(len(here.every), m, m + 1)) * scale
+        spread = rng.uniform(0.1, 1.5, size=(len(here.every), 1, 1))
         eye = 0.1 * scale**2 * np.eye(m)
         blocks.append(spread * (factors @ factors.transpose(0, 2, 1) + eye))
     z = truth + scale * rng.normal(size=truth.shape)

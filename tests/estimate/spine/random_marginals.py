@@ -52,7 +52,7 @@ class Dense:
         here = self.model
         support, deepest = here.support, here.support.spine.depth
         self.leaves = []
-        sizes = [range(here.shape.axes[a].sizes[-1]) for a in here.others]
+        sizes = [range(here.shape.axes[a].sizes[-1]) for a in here.residuals.axes]
         start, group = support.start[deepest], support.group[deepest]
         for node in range(support.spine.sizes[deepest]):
             for g in group[start[node] : start[node + 1]]:
@@ -65,7 +65,7 @@ class Dense:
         found[0] = node
         if self.model.group_axis is not None:
             found[self.model.group_axis] = group
-        for axis, index in zip(self.model.others, others, strict=True):
+        for axis, index in zip(self.model.residuals.axes, others, strict=True):
             found[axis] = index
         return found
 
@@ -74,7 +74,7 @@ class Dense:
         here = self.model
         order = [0]
         order += [] if here.group_axis is None else [here.group_axis]
-        order += here.others
+        order += here.residuals.axes
         ancestors = [
             axis.ancestors(axis.depth, level)
             for axis, level in zip(here.shape.axes, key, strict=True)

@@ -16,7 +16,7 @@ def fitted(family, tolerance=1e-9, most=200_000):
     rounds = fit_family(
         (here.extents, here.runs),
         (family.row_start, family.slot),
-        (here.turned(family.z), family.covariance),
+        (family.turned(family.z), family.covariance),
         (
             family.above.astype(float),
             family.low.astype(float),
@@ -121,7 +121,7 @@ def test_the_fit_of_a_root_is_the_optimum_with_its_total_or_without(seed):
     fit_family(
         (here.extents, here.runs),
         (family.row_start, family.slot),
-        (here.turned(family.z), family.covariance),
+        (family.turned(family.z), family.covariance),
         (free, family.low.astype(float), family.high.astype(float), (False, total)),
         (1e-9, 200_000),
         y,

@@ -14,7 +14,7 @@ def rounded(family, tolerance=1e-3, most=2000):
     y, out = np.zeros_like(family.z), np.zeros(family.z.shape, dtype=np.int64)
     rows = family.row_start, family.slot
     limits = (each.astype(float) for each in (family.above, family.low, family.high))
-    given = here.turned(family.z), family.covariance
+    given = family.turned(family.z), family.covariance
     fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
     near = 1 + np.eye(family.groups)
     round_family((here.sum_place, near), rows, (family.above, family.low, family.high), y, out)
@@ -29,8 +29,8 @@ def marginals(family, table):
     np.add.at(whole, children, table)
     for each in (table, whole):
         shaped = each.reshape(-1, *here.sizes)
-        for marginal in range(here.count):
-            away = [1 + a for a in range(len(here.sizes)) if a not in here.members(marginal)]
+        for marginal in here.every:
+            away = [1 + a for a, is_kept in enumerate(marginal) if not is_kept]
             found.append(shaped.sum(axis=tuple(away)).reshape(len(each), -1))
     return found
 

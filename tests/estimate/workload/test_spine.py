@@ -224,11 +224,11 @@ def test_one_axis_at_most_may_have_three_levels():
 def test_the_spine_is_the_axis_with_most_nodes_that_can_be_it():
     small, large = [np.array([0, 2])], [np.array([0, 9])]
     shape = CubeShape.of([small, large, small])
-    assert SpineSolver(Observed(shape, {(1, 1, 1): 1.0})).beside.spine == 1
-    assert SpineSolver(Observed(shape, {(1, 0, 1): 1.0})).beside.spine == 0
+    assert SpineSolver(Observed(shape, {(1, 1, 1): 1.0})).spine == 1
+    assert SpineSolver(Observed(shape, {(1, 0, 1): 1.0})).spine == 0
     shape = CubeShape.of([[*small, np.array([0, 1, 3])], large])
-    assert SpineSolver(Observed(shape, {(1, 0): 1.0, (2, 1): 1.0})).beside.spine == 0
-    assert SpineSolver(Observed(shape, {(2, 1): 1.0})).beside.spine == 1
+    assert SpineSolver(Observed(shape, {(1, 0): 1.0, (2, 1): 1.0})).spine == 0
+    assert SpineSolver(Observed(shape, {(2, 1): 1.0})).spine == 1
 
 
 def test_what_no_table_contains_is_refused_by_every_method():
@@ -291,6 +291,24 @@ def test_every_measured_cuboid_is_estimated_though_attributes_are_many():
     for cuboid, table in solver.estimates(tables, chosen).items():
         np.testing.assert_allclose(table, tables[cuboid], rtol=1e-12)
         assert 0 < solver.largest(cuboid) < chosen[cuboid]
+
+
+def test_a_cross_of_all_attributes_may_have_any_cells_that_floats_can_count():
+    """One margin of each: the totals of all tell the total, and a margin's cells stand alone."""
+
+    def margins(axes, size):
+        shape = CubeShape.of([[np.array([0, size])]] * axes)
+        return Observed(shape, {tuple(row): 1.0 for row in np.eye(axes, dtype=int).tolist()})
+
+    axes, size = 49, 1 << 20
+    solver = SpineSolver(margins(axes, size))
+    assert solver.mean((0,) * axes) == pytest.approx(size / axes, rel=1e-9)
+    for first in (0, 48):  # the spine, and an attribute
+        margin = tuple(int(axis == first) for axis in range(axes))
+        expected = 1 - 1 / size + 1 / (size * axes)
+        assert solver.mean(margin) == pytest.approx(expected, rel=1e-9)
+    assert SpineSolver.fits(solver.observed)
+    assert not SpineSolver.fits(margins(62, size))
 
 
 def test_figures_of_a_state_need_no_array_of_its_cells():

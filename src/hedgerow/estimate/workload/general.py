@@ -204,7 +204,7 @@ class GeneralSolver(Solver):
 
     def _check(self, tables: ByCuboid) -> None:
         """Raise unless every table is there, of its shape."""
-        for cuboid in sorted({*self.observed.variances, *filter(None, [self.observed.public])}):
+        for cuboid in sorted(self.observed.cuboids):
             self.observed.shape.checked(cuboid, tables.get(cuboid))
 
     def _solved(self, tables: ByCuboid) -> list[Layers]:

@@ -44,6 +44,11 @@ class Observed:
         """The measured cuboids that no other one refines, sorted."""
         return maximal(self.variances)
 
+    @property
+    def cuboids(self) -> tuple[Levels, ...]:
+        """The cuboids of which anything is told: those that are measured, and the public one."""
+        return (*self.variances, *([] if self.public is None else [self.public]))
+
     def is_public(self, cuboid: Levels) -> bool:
         """Return whether the true counts of a cuboid are known."""
         return is_within(cuboid, self.public)
@@ -156,7 +161,7 @@ class Solver(ABC):
         That is proved where the cuboids are those of two chains (docs/proofs.md, "Intervals").
         """
         told = self.observed
-        if are_two_chains({*told.variances, *filter(None, [told.public]), cuboid}):
+        if are_two_chains({*told.cuboids, cuboid}):
             return None if self.is_exact else Steps(0.0, is_exact=False)
         return Steps(min(told.variances.values()), is_exact=self.is_exact)
 

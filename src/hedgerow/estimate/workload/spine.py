@@ -4,46 +4,41 @@
 *attribute*, at its total and at one finer level, its detail, of n_a nodes. A cuboid is then a level
 l of the spine and a set B of attributes at their detail.
 
-*Residuals.* A cuboid (l, B) sums the full cross of a node of level l by S with
+*Residuals.* A cuboid (l, B) sums the full cross of the attributes at a node of level l by a matrix
+that acts as a number on each of its residuals R (`hedgerow.estimate.cube.residuals`). Sums along
+the spine do not mix coordinates, so the information of all cuboids falls into one block for each
+coordinate of each residual, and least squares into as many problems along the spine alone. A cuboid
+tells the coordinates of all R ⊆ B with the precision Π_{a ∉ B} n_a / v; precisions at one level add
+up, and a public cuboid tells them exactly. `AxisSquares` solves it, down to the deepest level at
+which R is told: what lies below does not occur in any table.
 
-    SᵀS = ⊗_a (I where a is in B, 11ᵀ elsewhere),   I = J + (I - J),   11ᵀ = n_a J,   J = 11ᵀ/n_a.
+*Cells.* The estimate of a cuboid is the sum of its residuals, which have no covariance. With w_a
+the weights of a sum over the detail of a, ones where the cuboid sums a up, and V_R the variance of
+a coordinate at a node of the spine,
 
-All these commute: each acts as a number on each of the spaces ⊗_a (contrasts where a is in R,
-constants elsewhere), one for each set R of attributes, its *residual*: the number is Π_{a ∉ B} n_a
-where R ⊆ B, and 0 elsewhere. Sums along the spine do not mix coordinates, so the information of all
-cuboids falls into one block for each coordinate of each residual, and least squares into as many
-problems along the spine alone. A cuboid tells the coordinates of R ⊆ B, summed over all other
-attributes, with the variance v Π_{a ∈ B∖R} n_a; several at one level combine by inverse variance,
-and a public cuboid tells them exactly. `AxisSquares` solves it, down to the deepest level at which
-R is told: what lies below does not occur in any table.
+    Var = Σ_{R ⊆ B} V_R Π_{a ∈ R} (|w_a|² - (Σ w_a)²/n_a) Π_{a ∉ R} (Σ w_a)²/n_a,
 
-*Cells.* The estimate of a cuboid is the sum of its residuals, each spread evenly over B∖R, and
-these have no covariance. With w_a the weights of a sum over the detail of a, and V_R the variance
-of a coordinate at a node of the spine,
-
-    Var = Σ_{R ⊆ B} V_R Π_{a ∈ R} (|w_a|² - (Σ w_a)²/n_a) Π_{a ∉ R} (Σ w_a)²/n_a²,
-
-which for cells at detail is Σ_R V_R Π_R (1 - 1/n_a) Π_{B∖R} 1/n_a².
-
-Source: Xiao, He, Zhang and Kifer (2023) separate marginals into residuals in this way; that a spine
-does not mix them is shown above.
+which for cells at detail is Σ_R V_R Π_R (1 - 1/n_a) Π_{B∖R} 1/n_a Π_{a ∉ B} n_a.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import inf, prod, sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
-from hedgerow.estimate.cube.shape import join, summed
+from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
+from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within, join, meet, summed
 from hedgerow.estimate.cube.variances import ByFactors, Factored, Product
 from hedgerow.estimate.workload.observed import Observed, Solver
-from hedgerow.estimate.workload.residuals import Axes, Beside, subsets
 from hedgerow.limits import MOST_RESIDUALS
+
+MOST_CROSSED = 1 << 1000
+"""Cells of the cross of all attributes and the spine: precisions are its multiples, in floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,25 +59,36 @@ class SpineSolver(Solver, ByFactors):
         self.squares  # noqa: B018 - made once
 
     @cached_property
-    def beside(self) -> Beside:
-        """The attributes beside the spine."""
-        spine = _spine(self.observed)
-        if spine is None:
+    def spine(self) -> int:
+        """The axis of several levels."""
+        if (spine := _spine(self.observed)) is None:
             raise EstimateError(
                 "two axes or more are measured at a level between the total and their finest one; "
                 "this solver takes one such axis"
             )
-        return Beside(self.observed.shape, spine, _deepest(self.observed))
+        return spine
 
     @cached_property
-    def told(self) -> Mapping[Axes, Mapping[Levels, float]]:
-        """For each residual the cuboids that tell it and the variance of a coordinate, records²."""
-        tables = self.observed.tables
-        residuals = {r for table in tables for r in subsets(self.beside.of(table))}
-        return {residual: self._told(residual) for residual in sorted(residuals)}
+    def shape(self) -> CubeShape:
+        """The axes down to the deepest levels that occur."""
+        return self.observed.shape.down_to(_deepest(self.observed))
 
     @cached_property
-    def squares(self) -> Mapping[Axes, AxisSquares]:
+    def residuals(self) -> Residuals:
+        """Those of the attributes, all axes but the spine."""
+        sizes = self.shape.shape(self.shape.finest)
+        axes = tuple(axis for axis in range(len(sizes)) if axis != self.spine)
+        return Residuals(axes, tuple(sizes[axis] for axis in axes))
+
+    @cached_property
+    def told(self) -> Mapping[Levels, Mapping[Levels, float]]:
+        """For each residual the cuboids that tell it, and with which precision, records⁻²."""
+        marginals = map(self.residuals.marginal, self.observed.tables)
+        every = {residual for marginal in marginals for residual in subsets(marginal)}
+        return {residual: self._told(residual) for residual in sorted(every)}
+
+    @cached_property
+    def squares(self) -> Mapping[Levels, AxisSquares]:
         """For each residual least squares along the spine."""
         return {residual: self._squares(each) for residual, each in self.told.items()}
 
@@ -90,13 +96,16 @@ class SpineSolver(Solver, ByFactors):
     def fits(observed: Observed) -> bool:
         """Return whether all axes but one at most occur at their total and one finer level.
 
-        Beyond `MOST_RESIDUALS` sets of attributes they do not fit either.
+        Beyond `MOST_RESIDUALS` sets of attributes, or a full cross of `MOST_CROSSED` cells, they do
+        not fit either.
         """
         spine = _spine(observed)
         if spine is None:
             return False
         attributes = [len(table) - table.count(0) - (table[spine] > 0) for table in observed.tables]
-        return sum(1 << number for number in attributes) <= MOST_RESIDUALS
+        crossed = observed.shape.cells(_deepest(observed))
+        residuals = sum(1 << number for number in attributes)
+        return residuals <= MOST_RESIDUALS and crossed <= MOST_CROSSED
 
     is_exact = True
 
@@ -121,25 +130,31 @@ class SpineSolver(Solver, ByFactors):
         Raises:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
-        observed, beside, shape = self.observed, self.beside, self.observed.shape
+        observed, here, known = self.observed, self.residuals, self.observed.public
         found, made = dict[Levels, Float64](), dict[Levels, Float64]()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
-            if (known := observed.public) is not None and observed.is_public(cuboid):
-                found[cuboid] = summed(shape, self._copied(tables, known), known, cuboid)
+            if known is not None and observed.is_public(cuboid):
+                exact = observed.shape.checked(known, tables.get(known)).copy()
+                found[cuboid] = summed(observed.shape, exact, known, cuboid)
             else:
-                made[cuboid] = np.zeros(shape.shape(beside.at_detail(cuboid)))
-        told = {cuboid for each in self.told.values() for cuboid in each} if made else ()
-        turned = {cuboid: beside.turn(self._copied(tables, cuboid), cuboid) for cuboid in told}
+                nodes = self.shape.axes[self.spine].sizes[cuboid[self.spine]]
+                made[cuboid] = np.zeros((nodes, *here.shape(here.marginal(cuboid))))
+        turned = {c: self._turned(tables, c) for c in observed.cuboids} if made else {}
         for residual in self.squares:
-            if into := [cuboid for cuboid in made if set(residual) <= set(beside.of(cuboid))]:
+            if into := [cuboid for cuboid in made if is_within(residual, here.marginal(cuboid))]:
                 levels = self._levels(residual, turned)
                 for cuboid in into:
-                    even = levels[cuboid[beside.spine]] / sqrt(beside.spread(cuboid, residual))
-                    beside.part(made[cuboid], residual)[...] = even
-        for cuboid, table in made.items():
-            there = beside.at_detail(cuboid)
-            found[cuboid] = summed(shape, beside.turn(table, there), there, cuboid)
+                    own = levels[cuboid[self.spine]] * sqrt(here.spread(cuboid))
+                    part(made[cuboid], residual)[...] = own
+        turned.clear()
+        for cuboid in list(made):
+            rows = np.moveaxis(turn(made.pop(cuboid)), 0, self.spine)
+            there = [
+                axis.depth if k else 0 for axis, k in zip(self.shape.axes, cuboid, strict=True)
+            ]
+            detail = at_level(tuple(there), self.spine, cuboid[self.spine])
+            found[cuboid] = summed(self.shape, np.ascontiguousarray(rows), detail, cuboid)
         return found
 
     def variances_of(self, cuboid: Levels) -> "SpineSolver":
@@ -150,7 +165,7 @@ class SpineSolver(Solver, ByFactors):
     @property
     def leading(self) -> int:
         """The spine."""
-        return self.beside.spine
+        return self.spine
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
@@ -167,71 +182,95 @@ class SpineSolver(Solver, ByFactors):
         cuboids = [tuple(level for level, _ in each) for each in (first, second)]
         for cuboid in cuboids:
             self._check(cuboid)
-        both = [a for a in self.beside.of(cuboids[0]) if cuboids[1][a]]
-        factors = {a: self.beside.product_factors(a, first[a], second[a]) for a in self.beside.axes}
-        along = first[self.beside.spine], second[self.beside.spine]
-        columns = np.array([self.squares[r].covariance(*along) for r in subsets(both)])
-        found = Factored(columns.reshape(1, *(2,) * len(both)), [factors[a].T for a in both])
-        alone = prod(float(each[0, 0]) for a, each in factors.items() if a not in both)
-        return found.mean() * alone
+        along = first[self.spine], second[self.spine]
+        factors = [self._crossed(a, first[a], second[a]) for a in self.residuals.axes]
+        return self._summed(meet(*cuboids), lambda own: own.covariance(*along), factors).mean()
 
     def _terms(self, cuboid: Levels) -> list[Factored]:
-        """Return the variances of cells by their factors.
-
-        V_R stands at 1 for residuals with an attribute, at 0 for those without.
-        """
+        """Return the variances of cells by their factors."""
         self._check(cuboid)
-        axes, level = self.beside.of(cuboid), cuboid[self.beside.spine]
-        columns = np.stack([self.squares[r].final[level] for r in subsets(axes)], axis=-1)
-        factors = [
-            self.beside.factors(cuboid, axis).T if axis in axes else np.ones((1, 1))
-            for axis in self.beside.axes
-        ]
-        first = columns.reshape(-1, *(each.shape[1] for each in factors))
-        return [Factored(first, factors)]
+        level = cuboid[self.spine]
+        factors = [self._squared(axis, cuboid[axis]) for axis in self.residuals.axes]
+        return [self._summed(cuboid, lambda own: own.final[level], factors)]
 
-    def _told(self, residual: Axes) -> dict[Levels, float]:
-        """Return the cuboids that tell a residual and with which variance; 0 is exactly."""
-        known, beside, inside = self.observed.public, self.beside, set(residual)
-        told = {
-            cuboid: variance * beside.spread(cuboid, residual)
-            for cuboid, variance in self.observed.variances.items()
-            if inside <= set(beside.of(cuboid))
-        }
-        if known is None or not inside <= set(beside.of(known)):
-            return told
-        spine = beside.spine
-        return {c: v for c, v in told.items() if c[spine] > known[spine]} | {known: 0.0}
+    def _summed(
+        self,
+        cuboid: Levels,
+        along: Callable[[AxisSquares], Float64 | float],
+        factors: Sequence[Float64],
+    ) -> Factored:
+        """Return the sum over the residuals R of a cuboid of V_R Π factors.
+
+        Args:
+            cuboid: of the sums, or what is common to both.
+            along: V_R at nodes of the spine, or of a sum over them.
+            factors: for each attribute float64 (sums, 2): those where it is not in R, and where it
+                is.
+        """
+        marginal = self.residuals.marginal(cuboid)
+        columns = [along(self.squares[residual]) for residual in subsets(marginal)]
+        others = [each[:, : 1 + here] for each, here in zip(factors, marginal, strict=True)]
+        first = np.stack(columns, axis=-1).reshape(-1, *(each.shape[1] for each in others))
+        return Factored(first, others)
+
+    def _squared(self, axis: int, level: int) -> Float64:
+        """Return an attribute's factors of a cell's variance: float64 (nodes, 2).
+
+        With c the cells at detail of a node, c²/n and c - c²/n.
+        """
+        own = self.shape.axes[axis]
+        size = own.sizes[-1]
+        share = np.diff(own.descendant_start(level, own.depth)) / size
+        return size * np.stack([share**2, share * (1 - share)], axis=1)
+
+    def _crossed(
+        self, axis: int, first: tuple[int, Float64], second: tuple[int, Float64]
+    ) -> Float64:
+        """Return an attribute's factors of the covariance of two sums: float64 (1, 2).
+
+        With w, w' the weights at detail, ΣwΣw'/n and w·w' - ΣwΣw'/n.
+        """
+        own = self.shape.axes[axis]
+        one, other = (weights[own.ancestors(own.depth, k)] for k, weights in (first, second))
+        means, apart = one.mean() * other.mean(), (one - one.mean()) @ (other - other.mean())
+        return np.array([[own.sizes[-1] * means, apart]])
+
+    def _told(self, residual: Levels) -> dict[Levels, float]:
+        """Return the cuboids that tell a residual and with which precision; inf is exactly."""
+        noise, known = self.observed.variances, self.observed.public
+        if known is not None and is_within(residual, self.residuals.marginal(known)):
+            above, spine = known[self.spine], self.spine
+            noise = {c: v for c, v in noise.items() if c[spine] > above} | {known: 0.0}
+        return self.residuals.precisions(residual, noise)
 
     def _squares(self, told: Mapping[Levels, float]) -> AxisSquares:
         """Return least squares along the spine, down to the deepest level that is told."""
-        spine, public = self.beside.spine, None
-        depth = max(cuboid[spine] for cuboid in told)
-        own = np.full(depth + 1, inf)
-        for cuboid, variance in told.items():
-            level = cuboid[spine]
-            if variance:
-                own[level] = 1 / (1 / own[level] + 1 / variance)
-            else:
-                own[level], public = 0.0, level
-        return AxisSquares.of(self.observed.shape.axes[spine].down_to(depth), own, public=public)
+        depth = max(cuboid[self.spine] for cuboid in told)
+        precision = np.zeros(depth + 1)
+        for cuboid, each in told.items():
+            precision[cuboid[self.spine]] += each
+        exact = [level for level, each in enumerate(precision) if each == inf]
+        with np.errstate(divide="ignore"):
+            own = 1 / precision
+        axis = self.shape.axes[self.spine].down_to(depth)
+        return AxisSquares.of(axis, own, public=max(exact, default=None))
 
-    def _levels(self, residual: Axes, turned: ByCuboid) -> list[Float64]:
+    def _turned(self, tables: ByCuboid, cuboid: Levels) -> Float64:
+        """Return the coordinates of a copy of a table, once it is checked: rows along the spine."""
+        table = self.observed.shape.checked(cuboid, tables.get(cuboid))
+        return turn(np.moveaxis(table, self.spine, 0).copy(order="C"))
+
+    def _levels(self, residual: Levels, turned: ByCuboid) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
-        beside, squares = self.beside, self.squares[residual]
-        levels = [np.zeros((n, *beside.coordinates(residual))) for n in squares.shape.sizes]
-        for cuboid, variance in self.told[residual].items():
-            level = cuboid[beside.spine]
-            weight = squares.own[level] / variance if variance else 1.0
-            weight *= sqrt(beside.spread(cuboid, residual))  # a coordinate is a sum over √(Π n)
-            levels[level] += weight * beside.part(turned[cuboid], residual)
+        here, squares = self.residuals, self.squares[residual]
+        levels = [np.zeros((n, *here.coordinates(residual))) for n in squares.shape.sizes]
+        for cuboid, precision in self.told[residual].items():
+            level = cuboid[self.spine]
+            weight = 1.0 if precision == inf else squares.own[level] * precision
+            levels[level] += weight / sqrt(here.spread(cuboid)) * part(turned[cuboid], residual)
         combine_levels(squares, levels, 0)
         spread_levels(squares, levels, 0)
         return levels
-
-    def _copied(self, tables: ByCuboid, cuboid: Levels) -> Float64:
-        """Return a contiguous copy of the table of a cuboid, once it is checked."""
-        return self.observed.shape.checked(cuboid, tables.get(cuboid)).copy()
 
     def _check(self, cuboid: Levels) -> None:
         """Raise unless a cuboid is the sum of a table's cells."""
@@ -239,21 +278,20 @@ class SpineSolver(Solver, ByFactors):
             raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells")
 
 
-def _levels_of(observed: Observed) -> list[set[int]]:
-    """Return for each axis the levels at which it is measured or public."""
-    public = () if observed.public is None else (observed.public,)
-    return [set(levels) for levels in zip(*observed.variances, *public, strict=True)]
-
-
 def _deepest(observed: Observed) -> Levels:
     """Return for each axis the deepest level that occurs."""
-    public = () if observed.public is None else (observed.public,)
-    return reduce(join, (*observed.variances, *public))
+    return reduce(join, observed.cuboids)
 
 
 def _spine(observed: Observed) -> int | None:
     """Return the axis with most nodes that can be the spine, or None."""
-    sizes = observed.shape.shape(_deepest(observed))
-    middle = {a for a, levels in enumerate(_levels_of(observed)) if levels - {0, max(levels)}}
-    able = [a for a in range(len(sizes)) if not middle - {a}]
-    return max(able, key=lambda a: sizes[a], default=None)
+    deepest = _deepest(observed)
+    sizes = observed.shape.shape(deepest)
+    middle = {
+        axis
+        for cuboid in observed.cuboids
+        for axis, level in enumerate(cuboid)
+        if 0 < level < deepest[axis]
+    }
+    able = [axis for axis in range(len(sizes)) if not middle - {axis}]
+    return max(able, key=lambda axis: sizes[axis], default=None)

@@ -14,9 +14,9 @@ import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.residuals import Residuals
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
@@ -59,7 +59,7 @@ def settle_families(
     over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
     rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
     start = starts_within(support.start[level], nodes)
-    matrices = run_starts(np.diff(start) ** 2) * residuals.count
+    matrices = run_starts(np.diff(start) ** 2) * len(components)
     layout = (
         starts_within(support.spine.child_start[level - 1], over), start,
         starts_within(support.start[level - 1], over), support.parent[level][rows] - upper.start,
@@ -102,7 +102,7 @@ def settle_root(
             f"which sum to {low.sum()} at least and {high.sum()} at most"
         )
     extents, runs, place, near = _cells(support, residuals)
-    matrices = np.array([0, residuals.count * len(low) ** 2])
+    matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
     rows = np.array([0, len(low)]), np.arange(len(low))

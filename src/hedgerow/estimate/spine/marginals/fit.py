@@ -36,7 +36,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.spine.marginals.residuals import turn
+from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.spine.marginals.steps import (
     Runs,
     dampen,
@@ -87,7 +87,7 @@ def fit_family(
             kept to the tolerance.
     """
     extents, known = cells[0], bounds[0].copy()
-    turn(known, extents)
+    turn_rows(known, extents)
     residuals = 1 << len(extents)
     joint = np.empty((residuals, len(known), len(known)))
     variances = variances_of(given[1], rows[0], residuals)
@@ -103,7 +103,7 @@ def fit_family(
     invert_sums(damped, rows, joint)
     for number in range(1, stop[1] + 1):
         np.subtract(y, u, q)
-        turn(q, extents)
+        turn_rows(q, extents)
         np.subtract(q, given[0], q)
         _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
         if number % CHECK:
@@ -137,7 +137,7 @@ def _keep(
         keep_sums(cells[1], rows, z, matrices, known[0], q, x)
     else:
         keep_total(cells[1], z, matrices[0], known[1][1], q, x)
-    turn(x, cells[0])
+    turn_rows(x, cells[0])
 
 
 @kernel

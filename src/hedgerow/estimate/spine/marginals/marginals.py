@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape
+from hedgerow.estimate.cube.residuals import Residuals, turn, within
+from hedgerow.estimate.cube.shape import AxisShape, CubeShape, spread
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component, check_apart
 from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
-from hedgerow.estimate.spine.marginals.residuals import Residuals, turn
 from hedgerow.estimate.spine.model import Model, Upward
 from hedgerow.estimate.spine.support import Bounds, Part, Support
 from hedgerow.limits import MOST_ATTRIBUTES
@@ -107,7 +107,7 @@ class Marginals(Model):
             raise EstimateError(
                 f"zeros by rule need one entry for each of {cells} cells, got {zero_cells.size}"
             )
-        residuals = Residuals(tuple(shape.axes[a].sizes[-1] for a in others))
+        residuals = Residuals(others, tuple(shape.axes[a].sizes[-1] for a in others))
         tree = AxisShape((), (0,)) if group_axis is None else shape.axes[group_axis]
         allowed = ~_by_group(shape, group_axis, zero_cells)
         widths = np.where(allowed.any(axis=1), residuals.width, 0)
@@ -116,19 +116,14 @@ class Marginals(Model):
         components = tuple(
             Component.of(
                 support,
-                np.full(support.groups, len(columns)),
-                _information(support, group_axis, residuals, others, noise, residual),
-                sqrt(residuals.width) if total_known and residual == 0 else None,
+                np.full(support.groups, prod(residuals.coordinates(residual))),
+                _information(support, group_axis, residuals.precisions(residual, noise)),
+                sqrt(residuals.width) if total_known and not any(residual) else None,
             )
-            for residual, columns in enumerate(residuals.columns)
+            for residual in residuals.every
         )
         own = shape, group_axis, residuals, allowed
         return cls(support, dict(noise), total_known, components, *own)
-
-    @property
-    def others(self) -> list[int]:
-        """The attribute axes beside the groups that have more than one node."""
-        return _others(self.shape, self.group_axis)
 
     @property
     def leaves(self) -> Int32:
@@ -139,45 +134,37 @@ class Marginals(Model):
 
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""
-        axes = [self.shape.axes[a] for a in self.others]
-        levels = [key[a] for a in self.others]
-        place = np.zeros((), dtype=np.int64)
-        for axis, level in zip(axes, levels, strict=True):
-            ancestors = axis.ancestors(axis.depth, level)
-            place = place[..., None] * axis.sizes[level] + ancestors
-        width = prod(a.sizes[k] for a, k in zip(axes, levels, strict=True))
-        coarse = _level(key, self.group_axis)
-        live = int((self.support.widths > 0).sum())
-        every = np.tile(place.ravel().astype(np.int32), live)
-        widths = np.full(self.support.tree.sizes[coarse], width, dtype=np.int64)
-        return Cells(self.support, key[0], coarse, widths, every)
+        beside = CubeShape(tuple(self.shape.axes[a] for a in self.residuals.axes))
+        levels = tuple(key[a] for a in self.residuals.axes)
+        numbers = np.arange(beside.cells(levels), dtype=np.int32).reshape(beside.shape(levels))
+        place = spread(beside, numbers, levels, beside.finest)
+        coarse, live = _level(key, self.group_axis), np.count_nonzero(self.support.widths)
+        widths = np.full(self.support.tree.sizes[coarse], numbers.size)
+        return Cells(self.support, key[0], coarse, widths, np.tile(place.ravel(), live))
 
     def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of some nodes' tables."""
         residuals, rows = self.residuals, self.support.rows(level, nodes)
-        found = np.zeros((rows.stop - rows.start, residuals.width))
+        found = np.zeros((rows.stop - rows.start, *residuals.sizes))
         for key, variance in self.measured.items():
             if key[0] != level:
                 continue
-            size = residuals.size(marginal := residuals.marginal(self.others, key))
-            own = self.table(key, nodes, noisy).reshape(-1, size).copy()
-            turn(own, residuals.extents_of(marginal))
-            own *= sqrt(residuals.spread(marginal)) / variance
-            found[:, residuals.within(marginal)] += own[self.cells(key).row_starts(nodes) // size]
+            marginal, cells = residuals.marginal(key), self.cells(key)
+            shape = residuals.shape(marginal)
+            own = turn(self.table(key, nodes, noisy).reshape(-1, *shape).copy())
+            own *= sqrt(residuals.spread(key)) / variance
+            within(found, marginal)[...] += own[cells.row_starts(nodes) // prod(shape)]
         return residuals.apart(found)
 
     def _apart(self, group: Int32, detail: Float64) -> Sequence[Float64]:
         """Return the coordinates of rows, of each residual."""
-        return self.residuals.apart(
-            self.residuals.turned(detail.reshape(len(group), self.residuals.width))
-        )
+        rows = detail.reshape(len(group), *self.residuals.sizes)
+        return self.residuals.apart(turn(rows.copy()))
 
     def _together(self, group: Int32, coordinates: Sequence[Float64]) -> Float64:
         """Return the cells of rows."""
         del group
-        table = self.residuals.joined(coordinates)
-        turn(table, self.residuals.extents)
-        return table.ravel()
+        return turn(self.residuals.joined(coordinates)).ravel()
 
     def _weights(self, labels: Int32) -> tuple[Int64, Sequence[Float64]]:
         """Return what sums of cells weigh of each residual."""
@@ -186,20 +173,24 @@ class Marginals(Model):
         keys, entry = np.unique(labels[cell].astype(np.int64) * groups + group, return_inverse=True)
         weights = np.zeros((len(keys), width))
         weights[entry, cell % width] = 1.0
-        turn(weights, self.residuals.extents)
-        return keys, [each.reshape(len(keys), -1) for each in self.residuals.apart(weights)]
+        turned = turn(weights.reshape(-1, *self.residuals.sizes))
+        return keys, [each.reshape(len(keys), -1) for each in self.residuals.apart(turned)]
 
     def _settled_root(self, upward: Upward, total: int | None) -> Int64:
         """Return the whole counts of the spine's root."""
-        said = self.residuals.joined([z[0] for z in upward.said])
+        said = self._said(upward, 0)
         known = self.residuals, self.components
         return settle_root(*known, self.allowed, said, total).ravel()
 
     def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
         """Return the whole counts of a level of a part."""
-        said = self.residuals.joined([z[level] for z in upward.said])
-        over = above.reshape(-1, self.residuals.width)
+        over, said = above.reshape(-1, self.residuals.width), self._said(upward, level)
         return settle_families(self.residuals, self.components, part, level, said, over).ravel()
+
+    def _said(self, upward: Upward, level: int) -> Float64:
+        """Return what each node's subtree says, in coordinates: float64 (rows, W)."""
+        joined = self.residuals.joined([z[level] for z in upward.said])
+        return joined.reshape(len(joined), self.residuals.width)
 
 
 def _fits(shape: CubeShape, others: Sequence[int], key: Levels) -> bool:
@@ -212,20 +203,12 @@ def _fits(shape: CubeShape, others: Sequence[int], key: Levels) -> bool:
 
 
 def _information(
-    support: Support,
-    group_axis: int | None,
-    residuals: Residuals,
-    others: Sequence[int],
-    noise: Mapping[Levels, float],
-    residual: int,
+    support: Support, group_axis: int | None, precisions: Mapping[Levels, float]
 ) -> list[Float64]:
     """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
     found = [np.zeros((support.groups, support.groups)) for _ in support.spine.sizes]
-    for key, variance in noise.items():
-        marginal = residuals.marginal(others, key)
-        if residual & ~marginal == 0:
-            same = support.together(_level(key, group_axis))
-            found[key[0]] += same * (residuals.spread(marginal) / variance)
+    for key, precision in precisions.items():
+        found[key[0]] += support.together(_level(key, group_axis)) * precision
     return found
 
 
@@ -237,13 +220,14 @@ def _level(key: Levels, group_axis: int | None) -> int:
 def _numbers_held(support: Support, residuals: Residuals) -> int:
     """Return the size of the largest matrices: a node's, those of variances, their weights."""
     cells = int(support.widths.sum())
-    square = support.groups**2 * max(residuals.count * cells, len(support.spine.sizes))
-    return max(residuals.count * support.pairs, square, cells * residuals.width)
+    square = support.groups**2 * max(len(residuals.every) * cells, len(support.spine.sizes))
+    return max(len(residuals.every) * support.pairs, square, cells * residuals.width)
 
 
-def _others(shape: CubeShape, group_axis: int | None) -> list[int]:
+def _others(shape: CubeShape, group_axis: int | None) -> tuple[int, ...]:
     """Return the axes beside the spine and the groups that have more than one node."""
-    return [a for a, axis in enumerate(shape.axes) if a not in (0, group_axis) and axis.depth > 0]
+    axes = enumerate(shape.axes)
+    return tuple(a for a, axis in axes if a not in (0, group_axis) and axis.depth > 0)
 
 
 def _by_group(shape: CubeShape, group_axis: int | None, cells: NDArray[Any]) -> NDArray[Any]:
