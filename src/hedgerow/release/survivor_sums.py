@@ -114,7 +114,7 @@ class _Depth:
         """Return about how many nodes `sums` counts: float64 (sums)."""
         tree, group = self.tree, meet(wanted, above)
         coarse = cells_above(tree, group, wanted, codes)
-        share = len(self.nodes) / tree.cells(self.levels)
+        share = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
         return share * descendants(tree, group, self.levels, coarse)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.estimate.spine.support import run_starts
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 
@@ -71,7 +70,7 @@ def settle_cuboid(
 
     parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
     members = np.argsort(parent.ravel(), kind="stable")
-    member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
+    member_start = np.append(0, np.cumsum(np.repeat(np.diff(starts[0]), parts)))
     counts = np.zeros(upward.shape, dtype=np.int64)
     task = partial(
         settle_blocks,

@@ -100,8 +100,8 @@ class SpineFlow(PlannedFlow[Joint]):
     def _cells_of_jobs(self) -> list[slice]:
         """The detail cells of each job's roots."""
         support, cut = self.spine.model.support, self.spine.cut
-        firsts = [part.nodes.start for part in self.spine.jobs]
-        nodes = np.append(firsts, self.spine.shape.axes[0].sizes[cut])
+        firsts = (part.nodes.start for part in self.spine.jobs)
+        nodes = [*firsts, self.spine.shape.axes[0].sizes[cut]]
         return list(starmap(slice, pairwise(support.cell[cut][support.start[cut][nodes]].tolist())))
 
     def jobs_up(self) -> SpineJobs | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Int32, Int64, Levels, some_of
+from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
@@ -326,7 +326,8 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     others = other_intervals(errors, estimate, error**2, (low, high))
     exact = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
     whole = np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
-    return Cells(some_of(places, order), flat[order], counts, low, high, whole, flags, others)
+    sorted_places = tuple(place[order] for place in places)
+    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
 
 
 def _axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
