@@ -157,6 +157,17 @@ def test_what_cannot_be_told_is_refused(counts, arguments, words):
         share_intervals(release, **given)
 
 
+@pytest.mark.parametrize("who", [hr.AddRemove(), hr.Replace()])
+def test_running_sums_are_not_taken_for_counts(who):
+    """They are weighted sums of bins: as counts they would be hundreds of times too large."""
+    bins = hr.Ranges.equal_width("income", 0, 900, 9)
+    plan = hr.plan_distribution(bins, budget=hr.Rho(1), neighbours=who, measure=hr.RunningSums())
+    counts = Counts.from_leaves(plan.tree, (np.arange(9, dtype=np.int32),), np.arange(9) * 100)
+    release = in_memory(counts, plan, estimator=hr.Isotonic(), bits=seeded_bits(0))
+    with pytest.raises(ReleaseError, match="of bin weighted running sums were measured"):
+        share_intervals(release, "bin", Proportional(), 1000.0)
+
+
 def test_noise_on_many_small_areas_does_not_shift_a_quadratic_rule(counts):
     """Squared noise of small areas would outweigh the squares of all true counts.
 

@@ -11,6 +11,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan import chain as planned_chain
 from hedgerow.release.descent import block
 from hedgerow.release.descent.chain import ChainFlow
+from hedgerow.release.descent.source import Drawn
 from hedgerow.release.execution import in_memory
 from tests.made import fixed_axis, plain_plan, random_counts
 
@@ -184,3 +185,12 @@ def test_running_sums_have_a_draw_each(monkeypatch, who):
     release, bits = recorded(monkeypatch, counts, plan, hr.Isotonic())
     assert bits.draws == [((1,), 0, 90)]
     assert {levels: len(noisy) for levels, noisy in release.content.measured.items()} == {(1,): 90}
+
+
+def test_true_counts_are_given_of_public_cuboids_alone():
+    counts, plan = made("one axis", "survivors", "public total")
+    drawn = Drawn(counts, plan, seeded_bits(0))
+    assert drawn.public((0,)).nodes.counts.tolist() == drawn.exact((0,)).tolist() == [counts.total]
+    for ask in (drawn.public, drawn.exact):
+        with pytest.raises(ValueError, match="true counts of a cuboid that is not public"):
+            ask((1,))

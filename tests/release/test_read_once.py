@@ -40,9 +40,9 @@ def released(name, folder):
 
 @pytest.mark.parametrize("ask", ["check", "areas", "again"])
 def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, tmp_path, monkeypatch):
+    folder = released(IN_JOBS, tmp_path / "out")
     run, case = LocalEngine.run, CASES[IN_JOBS]()
     monkeypatch.setattr(LocalEngine, "run", lambda _, *given: run(LocalEngine(8), *given))
-    folder = released(IN_JOBS, tmp_path / "out")
     with case.limits():
         release = hr.read_release(folder)
         assert len(release.plan.design.along.jobs) > 4

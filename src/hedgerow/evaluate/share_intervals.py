@@ -21,6 +21,7 @@ from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of, raw_errors
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.chain import chain_of
+from hedgerow.plan.cuboids import Summed
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.descent.nodes import Nodes
@@ -141,6 +142,11 @@ def _areas(content: Content, levels: Levels) -> _Areas:
     """Return the areas of a cuboid, from the release."""
     plan, noise = content.plan, content.plan.design.carried_noise(levels)
     depth = plan.design.depth_of(levels)
+    if isinstance(plan.by_levels[levels], Summed):
+        raise ReleaseError(
+            f"of {plan.tree.name_of(levels)} weighted running sums were measured, and intervals of "
+            f"shares are not made from these; share by a release that measured counts"
+        )
     if depth is not None:
         if plan.design.is_answerable(levels) or plan.public_depth >= depth - 1:
             return _along_chain(content, depth)

@@ -301,7 +301,7 @@ class Kinds:
                 return np.asarray(every[high] - every[low])
 
             by_differences = isinstance(self.means, CubeMeans)
-            logs = settled(ratios, logs, cost, bound, None if by_differences else slopes)
+            logs = settled(ratios, start, cost, bound, None if by_differences else slopes)
             reached = max(bound, float(ratios(logs).max()))
             if self.log_ratio(shares_of(self.means, logs)) <= reached + CLOSE:
                 break

@@ -38,7 +38,12 @@ class Drawn:
     bits: Bits
 
     def public(self, levels: Levels) -> Roots:
-        """Return all non-zero nodes of a public cuboid."""
+        """Return all non-zero nodes of a public cuboid of a chain.
+
+        Raises:
+            ValueError: the cuboid is confidential.
+        """
+        self._check_public(levels)
         return true_nodes(self.counts, self.plan.tree.chain.index(levels))
 
     def exact(self, levels: Levels) -> Int64:
@@ -47,12 +52,15 @@ class Drawn:
         Raises:
             ValueError: the cuboid is confidential.
         """
-        if not self.plan.is_public(levels):
-            raise ValueError("true counts of a cuboid that is not public")
+        self._check_public(levels)
         layout = Dense(self.plan.tree, levels)
         found = np.zeros(layout.cells, dtype=np.int64)
         layout.add(found, self.counts)
         return found
+
+    def _check_public(self, levels: Levels) -> None:
+        if not self.plan.is_public(levels):
+            raise ValueError("true counts of a cuboid that is not public")
 
     def noisy(
         self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0

@@ -316,11 +316,10 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
         )
     places, flat = _places(made.used, levels, nodes.codes)
     order = np.argsort(flat, kind="stable")
-    counts, values = nodes.counts[order], _VALUES
-    read = read_counts(folder, tree, levels).select(values)[
-        order
-    ]  # no copy of labels, which are large
-    estimate, error, low, high = (read[name].to_numpy() for name in values)
+    counts = nodes.counts[order]
+    # no copy of labels, which are large
+    read = read_counts(folder, tree, levels).select(_VALUES)[order]
+    estimate, error, low, high = (read[name].to_numpy() for name in _VALUES)
     errors = CuboidErrors.of(plan, levels, int(counts.sum()))
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
