@@ -166,6 +166,77 @@ def test_estimates_and_errors_of_any_areas_are_those_of_dense_least_squares(kind
     assert np.allclose(forecast, exact, rtol=1e-6, atol=1e-5)
 
 
+NAMED = ["place.county × age.band", "sex.sex", FINEST]
+EXACT = {
+    "chain": {"measure": hr.All()},
+    "cube": {"workload": hr.Cube()},
+    "named": {"workload": hr.Cuboids(["place.county", "sex.sex", FINEST])},
+    "dense": {"workload": hr.Cuboids(["sex.sex × age.age", *NAMED])},
+    "spine": {"workload": hr.Cuboids(NAMED)},
+    "spine, crossed": {"workload": hr.Cuboids(["sex.sex × age.age", *NAMED])},
+    "spine cube": {"workload": hr.Cube()},
+}
+
+
+def random_places(rng, name, counties):
+    """Places of some counties, one to four each."""
+    of = np.repeat(np.arange(counties), rng.integers(1, 5, counties))
+    return {f"{name}s": [f"{name}{i}" for i in range(len(of))], name: [f"{i}" for i in of]}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_sum_of_all_that_has_a_public_total_has_no_error_at_all(kind, seed):
+    """Not the root of a rounding error either, whatever the order that a processor adds in."""
+    rng = np.random.default_rng(seed)
+    towns, ages = (random_places(rng, name, int(rng.integers(2, 6))) for name in ("p", "a"))
+    lists = (
+        {"town": towns["ps"], "county": towns["p"]},
+        {"age": ages["as"], "band": ages["a"]},
+        {"sex": [f"s{i}" for i in range(int(rng.integers(2, 8)))]},
+    )
+    beside = kind.startswith("spine")
+    axes = [
+        hr.Axis.from_frame("place", lists[0], ["county", "town"]),
+        hr.Axis.from_frame("age", lists[1], ["band", "age"], attribute=beside),
+        hr.Axis.from_frame("sex", lists[2], ["sex"], attribute=beside),
+    ]
+    tree = hr.Tree(axes[:2] if kind == "spine cube" else axes)
+    budget = hr.Rho(hr.Rho("1/40").rho / int(rng.integers(1, 50)))
+    plan = plain_plan(tree, budget=budget, **EXACT[kind], **FIXED)
+    for rows in lists[: len(tree.axes)]:
+        for column, codes in rows.items():
+            every = sorted(set(codes))
+            area = {column: every, "area": ["all"] * len(every)}
+            assert errors_of(Sums(plan, {}, Lookup.of(tree, area))).tolist() == [0.0]
+    part = {"town": towns["ps"][1:], "area": ["all but one"] * (len(towns["ps"]) - 1)}
+    assert errors_of(Sums(plan, {}, Lookup.of(tree, part))).item() > 0.1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_only_town_of_a_public_county_has_no_error_at_all(seed):
+    """Also where noise is narrow, and variances are sums over the levels of the noise."""
+    rng = np.random.default_rng(seed)
+    towns = random_places(rng, "p", 7)
+    place = {"town": towns["ps"], "county": towns["p"]}
+    axes = [
+        hr.Axis.from_frame("place", place, ["county", "town"]),
+        hr.Axis.from_frame("sex", SEXES, ["sex"]),
+    ]
+    for budget, mechanism in [
+        (hr.Epsilon(8), hr.DiscreteLaplace),
+        (hr.Rho("1/40"), hr.DiscreteGaussian),
+    ]:
+        more = {"budget": budget, "mechanism": mechanism, "workload": hr.Cube(), **FIXED}
+        fixed = [hr.Invariant("place", "county")]
+        design = plain_plan(hr.Tree(axes), invariants=fixed, **more).design
+        alone = np.array([towns["p"].count(county) == 1 for county in towns["p"]])
+        codes = np.arange(len(alone), dtype=np.int32), np.zeros(len(alone), dtype=np.int32)
+        for found in (design.variances_at((2, 0), codes), design.each((2, 0)).ravel()):
+            assert not found[alone].any()
+            assert (found[~alone] > 0.01).all()
+
+
 def test_areas_below_counts_that_are_public_by_declaration_have_the_errors_that_were_planned():
     tree = hr.Tree([hr.Axis.from_frame("place", PLACES, ["county", "town"])])
     counts = hr.Counts.from_leaves(tree, (np.arange(6, dtype=np.int32),), np.arange(30, 36))

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -25,7 +25,7 @@ from hedgerow.estimate.cube.shape import (
     meet,
     summed,
 )
-from hedgerow.estimate.cube.variances import AGREED, nominal_of
+from hedgerow.estimate.cube.variances import AGREED, Product, nominal_of
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
@@ -328,7 +328,48 @@ class PlannedTables(Joint):
 
     def each(self, cuboid: Levels) -> Float64:
         """Return the variances of all cells of a cuboid that is measured whole."""
-        return self.variances_of(cuboid).of_cells(cuboid)
+        found = self.variances_of(cuboid).of_cells(cuboid)
+        alone = [] if self.known is None else self._alone(cuboid, self.known)
+        if alone and all(map(np.any, alone)):
+            found = found.copy()
+            found[np.ix_(*alone)] = 0.0
+        return found
+
+    def variances_at(self, cuboid: Levels, codes: Codes) -> Float64:
+        """Return the variances of listed estimates: float64 (cells), records²."""
+        found = super().variances_at(cuboid, codes)
+        if self.known is not None and self.is_known(cuboid):
+            alone = self._alone(cuboid, self.known)
+            found[np.logical_and.reduce([a[c] for a, c in zip(alone, codes, strict=True)])] = 0.0
+        return found
+
+    def _alone(self, cuboid: Levels, known: Levels) -> list[Bool]:
+        """Return of each axis which nodes of a cuboid's level are alone below a public one.
+
+        A cell of such nodes has the count of a public cell, and no error. Its variance is the
+        difference of two equal numbers, and would be a rounding error.
+        """
+        found = list[Bool]()
+        for axis, level, exact in zip(self.shape.axes, cuboid, known, strict=True):
+            many = np.diff(axis.descendant_start(min(level, exact), level))
+            found.append(np.repeat(many == 1, many))
+        return found
+
+    def is_fixed(self, weights: Product) -> bool:
+        """Return whether a sum is one of public cells, which has no error.
+
+        That is so if it counts all cells below a public one alike, along each axis.
+
+        Args:
+            weights: of the sum, a product over axes.
+        """
+        if self.known is None:
+            return False
+        for axis, (level, nodes), exact in zip(self.shape.axes, weights, self.known, strict=True):
+            first = axis.descendant_start(min(level, exact), level)[:-1]
+            if (np.minimum.reduceat(nodes, first) < np.maximum.reduceat(nodes, first)).any():
+                return False
+        return True
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""

@@ -8,6 +8,10 @@ of detail cells weighs the vector of each coordinate of a component by some a, s
 
 Q depends on the sum alone, F on the node alone. A sum has *entries*, the groups in which it has
 cells; only these stand in Q, and of it the diagonal where a component's groups do not meet.
+
+Where the number of all records is known, a sum of all of them has no error: its tr(F Q) is 0, but
+for rounding errors that differ from processor to processor, and is set to 0. No other sum is known:
+at the deepest level every group is measured with noise.
 """
 
 from collections import Counter
@@ -43,6 +47,8 @@ class Forms:
         parts: the components, each with Q: float64 (entries) where groups do not
             meet; else a matrix over its entries for each sum, row-major, one behind the other.
         excess: what all variances are multiplied with.
+        whole: the number of the sum of all cells there are, where the number of all records is
+            known; -1 for none.
     """
 
     support: Support
@@ -50,6 +56,7 @@ class Forms:
     group: Int32
     parts: tuple[tuple[Component, Float64], ...]
     excess: float = 1.0
+    whole: int = -1
     _surveys: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -59,6 +66,7 @@ class Forms:
         keys: Int64,
         components: Sequence[tuple[Component, Float64]],
         excess: float = 1.0,
+        whole: int = -1,
     ) -> "Forms":
         """Return the variances of sums.
 
@@ -67,6 +75,7 @@ class Forms:
             keys: int64 (entries), ascending, some: sum · groups + group.
             components: each with float64 (entries, coordinates): a.
             excess: what all variances are multiplied with.
+            whole: the number of a sum of all records, if that is known.
         """
         sums = np.arange(keys[-1] // support.groups + 2)
         start, parts = np.searchsorted(keys, sums * support.groups), []
@@ -76,12 +85,13 @@ class Forms:
                 forms = np.zeros(int((np.diff(start) ** 2).sum()))
                 _add_products(start, weights, forms)
             parts.append((squares, forms))
-        return cls(support, start, (keys % support.groups).astype(np.int32), tuple(parts), excess)
+        group = (keys % support.groups).astype(np.int32)
+        return cls(support, start, group, tuple(parts), excess, whole)
 
     def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
         """Return the variance of each pair of a node and a sum: float64 (pairs), records².
 
-        A sum none of whose cells the node has is 0 exactly.
+        A sum none of whose cells the node has is 0 exactly, as is that of all known records.
 
         Args:
             level: of the spine.
@@ -92,7 +102,10 @@ class Forms:
         entries, found = (self.start, self.group, self._begin), np.zeros(len(nodes))
         for squares, forms in self.parts:
             _add_traces((nodes, sums), rows, squares.final_matrices(level), entries, forms, found)
-        return np.maximum(found, 0.0) * self.excess  # what is exact may be a rounding error below 0
+        if self.whole >= 0:
+            has_all = np.diff(rows[0])[nodes] == len(rows[1])
+            found[has_all & (sums == self.whole)] = 0.0
+        return np.maximum(found, 0.0) * self.excess
 
     def over(self, level: int, nodes: Int64) -> Float64:
         """Return the variance of each sum over some nodes together: float64 (sums), records².
@@ -108,6 +121,9 @@ class Forms:
             covariance = component.over(level, nodes)
             begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
             _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, found)
+        here = self.support
+        if self.whole >= 0 and len(here.listed_rows(level, nodes)) == len(here.group[level]):
+            found[self.whole] = 0.0
         return np.asarray(np.maximum(found, 0.0) * self.excess)
 
     def mean(self, level: int) -> float:

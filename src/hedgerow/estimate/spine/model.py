@@ -271,7 +271,8 @@ class Model(ABC):
 
         Returns:
             Exact variances where the noise has the variances that are the weights; else upper
-            bounds, larger by a factor of at most the spread of their ratios.
+            bounds, larger by a factor of at most the spread of their ratios. Of a sum of all cells
+            there are, at nodes that have them all, 0 exactly where the total is known.
 
         Raises:
             EstimateError: another number of labels, or none from 0 on.
@@ -280,7 +281,13 @@ class Model(ABC):
             raise EstimateError(f"each of {cells} detail cells needs a label, one from 0")
         keys, weights = self._weights(labels)
         parts = list(zip(self.components, weights, strict=True))
-        return Forms.of(self.support, keys, parts, self.excess)
+        return Forms.of(self.support, keys, parts, self.excess, self._whole(labels))
+
+    def _whole(self, labels: Int32) -> int:
+        """Return the label of all cells there are, if they have one and the total is known."""
+        support, used = self.support, self.support.group[0]
+        own = labels[runs(support.offset[used], support.widths[used])]
+        return int(own[0]) if self.total_known and (own == own[0]).all() else -1
 
     def table(self, key: Levels, nodes: range, noisy: ByCuboid) -> Float64:
         """Return the noisy table of a cuboid at some nodes.

@@ -275,7 +275,9 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         tables = {cuboid: np.zeros(joint.shape.shape(cuboid)) for cuboid in made}
         for number in range(sums.many):
             weights = _weights(sums, cuboid, number)
-            if known.has_covariances:
+            if joint.is_fixed(weights):
+                found[number] = 0.0
+            elif known.has_covariances:
                 found[number] = known.covariance(weights, weights)
             else:
                 found[number] = _by_iteration(joint, cuboid, weights, tables)
