@@ -8,10 +8,11 @@ from hedgerow import kernels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.block import _fill, scratch_of
-from hedgerow.estimate.cube.blocks import settle_cuboid
+from hedgerow.estimate.cube.blocks import CuboidBlocks
 from hedgerow.estimate.cube.estimates import shape_of, upward
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
+from hedgerow.estimate.cube.targets import settle_with_targets
 from hedgerow.estimate.workload import lattice as workload
 from hedgerow.estimate.workload.lattice import Lattice, settle_in_order
 from hedgerow.estimate.workload.product import weight_of
@@ -40,7 +41,7 @@ def settle(squares, tables, exact=None):
 
 def settled(z, u, v, rows, columns):
     starts = np.array([0, len(rows)]), np.array([0, len(columns)])
-    return settle_cuboid(z, (u, v), (rows[:, None], columns[None, :]), starts)
+    return CuboidBlocks.of((u, v), starts).settle(z, (rows[:, None], columns[None, :]))
 
 
 def blocks_below(margins, starts):
@@ -140,7 +141,7 @@ def test_survivors_are_settled_as_all_leaves_are_where_margins_are_positive(mean
         margins = counts[a, b - 1], counts[a - 1, b]
         noisy = np.round(leaves + rng.normal(0, 2, leaves.shape))
         weights = tuple(own.combined[-1] for own in squares)
-        dense = settle_cuboid(noisy, weights, margins, starts)
+        dense = CuboidBlocks.of(weights, starts).settle(noisy, margins)
         blocks = blocks_below(margins, starts)
         row, column = np.nonzero(np.ones_like(leaves))
         up = tuple(axis.parents(axis.depth) for axis in shape.axes)
@@ -266,7 +267,7 @@ def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
     short = squares[0].down_to(1).combined[1], squares[1].combined[2]
     margins = counts[1, 1], counts[0, 2]
     starts = children[0], children[1]
-    wanted = settle_cuboid(tables[1, 2], short, margins, starts)
+    wanted = CuboidBlocks.of(short, starts).settle(tables[1, 2], margins)
     assert (counts[1, 2] == wanted).all()
     assert not np.allclose(
         short[0] / short[0][0], squares[0].combined[1] / squares[0].combined[1][0]
@@ -291,6 +292,21 @@ def test_sums_that_are_targets_stay_within_a_record_or_so_of_them():
         assert (off[..., :] == 0).all() or (cuboid[0] and cuboid[1])
 
 
+def test_blocks_are_laid_out_once_for_all_slabs(monkeypatch):
+    """A slab of a few cells would pay more for that than for its counts."""
+    starts = {axis: np.array([0, 2, 4]) for axis in (0, 1)} | {2: np.array([0, 300])}
+    leaves = np.random.default_rng(17).poisson(3, (4, 4, 300))
+    margins = {a: np.add.reduceat(leaves, start[:-1], axis=a) for a, start in starts.items()}
+    weights = [np.ones(n) for n in leaves.shape]
+    sorts, argsort = [], np.argsort
+    monkeypatch.setattr(np, "argsort", lambda *a, **b: sorts.append(a) or argsort(*a, **b))
+    found = settle_with_targets(leaves + 0.1, weights, margins, starts)
+    for axis in (0, 1):
+        sums = np.add.reduceat(found, starts[axis][:-1], axis=axis)
+        assert (sums == margins[axis]).all()
+    assert len(sorts) <= 3
+
+
 @pytest.mark.parametrize("which", ["total", "missing"])
 def test_margins_that_contradict_each_other_are_refused(which):
     starts = np.array([0, 2]), np.array([0, 2])
@@ -299,7 +315,7 @@ def test_margins_that_contradict_each_other_are_refused(which):
     with pytest.raises(EstimateError, match="margins"):
         blocks_below((by_row, by_column), starts)
     with pytest.raises(EstimateError, match="margins"):
-        settle_cuboid(np.ones((2, 2)), (np.ones(2), np.ones(2)), (by_row, by_column), starts)
+        CuboidBlocks.of((np.ones(2),) * 2, starts).settle(np.ones((2, 2)), (by_row, by_column))
 
 
 def test_survivors_of_survivors_stand_below_lists_of_cells():

@@ -7,6 +7,7 @@ second axis, and no cell missing; a census has groups of its own, and a member h
 its group has; survivors have a group for each block.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -33,56 +34,82 @@ Settled: TypeAlias = tuple[Int64, Int64]
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 
-def settle_cuboid(
-    upward: Float64,
-    weights: tuple[Float64, Float64],
-    margins: tuple[Int64, Int64],
-    starts: tuple[Int64, Int64],
-) -> Int64:
-    """Return the whole counts of a cuboid of two axes, or of a strip of row families, by blocks.
+@dataclass(frozen=True, slots=True, eq=False)
+class CuboidBlocks:
+    """The blocks of a cuboid of two axes, or of a strip of row families.
 
-    Args:
-        upward: float64 (rows, columns), records.
-        weights: float64 (rows) and float64 (columns).
-        margins: int64 (rows, column parents) and int64 (row parents, columns): sums over the
-            children along the second axis and along the first.
+    Attributes:
         starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
-
-    Returns:
-        int64 (rows, columns).
-
-    Raises:
-        EstimateError: estimates that are not finite, or margins that contradict each other.
+        parents, tree: of `settle_blocks`.
+        rests: u of each row there.
+        begins: where the rows of the three tables of `settle_blocks` begin.
     """
-    if not np.isfinite(upward).all():
-        raise EstimateError("a cuboid's estimates must be finite; leave out what is not measured")
-    sums = np.add.reduceat(margins[0], starts[0][:-1]), margins[1]
-    if not np.array_equal(sums[0], np.add.reduceat(sums[1], starts[1][:-1], axis=1)):
-        raise EstimateError("the margins of a block must have one total: settle them first")
-    (rows, columns), above = upward.shape, [len(start) - 1 for start in starts]
-    # Where parents along the first axis are few, columns fall into parts, each a group by itself.
-    parts = max(1, min(above[1], AT_ONCE // above[0]))
-    start = np.arange(parts + 1) * above[1] // parts
-    part, cell = np.arange(parts), starts[1][start]
 
-    def begins(many: int, size: int, first: Int64) -> Int64:
-        return (np.arange(many)[:, None] * size + first[:-1]).ravel()
+    starts: tuple[Int64, Int64]
+    parents: tuple[Int32, Int64, Int64]
+    tree: TreeLevel
+    rests: Float64
+    begins: tuple[Int64, Int64, Int64]
 
-    parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
-    members = np.argsort(parent.ravel(), kind="stable")
-    member_start = np.append(0, np.cumsum(np.repeat(np.diff(starts[0]), parts)))
-    counts = np.zeros(upward.shape, dtype=np.int64)
-    task = partial(
-        settle_blocks,
-        (np.tile(part.astype(np.int32), above[0]), member_start, members),
-        (start, cell, starts[1], np.ascontiguousarray(weights[1])),
-        (np.ascontiguousarray(upward).ravel(), np.repeat(weights[0], parts)),
-        (begins(rows, above[1], start), np.ascontiguousarray(margins[0]).ravel()),
-        (begins(above[0], columns, cell), np.ascontiguousarray(margins[1]).ravel()),
-        (begins(rows, columns, cell), counts.reshape(-1)),
-    )
-    over_families(task, member_start * (columns // parts))
-    return counts
+    @classmethod
+    def of(cls, weights: tuple[Float64, Float64], starts: tuple[Int64, Int64]) -> "CuboidBlocks":
+        """Return the blocks of a cuboid.
+
+        Args:
+            weights: float64 (rows) and float64 (columns): a cell's variance is their product.
+            starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
+        """
+        (rows, columns), above = map(len, weights), [len(start) - 1 for start in starts]
+        # Where parents along the first axis are few, columns fall into parts, each its own group.
+        parts = max(1, min(above[1], AT_ONCE // above[0]))
+        start = np.arange(parts + 1) * above[1] // parts
+        part, cell = np.arange(parts), starts[1][start]
+
+        def begins(many: int, size: int, first: Int64) -> Int64:
+            return (np.arange(many)[:, None] * size + first[:-1]).ravel()
+
+        parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
+        members = np.argsort(parent.ravel(), kind="stable")
+        member_start = np.append(0, np.cumsum(np.repeat(np.diff(starts[0]), parts)))
+        return cls(
+            starts,
+            (np.tile(part.astype(np.int32), above[0]), member_start, members),
+            (start, cell, starts[1], np.ascontiguousarray(weights[1])),
+            np.repeat(weights[0], parts),
+            (begins(rows, above[1], start), begins(above[0], columns, cell),
+             begins(rows, columns, cell)),
+        )  # fmt: skip
+
+    def settle(self, upward: Float64, margins: tuple[Int64, Int64]) -> Int64:
+        """Return the whole counts of the cuboid, block by block.
+
+        Args:
+            upward: float64 (rows, columns), records.
+            margins: int64 (rows, column parents) and int64 (row parents, columns): sums over the
+                children along the second axis and along the first.
+
+        Returns:
+            int64 (rows, columns).
+
+        Raises:
+            EstimateError: estimates that are not finite, or margins that contradict each other.
+        """
+        if not np.isfinite(upward).all():
+            raise EstimateError(
+                "a cuboid's estimates must be finite; leave out what is not measured"
+            )
+        sums = np.add.reduceat(margins[0], self.starts[0][:-1]), margins[1]
+        if not np.array_equal(sums[0], np.add.reduceat(sums[1], self.starts[1][:-1], axis=1)):
+            raise EstimateError("the margins of a block must have one total: settle them first")
+        tables = [np.ascontiguousarray(each).ravel() for each in (*margins, upward)]
+        counts = np.zeros(upward.shape, dtype=np.int64)
+        task = partial(
+            settle_blocks, self.parents, self.tree, (tables[2], self.rests),
+            (self.begins[0], tables[0]), (self.begins[1], tables[1]),
+            (self.begins[2], counts.reshape(-1)),
+        )  # fmt: skip
+        over_families(task, self.parents[1] * (upward.size // max(1, self.parents[1][-1])))
+        return counts
 
 
 @kernel

@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.axis_squares import lines, over_lines
 from hedgerow.estimate.cube.block import NEAR, fill_row
-from hedgerow.estimate.cube.blocks import LIMIT, settle_cuboid
+from hedgerow.estimate.cube.blocks import LIMIT, CuboidBlocks
 from hedgerow.kernels import kernel
 
 TURNS = 30
@@ -55,15 +55,14 @@ def settle_with_targets(
     turned = np.ascontiguousarray(filled.transpose(order))
     sums = margins[second].transpose(order), margins[first].transpose(order)
     pair, below = (weights[first], weights[second]), (starts[first], starts[second])
+    blocks = CuboidBlocks.of(pair, below)
     eldest = frozenset(starts[carried][:-1].tolist())
     counts, left_out = np.empty(turned.shape, dtype=np.int64), np.zeros(turned.shape[-2:])
     for place in np.ndindex(turned.shape[:-2]):
         if place[-1] in eldest:
             left_out[:] = 0.0
         real = turned[place]
-        counts[place] = settle_cuboid(
-            real + left_out, pair, (sums[0][place], sums[1][place]), below
-        )
+        counts[place] = blocks.settle(real + left_out, (sums[0][place], sums[1][place]))
         left_out += np.maximum(real, 0) - counts[place]
     return np.ascontiguousarray(counts.transpose(np.argsort(order)))
 
