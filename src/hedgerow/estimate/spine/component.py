@@ -8,19 +8,20 @@ for what a node's subtree says and C for the covariance of z, F for that of the 
 everything:
 
     up:    V = Σ E C_child Eᵀ,  C = (M + V⁻¹)⁻¹,  z = C (h + V⁻¹ Σ E z_child)
-    down:  x_child = z_child + C_child Eᵀ V⁻¹ (x - Σ E z_child)
-           F_child = C_child - C_child Eᵀ (V⁻¹ - V⁻¹ F V⁻¹) E C_child
+    down:  x_child = z_child + K (x - Σ E z_child),  K = C_child Eᵀ V⁻¹
+           F_child = (1 - K E) C_child (1 - K E)ᵀ + K (V - E C_child Eᵀ + F) Kᵀ
 
 with C = M⁻¹ and z = C h at the deepest level, and at the root x = z, F = C; or, where wᵀx is known
 to be t, x = z + C w (t - wᵀz) / wᵀC w and F = C - C w wᵀC / wᵀC w, which is exact and needs no tiny
-variance.
+variance. F_child is C_child - K V Kᵀ + K F Kᵀ, written as squares (Joseph's form of the update of a
+Kalman filter): as a difference, whatever is known far better than C would lose its digits.
 
 *Blocks.* The rows of a node are one block, with one matrix. Where every M is diagonal the groups do
 not meet: each row is a block by itself, and its matrices are numbers.
 
-*Over some nodes.* A child c of p has the estimate y_c = K_c y_p + r_c, K_c = C_c Eᵀ V⁻¹, and
-residuals of different families are uncorrelated. So a sum Σ_c B_c y_c over children of p is B_p y_p
-and a residual of the family,
+*Over some nodes.* A child c of p has the estimate y_c = K_c y_p + r_c, and residuals of different
+families are uncorrelated. So a sum Σ_c B_c y_c over children of p is B_p y_p and a residual of the
+family,
 
     B_p = Σ_c B_c K_c,   Cov = Σ_c (B_c - B_p E) C_c (B_c - B_p E)ᵀ,
 
@@ -47,9 +48,12 @@ from hedgerow.kernels import kernel, over_families
 NOT_NEGATIVE = 1e-10
 """How far below 0 an eigenvalue of a semidefinite matrix may come out, of the largest one."""
 
-MOST_APART = 1 << 36
-"""How many times one noise variance may be another's, where groups are estimated together: a sum
-that is measured so much better than its parts has its own variance to four digits, not to ten."""
+MOST_APART = 1 << 34
+"""How many times one noise variance may be another's, where groups are estimated together.
+
+What is measured so much better than the rest has its own variance to four digits. Of the sums and
+parts that follow from it at other nodes the worst of 600 random models had a variance that was 4 %
+off, and an estimate as far off as its own standard error; at 2^26 these are 1e-8 and 6e-4."""
 
 Blocks: TypeAlias = tuple[Int64, Int64]
 """Where the rows of each block begin and the end, and where its matrix begins: int64."""
@@ -191,14 +195,13 @@ class Component:
             less = np.outer(moved, moved) / moved.sum()
             found = [(self.at_root - less).ravel() * (len(moved) > 1)]  # one alone is known exactly
         for level in range(1, self.support.spine.depth + 1):
-            upper, lower = self.blocks(level - 1), self.blocks(level)
-            gain = np.empty_like(self.joined[level - 1])
-            task = partial(_explain, upper, self.joined[level - 1], found[-1], gain)
-            over_families(task, upper[1])
+            blocks, above = (self.blocks(level - 1), self.blocks(level)), self._above(level)
+            sums = np.zeros_like(self.joined[level - 1])
+            _add_matrices(blocks, above, (sums, self.combined[level]))
+            family = sums, self.joined[level - 1], found[-1]
             found.append(np.empty_like(self.combined[level]))
-            tables = gain, self.combined[level], found[-1]
-            task = partial(_finish, (upper, lower), self._above(level), tables)
-            over_families(task, lower[1])
+            task = partial(_finish, blocks, above, family, self.combined[level], found[-1])
+            over_families(task, blocks[1][1])
         return tuple(found)
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:
@@ -420,53 +423,82 @@ def _combine(
 
 
 @kernel
-def _explain(
-    blocks: Blocks, joined: Float64, final: Float64, gain: Float64, first: int, last: int
-) -> None:
-    """Write V⁻¹ - V⁻¹ F V⁻¹ of a range of blocks."""
-    rows, start = blocks
-    for b in range(first, last):
-        k, here = rows[b + 1] - rows[b], slice(start[b], start[b + 1])
-        inverse = joined[here].reshape(k, k)
-        known = _product(inverse, _product(final[here].reshape(k, k), inverse))
-        for i in range(k * k):
-            gain[start[b] + i] = joined[start[b] + i] - known[i // k, i % k]
-
-
-@kernel
 def _finish(
     blocks: tuple[Blocks, Blocks],
     above: tuple[Int64, Int64],
-    tables: tuple[Float64, Float64, Float64],
+    family: tuple[Float64, Float64, Float64],
+    combined: Float64,
+    final: Float64,
     first: int,
     last: int,
 ) -> None:
-    """Write F of a range of blocks, from what the block above explains."""
-    (rows, start), (lower_rows, lower_start) = blocks
-    (owner, parent), (gain, combined, final) = above, tables
+    """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
+    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
+    (whole, joined, known), widest = family, 1
+    for b in range(first, last):
+        widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
+    room = np.empty((4, widest * widest))
     for b in range(first, last):
         row, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
         size, at = rows[p + 1] - rows[p], lower_start[b]
-        own, part = combined[at : at + k * k].reshape(k, k), np.empty((k, k))
+        if k == 0:  # a node that has no group
+            continue
+        if size == 1:  # numbers: K is C / V
+            own, share = combined[at], combined[at] * joined[start[p]]
+            beside = whole[start[p]] - own + known[start[p]]
+            final[at] = (1.0 - share) ** 2 * own + share * share * beside
+            continue
+        block, place = slice(start[p], start[p + 1]), parent[row : row + k] - rows[p]
+        matrix = combined[at : at + k * k].reshape(k, k)
+        found = final[at : at + k * k].reshape(k, k)
+        gain, left = room[0, : k * size].reshape(k, size), room[1, : k * k].reshape(k, k)
+        _write_gain(matrix, joined[block].reshape(size, size), place, gain, left)
+        # What is beside the child and above the family: V - E C Eᵀ + F.
+        rest = room[2, : size * size].reshape(size, size)
+        rest[:] = whole[block].reshape(size, size)
         for i in range(k):
-            line = start[p] + (parent[row + i] - rows[p]) * size - rows[p]
             for j in range(k):
-                part[i, j] = gain[line + parent[row + j]]
-        less = _product(own, _product(part, own))
+                rest[place[i], place[j]] -= matrix[i, j]
+        rest += known[block].reshape(size, size)
+        found[:] = 0.0
+        _add_sandwich(left, matrix, room[3], found)
+        _add_sandwich(gain, rest, room[3], found)
         for i in range(k):
-            for j in range(k):
-                final[at + i * k + j] = own[i, j] - 0.5 * (less[i, j] + less[j, i])
+            for j in range(i):
+                found[j, i] = found[i, j]
 
 
 @kernel
-def _product(matrix: Float64, other: Float64) -> Float64:
-    """Return the product of two small square matrices."""
-    found = np.zeros(other.shape)
+def _write_gain(
+    matrix: Float64, inverse: Float64, place: Int64, gain: Float64, left: Float64
+) -> None:
+    """Write K = C Eᵀ V⁻¹ of a child, and 1 - K E; place has its rows among those above."""
     for i in range(len(matrix)):
+        gain[i] = 0.0
         for j in range(len(matrix)):
-            for g in range(len(matrix)):
-                found[i, g] += matrix[i, j] * other[j, g]
-    return found
+            factor, line = matrix[i, j], inverse[place[j]]
+            for g in range(len(line)):
+                gain[i, g] += factor * line[g]
+        for j in range(len(matrix)):
+            left[i, j] = (1.0 if i == j else 0.0) - gain[i, place[j]]
+
+
+@kernel
+def _add_sandwich(outer: Float64, inner: Float64, work: Float64, found: Float64) -> None:
+    """Add outer · inner · outerᵀ, which is symmetric, on the diagonal and below it."""
+    rows, size = outer.shape
+    line = work[:size]  # a row of outer · inner
+    for i in range(rows):
+        line[:] = 0.0
+        for j in range(size):
+            factor, row = outer[i, j], inner[j]
+            for g in range(size):
+                line[g] += factor * row[g]
+        for j in range(i + 1):
+            total, row = 0.0, outer[j]
+            for g in range(size):
+                total += line[g] * row[g]
+            found[i, j] += total
 
 
 @kernel

@@ -8,18 +8,18 @@ vector over the cells of every table; as C Bᵀ is, it is kept as tables of coar
 
 takes as many steps as the cells of c times the rows, whatever the table. Over c's cells each of
 H's tables, divided by the table's cells in a cell of c, is spread from what it has in common with
-c; so the square is the sum of products of two such rows, made once for each pair of their cells.
+c. They are added up before anything is squared: where a chain has measured a sum far better than
+its parts, tables are far larger than their sum, and their products far larger still.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import (
     cells_below,
@@ -31,10 +31,12 @@ from hedgerow.estimate.cube.shape import (
 from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.workload.dual import Dual
 from hedgerow.estimate.workload.overlap import Layers
-from hedgerow.kernels import kernel
 
 CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
+
+SQUARED = 1 << 16
+"""Numbers that are added up and squared at a time: they stay in the caches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,17 +91,21 @@ class DenseDual:
         for at in sorted(means, key=fineness):
             if finer := next((e for e in means if e != at and is_within(at, e)), None):
                 means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)
-        found = np.zeros(shape.shape(cuboid))
-        for one, other in combinations_with_replacement(means, 2):
-            at = join(one, other)
-            first, second = (means[d].reshape(-1, self.dual.size) for d in (one, other))
-            rows, others = (
-                spread(shape, np.arange(shape.cells(d)).reshape(shape.shape(d)), d, at).ravel()
-                for d in (one, other)
-            )
-            products = row_products(first, second, rows, others).reshape(shape.shape(at))
-            found += (2 if one != other else 1) * spread(shape, products, at, cuboid)
-        return found * cells_below(shape, cuboid, half.table) ** 2
+        if not means:  # no row is of this chain's table
+            return np.zeros(shape.shape(cuboid))
+        at, cells = reduce(join, means), [*map(shape.cells, means)]
+        places = [
+            spread(shape, np.arange(many).reshape(shape.shape(d)), d, at).ravel()
+            for d, many in zip(means, cells, strict=True)
+        ]
+        tables = [mean.reshape(-1, self.dual.size) for mean in means.values()]
+        found = np.empty(shape.cells(at))
+        for here in _blocks(len(found), self.dual.size, SQUARED):
+            each = (t.take(p[here], axis=0) for t, p in zip(tables, places, strict=True))
+            column = reduce(np.add, each)
+            found[here] = np.einsum("ij,ij->i", column, column)
+        squares = spread(shape, found.reshape(shape.shape(at)), at, cuboid)
+        return np.asarray(squares * cells_below(shape, cuboid, half.table) ** 2)
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
@@ -154,16 +160,7 @@ def _columns(dual: Dual) -> tuple[Float64, list[Layers]]:
     return kernel, [Layers(chain.shape, chain.table, parts) for chain, parts in each]
 
 
-def _blocks(number: int, size: int) -> Iterator[slice]:
-    """Yield ranges of a number of columns or rows of a size that hold about `CHUNK` numbers."""
-    step = max(1, CHUNK // max(size, 1))
+def _blocks(number: int, size: int, most: int | None = None) -> Iterator[slice]:
+    """Yield ranges of columns or rows of a size that hold some numbers, `CHUNK` unless given."""
+    step = max(1, (CHUNK if most is None else most) // max(size, 1))
     return (slice(begin, min(begin + step, number)) for begin in range(0, number, step))
-
-
-@kernel
-def row_products(first: Float64, second: Float64, rows: Int64, others: Int64) -> Float64:
-    """Return the inner products of listed rows of two matrices: float64 (pairs)."""
-    found = np.empty(len(rows))
-    for pair in range(len(rows)):
-        found[pair] = np.dot(first[rows[pair]], second[others[pair]])
-    return found

@@ -4,7 +4,9 @@ Minimises Σ_c ‖M_c - S_c x‖² / v_c over the cells x of all tables that agr
 coarsenings and with what is public. Along one chain a table this is two passes
 (`hedgerow.estimate.workload.chains`); what the chains leave out are rows of a second system
 (`hedgerow.estimate.workload.dual`), solved by a dense factor where that is small enough, and then
-variances are exact; by conjugate gradients otherwise, and then they are upper bounds.
+variances are exact; by conjugate gradients otherwise, and then they are upper bounds. They are
+bounds beside a factor, too, where noise is so far apart (`EXACT`) that what the rows take off a
+chain's variances leaves nothing but rounding.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,6 +31,10 @@ from hedgerow.limits import MOST_CACHED, MOST_CELLS_OF_TABLES, MOST_DENSE, MOST_
 FARTHEST = 1e20
 """The largest ratio of two variances; from some 1e27 on, floats lose estimates unnoticed."""
 
+EXACT = float(1 << 36)
+"""The largest ratio of two variances up to which a factor tells those of estimates: to three digits
+there, and to as many more as the ratio is smaller."""
+
 RESIDUAL = 1e-9
 """The residual of the system, relative to its right side, at which gradients stop."""
 
@@ -46,12 +52,13 @@ class GeneralSolver(Solver):
     Attributes:
         observed: what is measured.
         dual: the chains, and the rows that they leave out.
-        is_exact: whether these are few enough for a dense factor, and so for exact variances; if
-            not, variances are upper bounds.
+        is_dense: whether these are few enough for a dense factor.
+        is_exact: whether there is one that tells variances; if not, they are upper bounds.
     """
 
     observed: Observed
     dual: Dual
+    is_dense: bool
     is_exact: bool
     _known: dict[Levels, tuple[Levels, Float64]] = field(default_factory=dict)
     _figures: dict[Levels, tuple[float, float]] = field(default_factory=dict)
@@ -69,7 +76,8 @@ class GeneralSolver(Solver):
                 f"cuboids are estimated together up to {MOST_CELLS_OF_TABLES:,} measured cells, "
                 f"and these have {cells:,}; leave out cuboids or levels"
             )
-        if max(observed.variances.values()) > FARTHEST * min(observed.variances.values()):
+        apart = max(observed.variances.values()) / min(observed.variances.values())
+        if apart > FARTHEST:
             raise EstimateError(
                 "the variances of a workload are too far apart for its least squares in floats: "
                 f"at most {FARTHEST:.0e} times one another; give small shares more, or none"
@@ -78,12 +86,12 @@ class GeneralSolver(Solver):
         work = dual.size * sum(map(shape.cells, observed.tables))
         few = dual.size <= MOST_DENSE and work <= MOST_EXACT
         is_dense = few and dual.size * kept_cells(dual) <= MOST_KEPT
-        return cls(observed, dual, is_dense)
+        return cls(observed, dual, is_dense, is_dense and (apart <= EXACT or not dual.size))
 
     @cached_property
     def dense(self) -> DenseDual | None:
         """The rows' factor, if they are few enough."""
-        return DenseDual.of(self.dual) if self.is_exact else None
+        return DenseDual.of(self.dual) if self.is_dense else None
 
     @property
     def bytes_held(self) -> int:
@@ -101,6 +109,11 @@ class GeneralSolver(Solver):
             beside = "along one chain of nested cuboids"
         if self.is_exact or not self.dual.size:
             return f"Cuboids are estimated exactly, {beside}; their errors are exact."
+        if self.is_dense:
+            return (
+                f"Cuboids are estimated exactly, {beside}; as noise is far apart, standard errors "
+                f"are upper bounds{self._how_wide}."
+            )
         return (
             f"Cuboids are estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, "
             f"{beside}; standard errors are upper bounds{self._how_wide}."
@@ -127,7 +140,7 @@ class GeneralSolver(Solver):
         The factor is made, or gradients reach their residual in half of the steps that they may
         take, for a right side that is spread out evenly.
         """
-        if self.is_exact:
+        if self.is_dense:
             self.dense  # noqa: B018 - made once
         elif self.dual.size:
             spread_out = np.modf(np.arange(1, self.dual.size + 1) * GOLDEN)[0] - 0.5
@@ -189,8 +202,8 @@ class GeneralSolver(Solver):
 
     @property
     def has_covariances(self) -> bool:
-        """Whether there is a dense factor, and covariances of sums are known without iteration."""
-        return self.dense is not None
+        """Whether a dense factor tells variances, and so covariances of sums without iteration."""
+        return self.is_exact
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
@@ -200,6 +213,8 @@ class GeneralSolver(Solver):
         """
         if self.dense is None:
             raise EstimateError("covariances of so large a workload are unknown")
+        if not self.is_exact:
+            raise EstimateError("covariances are unknown where noise is so far apart")
         return self.dense.covariance(first, second)
 
     def _check(self, tables: ByCuboid) -> None:
@@ -252,7 +267,7 @@ class GeneralSolver(Solver):
         chain = self.dual.chains[number]
         if self.observed.is_public(cuboid):
             return shape.total, np.zeros((1,) * len(cuboid))
-        if self.dense is None:
+        if self.dense is None or not self.is_exact:
             return bounds(self.observed, cuboid)
         coarse, found = chain.variances_of(cuboid)
         if not self.dual.size:

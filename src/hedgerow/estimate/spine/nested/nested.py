@@ -36,6 +36,10 @@ MOST_APART = 1 << 27
 """How many times the variance of one attribute level may be another's: what a tree of attributes
 tells of its groups is inverted twice, which takes twice the digits."""
 
+SPINES_APART = 1 << 50
+"""How many times the variance of one spine level may be another's, where there are groups: what two
+levels tell of them is of one shape, so that little is lost, but from some 2^54 on all of it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Nested(Model):
@@ -90,6 +94,7 @@ class Nested(Model):
         v, s = _checked(spine_variances, spine), _checked(attribute_variances, attribute)
         if group_level:
             check_apart(s, MOST_APART)
+            check_apart(v, SPINES_APART)
         trees = GroupTrees.of(attribute, group_level, zero_leaves, s[group_level:])
         tree = attribute.down_to(group_level)
         support = Support.of(spine, tree, trees.widths(trees.depth), has, bounds)
