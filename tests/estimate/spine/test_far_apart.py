@@ -98,7 +98,7 @@ def test_variances_of_a_census_keep_digits_where_spine_levels_are_far_apart(
     assert farthest(*census(seed, apart, group_level)) < 1e-6
 
 
-@pytest.mark.parametrize("of", [marginals, lambda *given: census(*given, 1)])
+@pytest.mark.parametrize("of", [marginals, lambda seed, apart: census(seed, apart, 1)])
 def test_noise_farther_apart_is_refused(of):
     with pytest.raises(EstimateError, match="give the one a larger share"):
         [of(seed, 1 << 56) for seed in range(9)]

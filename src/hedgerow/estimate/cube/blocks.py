@@ -101,11 +101,11 @@ class CuboidBlocks:
         sums = np.add.reduceat(margins[0], self.starts[0][:-1]), margins[1]
         if not np.array_equal(sums[0], np.add.reduceat(sums[1], self.starts[1][:-1], axis=1)):
             raise EstimateError("the margins of a block must have one total: settle them first")
-        tables = [np.ascontiguousarray(each).ravel() for each in (*margins, upward)]
+        rows, columns = (np.ascontiguousarray(each).ravel() for each in margins)
         counts = np.zeros(upward.shape, dtype=np.int64)
         task = partial(
-            settle_blocks, self.parents, self.tree, (tables[2], self.rests),
-            (self.begins[0], tables[0]), (self.begins[1], tables[1]),
+            settle_blocks, self.parents, self.tree, (upward.ravel(), self.rests),
+            (self.begins[0], rows), (self.begins[1], columns),
             (self.begins[2], counts.reshape(-1)),
         )  # fmt: skip
         over_families(task, self.parents[1] * (upward.size // max(1, self.parents[1][-1])))
