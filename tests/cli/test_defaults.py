@@ -215,15 +215,19 @@ def facts_of(page):
     )
 
 
-def test_the_planning_page_says_it_of_each_division():
-    plan = hr.make_plan(SMALL, budget=hr.Rho(1))
-    found = {
-        each["key"]: each["chosen"]
-        for each in facts_of(planning_page(plan, "1"))["points"]["divisions"]
-    }
+@pytest.mark.parametrize("measure", [None, hr.All()])
+@pytest.mark.parametrize("workload", [hr.Chain(), hr.Cube()])
+def test_the_planning_page_says_it_of_each_division(workload, measure):
+    """Of what is measured also where the shares are others, and for those of levers."""
+    plan = hr.make_plan(tree_of(o=3, d=4), budget=hr.Rho(1), workload=workload, measure=measure)
+    points = facts_of(planning_page(plan, "1"))["points"]
+    found = {each["key"]: each["chosen"] for each in points["divisions"]}
+    of_measure = "" if measure else plan.choices["measure_few"]
+    assert found.keys() >= {"own", "equal", "optimal"}
     assert found["own"] == " ".join(plan.choices.values())
     assert SENTENCES[BY_COUNT] in found["optimal"]
-    assert found["equal"] == ""
+    assert all(said.endswith(of_measure) for said in found.values())
+    assert found["equal"] == points["chosen"] == of_measure
 
 
 BARE = """

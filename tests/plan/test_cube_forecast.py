@@ -1,6 +1,7 @@
 """The forecast of a cube: variances of its estimates, by dense least squares over what is whole."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -172,6 +173,35 @@ def test_an_estimate_that_is_worse_than_its_noisy_count_is_not_taken_for_it():
     assert hr.forecast(plan)["max_95"][0] > total.tail_bound(0.05)
     single = plan_of(tree, "measured", allocation=hr.Shares({"a0": [0, 1], "a1": [0, 1]}))
     assert single.design.is_raw(single.levels[-1])
+
+
+@pytest.mark.parametrize("mechanism", BUDGETS)
+@pytest.mark.parametrize("total", NEIGHBOURS)
+@pytest.mark.parametrize("seed", range(6))
+def test_estimates_are_raw_where_dense_least_squares_take_a_noisy_count_as_it_is(
+    seed, total, mechanism
+):
+    """By the weights, that is, whatever the noise: a total that costs half is less noisy."""
+    rng = np.random.default_rng(seed)
+    tree = uneven(rng, 2)
+    shape, shares = shape_of_tree(tree), {}
+    for number, axis in enumerate(shape.axes):
+        parts = rng.choice([0, 0, 1, 5], axis.depth) if seed else np.zeros(axis.depth, int)
+        listed = [int(part) for part in parts] + [1 + int(seed > 3) * 9]
+        shares[f"a{number}"] = [Fraction(part, sum(listed)) for part in listed]
+    plan = plan_of(tree, total, mechanism, allocation=hr.Shares(shares))
+    power = plan.mechanism.price.power
+    measured = [levels for levels in plan.levels if isinstance(plan.by_levels[levels], hr.Measured)]
+    weights = {shape.given(k): float(plan.by_levels[k].share) ** -power for k in measured}
+    exact = None if plan.public is None else shape.given(plan.public)
+    gains, _ = dense_gain(shape, weights, exact)
+    for levels in measured:
+        cuboid = shape.given(levels)
+        sums = cuboid_sums(shape, cuboid)
+        others = [np.abs(sums @ gain).max() for other, gain in gains.items() if other != cuboid]
+        is_raw = max(others, default=0.0) < 1e-9
+        assert plan.design.is_raw(levels) == is_raw
+        assert not is_raw or np.allclose(sums @ gains[cuboid], np.eye(len(sums)))
 
 
 def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
@@ -304,6 +305,64 @@ def test_fair_shares_are_the_cheapest_on_a_grid(kind):
         best = grid[np.where(ratios <= ratio, costs, np.inf).argmin()]
         assert sum(shares) == 1
         assert float(shares[0]) == pytest.approx(best, abs=2e-4)
+
+
+FAMILIES = [(1, 2, 30), (1, 2, 9), (2, 3, 12), range(1, 9)]
+
+
+def uneven_chain(seed, most=300):
+    """A tree of one axis with families of very unlike sizes, cut off at so many nodes a level."""
+    rng = np.random.default_rng(seed)
+    sizes, depth, nodes = FAMILIES[seed % len(FAMILIES)], int(rng.integers(3, 7)), [()]
+    for _ in range(depth):
+        nodes = [
+            (*node, f"{node[-1] if node else 'a'}.{child}")
+            for node in nodes
+            for child in range(rng.choice(sizes))
+        ][:most]
+    levels = [f"level{k}" for k in range(1, depth + 1)]
+    frame = pl.DataFrame(nodes, schema=levels, orient="row")
+    return Tree([Axis.from_frame("a", frame, levels)])
+
+
+def ratio_by_linear_programs(asked):
+    """The least ratio to 1e-7: of b <= c·v <= ratio·b for all kinds of nodes of a depth."""
+    axis, found = asked.tree.axes[0], []
+    at, own = np.zeros((1, axis.depth + 1)), np.eye(axis.depth + 1)
+    at[0] = own[0]
+    for k, start in enumerate(axis.child_start):
+        siblings = np.diff(start)
+        n = np.repeat(siblings, siblings)[:, None]
+        at = np.repeat(at, siblings, axis=0) / n**2 + (1 - 1 / n) * own[k + 1]
+        rows = np.unique(at[:, list(asked.depths)], axis=0)
+        found += [rows] if len(rows) > 1 else []
+    units = [
+        np.tile(unit, (len(at), 1)) for at, unit in zip(found, np.eye(len(found)), strict=True)
+    ]
+    rows, units = np.vstack(found), np.vstack(units)
+    bounds = [*[(1.0, 1e8)] * rows.shape[1], *[(0, None)] * units.shape[1]]
+
+    def is_reached(ratio):
+        a = np.vstack([np.hstack([-rows, units]), np.hstack([rows, -ratio * units])])
+        return linprog(np.ones(a.shape[1]), A_ub=a, b_ub=np.zeros(len(a)), bounds=bounds).success
+
+    low, high = 1.0, 16.0
+    while high - low > 1e-7:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_reached(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("seed", [35, 52, 55, 78, 119, 179])
+def test_the_least_ratio_along_a_chain_is_that_of_linear_programs(seed):
+    kind = LAPLACE if seed % 2 else GAUSS
+    asked = problem(uneven_chain(seed), hr.AddRemove(), **kind)
+    wanted = ratio_by_linear_programs(asked)
+    assert least_ratio(asked) == pytest.approx(wanted, rel=2e-5)
+    plan = hr.make_plan(
+        asked.tree, **kind, allocation=Fair(wanted * 1.0001), measure=hr.Survivors()
+    )
+    assert max(found or 1 for found in worst_ratios(plan).values()) <= wanted * 1.0001 * (1 + 1e-9)
 
 
 def test_a_ratio_out_of_reach_is_refused_with_the_one_that_can_be_reached():

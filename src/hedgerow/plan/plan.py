@@ -174,6 +174,11 @@ class Plan:
         """
         return self._with("chosen", (*self.chosen, *chosen))
 
+    @property
+    def chosen_measure(self) -> Texts:
+        """Those of `chosen` that say why so much is measured, which holds whatever the shares."""
+        return tuple(key for key in self.chosen if key.startswith("measure_"))
+
     def _with(self, name: str, value: object) -> "Plan":
         same = copy.copy(self)  # with what was computed, which such a value does not change
         object.__setattr__(same, name, value)

@@ -7,7 +7,7 @@ of one axis after the other, and whole counts are settled with their weights
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
 
@@ -398,12 +398,14 @@ class PlannedTables(Joint):
     def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone.
 
-        By the nominal variances, which the weights of a product are best for: under those of the
-        noise a combined estimate may be worse than the noisy count.
+        Of a product by its own variances, which its weights are the best for: under those of the
+        noise a combined estimate may have the variance of the noisy count, or more.
         """
-        cuboid = self.shape.given(levels)
-        own = self.nominal.get(cuboid)
-        return own is not None and self.wide_mean(cuboid) >= own * (1 - 1e-9)
+        cuboid, solver = self.shape.given(levels), self.solver
+        if not isinstance(solver, ProductSolver) or cuboid not in self.observed.variances:
+            return super().is_raw(levels)
+        nominal = replace(solver.variances_of(cuboid), measured=None)
+        return nominal.mean(cuboid) >= nominal_of(solver.squares, cuboid) * (1 - 1e-9)
 
     @property
     def ways(self) -> str:

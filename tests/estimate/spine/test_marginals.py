@@ -1,6 +1,7 @@
 """Marginals that do not nest against dense matrices over all cells."""
 
 import re
+import tracemalloc
 from math import prod
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
+from hedgerow.estimate.spine.component import Component
+from hedgerow.estimate.spine.marginals.families import _covariances
 from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.support import Part
+from hedgerow.estimate.spine.support import Part, Support, run_starts
 from tests.estimate.spine.random_marginals import (
     Dense,
     flat_axis,
@@ -287,3 +290,24 @@ def test_sums_of_the_root_are_not_moved_by_cells_that_hold_nobody(known):
     # five standard errors of the mean of nearly normal errors: α = 6e-7 a group
     assert (np.abs(errors.mean(axis=0)) < 5 * error / runs**0.5).all()
     assert (errors.std(axis=0) < 1.3 * error).all()
+
+
+def test_covariances_of_families_are_copied_without_lists_of_their_entries():
+    spine, tree = AxisShape.of([np.array([0, 40])]), AxisShape.of([np.array([0, 50])])
+    support = Support.of(spine, tree, np.ones(50, dtype=int), None)
+    apart, nothing = np.eye(50), np.zeros((50, 50))
+    components = [
+        Component.of(support, np.ones(50, dtype=int), [nothing, information])
+        for information in (apart, apart + 1)
+    ]
+    begin = run_starts(np.full(30, 2 * 50**2))
+    given = components, 1, range(10, 40), begin
+    _covariances(*given)  # compiles
+    tracemalloc.start()
+    found = _covariances(*given)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for own in found.reshape(30, 2, 50, 50):
+        assert (own[0] == apart).all()
+        assert np.allclose(own[1], np.linalg.inv(apart + 1))
+    assert most < 1.2 * found.nbytes

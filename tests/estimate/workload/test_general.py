@@ -12,18 +12,22 @@ from hedgerow.estimate.cube.shape import CubeShape, meet, summed
 from hedgerow.estimate.cube.variances import CubeVariances
 from hedgerow.estimate.workload import dense, general
 from hedgerow.estimate.workload.bounds import bounds, least_mean
-from hedgerow.estimate.workload.general import GeneralSolver
+from hedgerow.estimate.workload.general import EXACT, GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_DENSE
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube
+from tests.estimate.rationals import covariance, unknowns
+from tests.estimate.rationals import variance as exact_variance
 from tests.estimate.workload.workloads import (
     KINDS,
     DenseWorkload,
     answerable,
     drawn_workload,
+    random_shape,
     random_tables,
+    random_workload,
     two_tables,
 )
 
@@ -324,6 +328,74 @@ def test_a_workload_of_too_many_cells_is_refused(monkeypatch):
     monkeypatch.setattr(general, "MOST_CELLS_OF_TABLES", cells - 1)
     with pytest.raises(EstimateError, match=f"and these have {cells}; leave out cuboids"):
         GeneralSolver.of(observed)
+
+
+def of_few_cells(rng, axes):
+    """A random workload of three cuboids or more."""
+    while True:
+        drawn = random_workload(rng, str(rng.choice(KINDS)), random_shape(rng, axes=axes))
+        sizes = [] if drawn is None else [*map(drawn.shape.cells, drawn.variances)]
+        if len(sizes) > 2 and sum(sizes) <= 24:
+            return drawn
+
+
+def small_and_far_apart(seed, apart):
+    """A workload of few cells, most of its noise at one of two variances; and the exact ones.
+
+    Returns:
+        The workload, and for each cuboid that is answerable and not public its cells' variances.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = of_few_cells(rng, axes=2 + seed % 2)
+    ends = apart ** rng.choice([-0.5, 0.5, rng.uniform(-0.5, 0.5)], len(drawn.variances))
+    noise = dict(zip(drawn.variances, ends.tolist(), strict=True))
+    observed = Observed(drawn.shape, noise, drawn.public)
+    rows = np.vstack([cuboid_sums(observed.shape, c) for c in noise])
+    each = np.concatenate([np.full(observed.shape.cells(c), v) for c, v in noise.items()])
+    exact = np.zeros((0, rows.shape[1]), dtype=int)
+    if observed.public is not None:
+        exact = cuboid_sums(observed.shape, observed.public)
+    columns = unknowns(np.vstack([rows, exact]))
+    kept = exact[:, columns][unknowns(exact[:, columns].T)] if len(exact) else exact[:, columns]
+    known = covariance(rows[:, columns], each, kept)
+    return observed, {
+        c: np.array(
+            [exact_variance(known, row) for row in cuboid_sums(observed.shape, c)[:, columns]]
+        )
+        for c in answerable(observed)
+        if not observed.is_public(c)
+    }
+
+
+@pytest.mark.parametrize(("apart", "most"), [(2.0**10, 1e-11), (2.0**20, 1e-7), (EXACT, 1e-3)])
+@pytest.mark.parametrize("seed", range(30))
+def test_a_factor_keeps_the_digits_of_variances_where_noise_is_far_apart(seed, apart, most):
+    observed, wanted = small_and_far_apart(seed, apart)
+    solver = GeneralSolver.of(observed)
+    assert solver.is_exact
+    for cuboid, cells in wanted.items():
+        found = solver.of_cells(cuboid).ravel()
+        np.testing.assert_allclose(found[cells > 0], cells[cells > 0], rtol=most)
+
+
+def test_variances_are_bounds_beside_a_factor_where_noise_is_farther_apart():
+    compared = 0
+    for seed in range(40):
+        observed, wanted = small_and_far_apart(seed, EXACT * 2**14)
+        solver = GeneralSolver.of(observed)
+        assert solver.is_dense
+        assert solver.is_exact == (not solver.dual.size)
+        assert ("upper bounds" in solver.words) == bool(solver.dual.size)
+        if not solver.dual.size:
+            continue
+        compared += 1
+        axes, c = observed.shape.axes, next(iter(wanted))
+        for cuboid, cells in wanted.items():
+            assert (solver.of_cells(cuboid).ravel() >= cells * (1 - 1e-4)).all()
+        product = [(k, np.ones(axis.sizes[k])) for k, axis in zip(c, axes, strict=True)]
+        with pytest.raises(EstimateError, match="covariances are unknown where noise is so far"):
+            solver.covariance(product, product)
+    assert compared > 20
 
 
 @pytest.mark.parametrize("limit", ["MOST_DENSE", "MOST_EXACT", "MOST_KEPT"])

@@ -431,7 +431,7 @@ function draw() {
   for (const one of levers) one.show();
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", state.division === i));
   byId("own-division").textContent = state.division < 0 ? say("division_yours") : "";
-  byId("chosen").textContent = divided()?.chosen ?? "";
+  byId("chosen").textContent = (divided() ?? points).chosen;
   drawn.forEach((row) => { if (!row.element.hidden) showRow(row, variances[row.place]); });
   showEfficiency(variances, bought.whole);
   showCurve(variances);

@@ -125,7 +125,8 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     ticks = {float(text) for text in TICKS} & set(points["values"])
     for division in points["divisions"]:
         division["listed"] = listed
-        division["chosen"] = " ".join(say(f"planning.chosen.{key}") for key in division["chosen"])
+    for one in (points, *points["divisions"]):
+        one["chosen"] = " ".join(say(f"planning.chosen.{key}") for key in one["chosen"])
     return {
         "words": words | {"learn": among(plan, str(words["learn"]))},
         "solver": solver,

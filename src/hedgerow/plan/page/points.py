@@ -169,6 +169,7 @@ def divisions(plan: Plan) -> list[Division]:
                 measure=plan.measure,
                 invariants=plan.invariants,
             ).described(plan.description)
+            made = made.choosing(*plan.chosen_measure)  # what is measured is that of the file
         except HedgerowError:  # it has no such division
             continue
         same = [i for i, other in enumerate(found) if other.plan.shares == made.shares]
@@ -205,7 +206,8 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
 
     Returns:
         ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
-        exact; ``certified``: places of those that are computed exactly; ``divisions``.
+        exact; ``certified``: places of those that are computed exactly; ``divisions``; ``chosen``:
+        keys of what is said of any other division.
     """
     budgets, ways = Budgets.around(plan.budget), divisions(plan)
     everywhere = range(len(budgets.values)) if not is_priced(plan) else ()
@@ -227,6 +229,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
         "texts": [_exact(value) for value in values],
         "certified": list(budgets.certified),
         "own": budgets.own,
+        "chosen": list(plan.chosen_measure),
         "divisions": [
             _division(way, budgets, wholes, known, is_fixed=is_fixed)
             | {"epsilons": _epsilons(plan, budgets, delta, known)}

@@ -15,11 +15,11 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
-from hedgerow.estimate.spine.component import Component
+from hedgerow.estimate.spine.component import Blocks, Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
-from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
+from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 
 TOLERANCE = 0.02
@@ -153,13 +153,27 @@ def _covariances(
 ) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
     start, found = starts_within(components[0].support.start[level], nodes), np.zeros(begin[-1])
-    many = np.repeat(np.diff(start), np.diff(start))
-    node, row = np.repeat(np.arange(len(nodes)), np.diff(start)), np.arange(start[-1])
-    line = begin[node] + (row - start[node]) * many - start[node]
     for residual, component in enumerate(components):
-        first, size, _, entries = component.metric(level, nodes)
-        found[runs(line + residual * many**2 + first, size)] = entries
+        blocks = component.blocks(level, nodes)
+        _gather((start, begin), blocks, component.combined[level], residual, found)
     return found
+
+
+@kernel
+def _gather(
+    nodes: tuple[Int64, Int64], blocks: Blocks, matrices: Float64, residual: int, found: Float64
+) -> None:
+    """Copy the blocks of each node to their places in its matrix."""
+    (start, begin), (rows, at), node = nodes, blocks, 0
+    for b in range(len(at) - 1):
+        k, first = rows[b + 1] - rows[b], rows[b] - rows[0]
+        while first + k > start[node + 1]:
+            node += 1
+        many, place = start[node + 1] - start[node], first - start[node]
+        for i in range(k):
+            line = begin[node] + (residual * many + place + i) * many + place
+            for j in range(k):
+                found[line + j] = matrices[at[b] + i * k + j]
 
 
 @kernel
