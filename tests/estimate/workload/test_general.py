@@ -16,10 +16,9 @@ from hedgerow.estimate.workload.general import EXACT, GeneralSolver
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_DENSE
+from tests.estimate import rationals
 from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums
 from tests.estimate.cube.test_estimates import random_cube
-from tests.estimate.rationals import covariance, unknowns
-from tests.estimate.rationals import variance as exact_variance
 from tests.estimate.workload.workloads import (
     KINDS,
     DenseWorkload,
@@ -348,6 +347,7 @@ def small_and_far_apart(seed, apart):
     rng = np.random.default_rng(seed)
     drawn = of_few_cells(rng, axes=2 + seed % 2)
     ends = apart ** rng.choice([-0.5, 0.5, rng.uniform(-0.5, 0.5)], len(drawn.variances))
+    ends[:2] = apart**-0.5, apart**0.5
     noise = dict(zip(drawn.variances, ends.tolist(), strict=True))
     observed = Observed(drawn.shape, noise, drawn.public)
     rows = np.vstack([cuboid_sums(observed.shape, c) for c in noise])
@@ -355,16 +355,15 @@ def small_and_far_apart(seed, apart):
     exact = np.zeros((0, rows.shape[1]), dtype=int)
     if observed.public is not None:
         exact = cuboid_sums(observed.shape, observed.public)
-    columns = unknowns(np.vstack([rows, exact]))
-    kept = exact[:, columns][unknowns(exact[:, columns].T)] if len(exact) else exact[:, columns]
-    known = covariance(rows[:, columns], each, kept)
-    return observed, {
-        c: np.array(
-            [exact_variance(known, row) for row in cuboid_sums(observed.shape, c)[:, columns]]
-        )
-        for c in answerable(observed)
-        if not observed.is_public(c)
-    }
+    columns = rationals.unknowns(np.vstack([rows, exact]))
+    exact = exact[:, columns]
+    exact = exact[rationals.unknowns(exact.T)] if len(exact) else exact
+    known, found = rationals.covariance(rows[:, columns], each, exact), {}
+    for cuboid in answerable(observed):
+        if not observed.is_public(cuboid):
+            cells = cuboid_sums(observed.shape, cuboid)[:, columns]
+            found[cuboid] = np.array([rationals.variance(known, row) for row in cells])
+    return observed, found
 
 
 @pytest.mark.parametrize(("apart", "most"), [(2.0**10, 1e-11), (2.0**20, 1e-7), (EXACT, 1e-3)])
