@@ -9,11 +9,11 @@ codes apart that would look alike.
 import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from math import isfinite
-from numbers import Integral
+from math import inf, isfinite, isinf, nan
+from numbers import Integral, Real
 from typing import Any
 
-from hedgerow.errors import BudgetError, HedgerowError, NoiseError
+from hedgerow.errors import BudgetError, HedgerowError, NoiseError, kind_of
 
 UNSEEN = (
     ("\0", "\x1f"), ("\x7f", "\x9f"), ("\xad", "\xad"), ("\u061c", "\u061c"), ("\u180e", "\u180e"),
@@ -130,6 +130,30 @@ def exact(value: Exact, subject: str, error: type[HedgerowError] = NoiseError) -
         return Fraction(text)
     except ZeroDivisionError:
         raise error(f'{subject} must be a number, got "{shown}", a division by zero') from None
+
+
+def as_double(value: object, subject: str, error: type[HedgerowError]) -> float:
+    """Return a number as a float, which may be infinite or none (nan) only where it is so itself.
+
+    Args:
+        value: any number that is real, exact or not.
+        subject: the name of the quantity, for the error's sentence.
+        error: the kind of error to raise for what is no such number, and for one whose size 53 bits
+            cannot hold.
+    """
+    if not isinstance(value, Real | Decimal):
+        raise error(f"{subject} must be a number, got {kind_of(value)}")
+    if isinstance(value, Decimal) and value.is_nan():  # a signalling one is refused by `float`
+        return nan
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if isinf(number) and value not in {inf, -inf}:
+        raise error(f"{subject} is too large for a number with 53 bits; give a smaller one")
+    if value and not number:
+        raise error(f"{subject} is too near 0 for a number with 53 bits; give 0 or a larger one")
+    return number
 
 
 # Figures of a promise, as people ask for them and read them: rounded towards more loss.

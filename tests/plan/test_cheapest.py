@@ -1,6 +1,7 @@
 """The cheapest plan that is as precise as asked for."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -194,7 +195,6 @@ def test_neighbours_measure_and_invariants_are_those_of_the_plan():
         ({"target": -3.5}, "got -3.5"),
         ({"target": float("nan")}, "got nan"),
         ({"target": 1e-9}, "no budget up to 1e[+]06 reaches an error of 1e-09"),
-        ({"target": 1e-300, "prior": PRIOR}, "no budget up to 1,200 reaches"),
         ({"per_level": {"level3": 1e-6}}, "no budget up to"),
         ({"per_level": {"level3": 9e-4, "level2": 9e-4}}, "needs a budget of 1.23"),
         ({"per_level": {"county": 3}}, r"'county': the depths .* total, level1"),
@@ -202,10 +202,21 @@ def test_neighbours_measure_and_invariants_are_those_of_the_plan():
         ({"target": 5, "per_level": {"level1": 0}}, "the target of 'level1' must be above 0"),
         ({"target": 5, "importance": Relative()}, "needs a prior"),
         ({"target": 5, "importance": [0, 0, 0, 0]}, "must not all be 0"),
+        ({"target": 10**400}, "the target is too large"),
+        ({"target": Decimal("1e-400")}, "the target is too near 0"),
+        ({"target": Decimal("sNaN")}, "got nan"),
+        ({"target": 1e200}, r"the target must be from 1e-100 to 1e[+]100, got 1e[+]200"),
+        ({"target": "five"}, "the target must be a number, got 'five'"),
+        ({"per_level": {"level1": [3]}}, "the target of 'level1' must be a number, got list"),
+        ({"per_level": {("level1",): 3}}, "target of tuple: the depths"),
+        ({"per_level": ["level1"]}, "must be a mapping of cuboids"),
+        ({"per_level": {"level3": 3}, "importance": [1, 1]}, "as many importances, got 2"),
+        ({"per_level": {"level3": 3}, "importance": {"level9": 1}}, "importance of 'level9'"),
     ],
     ids=[
-        "none", "zero", "negative", "nan", "large-counts", "prior", "level", "together", "unknown",
-        "leaves", "zero-level", "relative", "importance",
+        "none", "zero", "negative", "nan", "large-counts", "level", "together", "unknown",
+        "leaves", "zero-level", "relative", "importance", "huge", "tiny", "signalling", "far",
+        "text", "list", "tuple", "no-mapping", "unused-importance", "unused-name",
     ],
 )  # fmt: skip
 def test_targets_that_no_plan_can_keep_are_refused(options, said):

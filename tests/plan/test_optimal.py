@@ -216,12 +216,36 @@ def test_rounded_shares_sum_to_one_and_stay_close(shares):
         ([1, float("nan"), 1, 1], "finite"),
         ({"level1": -2}, "got -2"),
         ("relative", "Relative"),
+        ([1, 10**400, 1, 1], "an importance is too large"),
+        ([1, Fraction(1, 10**400), 1, 1], "an importance is too near 0"),
+        ([1, 1e51, 1, 1], r"must be 0, or from 1e-50 to 1e[+]50, got 1e[+]51"),
+        ([1, 1e-51, 1, 1], "got 1e-51"),
+        ([1, None, 1, 1], "an importance must be a number, got NoneType"),
+        ({7: 1}, "name of an importance must be text, got 7"),
+        ({"o": [1, 2], "level1": 3}, "by axis, or single numbers by cuboid, and not both"),
     ],
-    ids=["zeros", "negative", "infinite", "nan", "named", "text"],
+    ids=[
+        "zeros",
+        "negative",
+        "infinite",
+        "nan",
+        "named",
+        "text",
+        "huge",
+        "tiny",
+        "large",
+        "small",
+        "none",
+        "no-name",
+        "both",
+    ],
 )
 def test_importances_that_are_none_are_refused_when_made(importance, said):
     with pytest.raises(hr.PlanError, match=said):
         Optimal(importance=importance, objective="cells")
+    if importance != "relative":
+        with pytest.raises(hr.PlanError, match=said):
+            hr.Fair(2, importance=importance)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import MOST_CUBOIDS
-from hedgerow.plan import cuboids
+from hedgerow.plan import cuboids, workload
 from hedgerow.plan.cuboids import measurable, public_cuboid
+from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import repeated
 from hedgerow.privacy.neighbours import l1, l2_squared
@@ -97,6 +99,29 @@ def test_a_level_of_only_children_repeats_the_coarser_cuboid_and_is_not_measured
 def test_cells_alike_in_number_alone_repeat_nothing():
     every = hr.Cube().cuboids(hr.Tree([axis("o", 3), axis("d", 3)]))
     assert repeated(hr.Tree([axis("o", 3), axis("d", 3)]), every) == {}
+
+
+@pytest.mark.parametrize("sizes", [[(1, 2, 1), (2, 1, 1)], [(2, 2), (2, 1), (1, 1, 3)], [(1, 1)]])
+def test_a_cuboid_repeats_the_coarsest_one_that_has_its_cells(sizes):
+    tree, wanted = hr.Tree([axis(f"a{i}", *each) for i, each in enumerate(sizes)]), {}
+    every = hr.Cube().cuboids(tree)
+    for levels in every:
+        alike = (k for k in every if tree.cells(k) == tree.cells(levels) and is_within(k, levels))
+        coarsest = next(alike)
+        wanted |= {levels: coarsest} if coarsest != levels else {}
+    assert repeated(tree, every) == wanted != {}
+
+
+def test_what_is_measured_of_4096_cuboids_is_decided_without_comparing_them_pair_by_pair(
+    monkeypatch,
+):
+    """As many of them have equally many cells: 1.3 million pairs, which take seconds."""
+    compared = []
+    monkeypatch.setattr(workload, "is_within", lambda *two: compared.append(two) or is_within(*two))
+    tree = hr.Tree([axis(f"a{i}", 2) for i in range(12)])
+    assert len(hr.Cube().cuboids(tree)) == MOST_CUBOIDS == 4096
+    assert measure_for(tree, hr.Cube(), None) == (hr.All(), ("measure_few",))
+    assert len(compared) <= 4096
 
 
 def test_an_invariant_level_and_all_its_coarsenings_are_public():

@@ -274,10 +274,12 @@ def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
 
     There some axis stands at a level of only children, so measuring it would tell nothing new.
     """
-    alike: dict[int, list[Levels]] = {}
+    sizes = [[axis.size(k) for k in range(axis.depth + 1)] for axis in tree.axes]
+    alike: dict[Levels, list[Levels]] = {}  # by the sizes along each axis
     found = {}
     for levels in cuboids:  # coarser ones come first
-        others = alike.setdefault(tree.cells(levels), [])
+        key = tuple(own[k] for own, k in zip(sizes, levels, strict=True))
+        others = alike.setdefault(key, [])
         coarsest = next((other for other in others if is_within(other, levels)), None)
         if coarsest is None:
             others.append(levels)

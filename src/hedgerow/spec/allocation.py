@@ -6,10 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.distribution.plan import ForDistribution
-from hedgerow.errors import HedgerowError, PlanError, SpecError
+from hedgerow.errors import HedgerowError, PlanError, SpecError, shorten
 from hedgerow.plan.allocation.allocation import (
     Allocation,
     Importance,
@@ -178,11 +179,13 @@ def _importance(given: Numbers | str | None) -> Importance:
         return Relative() if given == Relative.name else PerLevel()
     if not isinstance(given, dict):
         return None if given is None else _floats(given)
-    by_axis = {name: _floats(w) for name, w in given.items() if isinstance(w, list)}
-    if by_axis:
-        return by_axis
-    single = {name: w for name, w in given.items() if not isinstance(w, list)}
-    return {n: as_float(w, f"importance of {n}", PlanError) for n, w in single.items()}
+    lists = {name: _floats(w) for name, w in given.items() if isinstance(w, list)}
+    single = {
+        name: as_float(w, f"importance of {shorten(name)}", PlanError)
+        for name, w in given.items()
+        if not isinstance(w, list)
+    }
+    return cast("Importance", lists | single)  # of both kinds they are refused
 
 
 def _floats(numbers: list[Number]) -> list[float]:

@@ -23,7 +23,7 @@ from hedgerow.errors import (
 )
 from hedgerow.limits import MOST_BYTES_OF_A_FILE, MOST_VALUES_OF_A_FILE
 from hedgerow.machine import read_small_file
-from hedgerow.text import PLACES, Exact, exact
+from hedgerow.text import PLACES, Exact, as_double, exact
 
 Number = int | Decimal | str
 
@@ -73,14 +73,7 @@ class Section(BaseModel):
 
 def as_float(given: Exact, name: str, error: type[HedgerowError]) -> float:
     """Return an exact number as a float, or raise ``error`` if 53 bits cannot hold its size."""
-    number = exact(given, name, error)
-    try:
-        value = float(number)
-    except OverflowError:
-        raise error(f"{name} is too large for a number with 53 bits; give a smaller one") from None
-    if number and not value:
-        raise error(f"{name} is too near 0 for a number with 53 bits; give 0 or a larger one")
-    return value
+    return as_double(exact(given, name, error), name, error)
 
 
 def within(where: str, make: Callable[..., T], *given: Any) -> T:

@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from math import isfinite
-from numbers import Real
+from math import inf
 from operator import mul
 from typing import ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.errors import PlanError, as_list, kind_of
+from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
@@ -22,6 +21,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from hedgerow.text import as_double
 
 Number = TypeVar("Number", float, Fraction)
 
@@ -109,11 +109,11 @@ class Problem:
         """
         possible, found = set(self.cuboids), dict[Levels, Number]()
         for name, number in given.items():
-            levels = self.tree.named(name)
+            levels = self.tree.named(name) if isinstance(name, str) else None
             if levels is None or levels not in possible:
                 more = "; to measure another, name it in [workload]" if self.is_named else ""
                 raise PlanError(
-                    f"{what} of {name[:100]!r}: the {self.noun} that can be measured are "
+                    f"{what} of {kind_of(name)}: the {self.noun} that can be measured are "
                     f"{', '.join(self.names)}{more}"
                 )
             if levels in found:
@@ -251,6 +251,10 @@ class PerLevel:
     name = "levels"
 
 
+LARGEST_IMPORTANCE = 1e50
+"""The largest importance, and the inverse of the least above 0: nothing overflows on the way."""
+_IN_RANGE = f"must be 0, or from {1 / LARGEST_IMPORTANCE:g} to {LARGEST_IMPORTANCE:g}"
+
 ByAxis = Mapping[str, Sequence[float]]
 Importance = Sequence[float] | Mapping[str, float] | ByAxis | Relative | PerLevel | None
 """The cost of a squared error of one count: one number a measurable depth, coarsest first; or some
@@ -258,42 +262,61 @@ by cuboid name, and 1 for the others; or, of a cube, one a level of some axes, w
 those of cuboids; or `Relative` or `PerLevel`; None: 1 for all."""
 
 
-def check_importance(importance: Importance) -> None:
-    """Raise a PlanError unless all are finite, at least 0, and one is above 0."""
+def checked_importance(importance: Importance) -> Importance:
+    """Return importances as floats, or raise a PlanError unless they are numbers of at least 0.
+
+    They must be of usual sizes, not all 0 in a list, and by axis or by cuboid, not both.
+    """
     if importance is None or isinstance(importance, Relative | PerLevel):
-        return
-    if (by_axis := importances_by_axis(importance)) is not None:
-        for each in by_axis.values():
-            check_importance(each)
-        return
-    numbers = importance.values() if isinstance(importance, Mapping) else importance
-    given = as_list("importance", numbers, "numbers, Relative() or PerLevel()", PlanError)
-    for number in given:
-        if not isinstance(number, Real):
-            raise PlanError(f"an importance must be a number, got {kind_of(number)}")
-        if not isfinite(number) or number < 0:
-            raise PlanError(
-                f"importances must be finite and 0 or more, got {number:g}; 0 is for a level that "
-                f"does not matter"
-            )
-    if not isinstance(importance, Mapping) and not any(given):
-        raise PlanError("importances must not all be 0; give 1 to each level that matters")
+        return importance
+    if not isinstance(importance, Mapping):
+        fitting = "numbers, Relative() or PerLevel()"
+        given = as_list("importance", importance, fitting, PlanError)
+        numbers = tuple(map(_importance, given))
+        if not any(numbers):
+            raise PlanError("importances must not all be 0; give 1 to each level that matters")
+        return numbers
+    for name in importance:
+        check_type("the name of an importance", name, str, "text", PlanError)
+    is_list = {isinstance(each, list | tuple) for each in importance.values()}
+    if len(is_list) > 1:
+        raise PlanError("importances are lists by axis, or single numbers by cuboid, and not both")
+    each = _importance if False in is_list else checked_importance
+    return cast("Importance", {name: each(given) for name, given in importance.items()})
+
+
+def _importance(given: object) -> float:
+    """Return one importance."""
+    number = as_double(given, "an importance", PlanError)
+    if not 0 <= number < inf:
+        raise PlanError(
+            f"importances must be finite and 0 or more, got {number:g}; 0 is for a level that "
+            f"does not matter"
+        )
+    if number and not 1 / LARGEST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
+        raise PlanError(f"importances {_IN_RANGE}, got {number:g}")
+    return number
 
 
 def importances_by_axis(importance: Importance) -> ByAxis | None:
     """Return the importances if they are lists by axis, and None if they are anything else."""
     if not isinstance(importance, Mapping):
         return None
-    listed = {name: n for name, n in importance.items() if isinstance(n, list | tuple)}
-    return listed if listed and len(listed) == len(importance) else None
+    is_listed = importance and all(isinstance(n, tuple) for n in importance.values())
+    return cast("ByAxis", importance) if is_listed else None
 
 
 def importances(problem: Problem, importance: Importance, prior: Prior | None = None) -> Float64:
     """Return the mean cost of a squared error of one count of each cuboid: float64 (cuboids).
 
+    Args:
+        problem: whose cuboids.
+        importance: of `checked_importance`.
+        prior: a public table, if there is one.
+
     Raises:
-        PlanError: importances that do not fit the workload or are all 0, or a prior with other
-            levels.
+        PlanError: importances that do not fit the workload or are all 0, products that are too
+            large or small, or a prior with other levels.
     """
     if prior is not None:
         prior.check_fits(problem.tree)
@@ -311,13 +334,14 @@ def importances(problem: Problem, importance: Importance, prior: Prior | None = 
         numbers = problem.by_axis("importances", by_axis, 1.0)
     elif isinstance(importance, Mapping):
         given = problem.by_name("importance", cast("Mapping[str, float]", importance))
-        numbers = [float(given.get(levels, 1.0)) for levels in problem.cuboids]
+        numbers = [given.get(levels, 1.0) for levels in problem.cuboids]
     else:
         numbers = [*_listed(problem, importance)]
     if not any(numbers):
         raise PlanError("importances must not all be 0; give 1 to each level that matters")
-    if not all(map(isfinite, numbers)):
-        raise PlanError("importances by axis must have finite products; give smaller ones")
+    for number in filter(None, numbers):
+        if not 1 / LARGEST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
+            raise PlanError(f"products of importances {_IN_RANGE}, got {number:g}")
     return np.array(numbers, dtype=np.float64)
 
 

@@ -4,17 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from math import inf
+from types import NoneType
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
-from hedgerow.errors import PlanError
+from hedgerow.errors import PlanError, check_type, kind_of
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import (
     Importance,
     Problem,
     Relative,
-    check_importance,
+    checked_importance,
     importances,
 )
 from hedgerow.plan.allocation.descent import least_largest
@@ -38,8 +40,12 @@ from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.tree import Tree
+from hedgerow.text import as_double
 
 Target = int | float | Fraction | Decimal
+
+LARGEST_TARGET = 1e100
+"""Records²: a total squared error beyond which, or below its inverse, nothing is worth a plan."""
 
 BUDGET_DIGITS = 6
 MOST_DIGITS_MORE = 20
@@ -119,6 +125,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     check_parts(neighbours, mechanism, used, workload)
     if isinstance(used, RunningSums):
         raise PlanError("a target is of single noisy counts, and running sums have none")
+    importance = checked_importance(importance)
     facts = read_facts(tree, public)  # once, and not for every budget that is tried
     unit = budget_in(mechanism.price, Fraction(1))
     problem = Problem.of(tree, workload, neighbours, mechanism, unit, used, invariants)
@@ -136,15 +143,20 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
             public=facts,
         )
 
-    check_importance(importance)
     check_prior(prior)
+    wanted = "a mapping of cuboids to root mean squared errors"
+    check_type("targets of single levels", per_level, (Mapping, NoneType), wanted, PlanError)
     if target is None and not per_level:
         raise PlanError("give a target: of the total squared error, or of single levels")
     if target is not None and isinstance(importance, Relative) and prior is None:
         raise PlanError("a target of relative error needs a prior: errors relative to what?")
-    goal = None if target is None else _positive(target, "the target")
-    given = {k: _positive(each, f"the target of {k!r}") for k, each in (per_level or {}).items()}
+    goal = None if target is None else _positive(target, "the target", LARGEST_TARGET)
+    given = {
+        k: _positive(each, f"the target of {kind_of(k)}", LARGEST_TARGET**0.5)
+        for k, each in (per_level or {}).items()
+    }
     goals = {levels: rmse**2 for levels, rmse in problem.by_name("target", given).items()}
+    importances(problem, importance, prior)  # where no target needs them, a plan has them yet
     if problem.is_cube or problem.is_named:
         if prior is not None:
             raise PlanError("shares of a cube or of named cuboids rest on no prior: leave it out")
@@ -241,12 +253,15 @@ def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list
     )
 
 
-def _positive(target: Target, name: str) -> float:
-    number = float(target)
-    if not 0 < number < float("inf"):
+def _positive(target: Target, name: str, largest: float) -> float:
+    """Return a target as a float that is above 0, and so far from the ends of floats."""
+    number = as_double(target, name, PlanError)
+    if not 0 < number < inf:
         raise PlanError(
             f"{name} must be above 0 and finite, got {number:g}; no budget makes the noise 0"
         )
+    if not 1 / largest <= number <= largest:
+        raise PlanError(f"{name} must be from {1 / largest:g} to {largest:g}, got {number:g}")
     return number
 
 

@@ -17,16 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
-from math import log, prod
-from numbers import Real
+from math import inf, log, prod
 from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64
-from hedgerow.errors import PlanError, check_type
+from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
-from hedgerow.plan.allocation.allocation import PARTS, Problem, check_importance, importances
+from hedgerow.plan.allocation.allocation import (
+    PARTS,
+    Problem,
+    checked_importance,
+    importances,
+)
 from hedgerow.plan.allocation.descent import (
     Cost,
     by_logs,
@@ -42,6 +46,7 @@ from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
+from hedgerow.text import as_double
 
 SLACKS = 1e-3, 4e-3, 1.6e-2
 """By how much the logarithm of the ratio stays below the bound before shares are rounded."""
@@ -88,10 +93,11 @@ class Fair:
     importance: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_type("a ratio of variances", self.ratio, Real, "a number", PlanError)
-        if not 1 <= self.ratio < float("inf"):
-            raise PlanError(f"a ratio of variances must be at least 1 and finite, got {self.ratio}")
-        check_importance(self.importance)
+        ratio = as_double(self.ratio, "a ratio of variances", PlanError)
+        if not 1 <= ratio < inf:
+            raise PlanError(f"a ratio of variances must be at least 1 and finite, got {ratio:g}")
+        object.__setattr__(self, "ratio", ratio)
+        object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return shares as `fair_shares`."""
@@ -117,22 +123,22 @@ def fair_shares(
     weights = importances(problem, importance)
     kinds = Kinds.of(problem)
     means, least = kinds.means, kinds.least()
-    if kinds.log_ratio(least) > log(ratio):
+    reached = kinds.log_ratio(least)
+    if reached > log(ratio):
         raise PlanError(
             f"no shares were found that keep the cells of every cuboid within {ratio:g} times the "
-            f"variance of each other; the smallest ratio found is "
-            f"{np.exp(kinds.log_ratio(least)):.6g}"
+            f"variance of each other; the smallest ratio found is {np.exp(reached):.6g}"
         )
     slacks, parts = (SLACKS, PARTS) if problem.is_cube else ((LITTLE,), NINE_DIGITS)
     for slack in slacks:
-        shares = kinds.within(log(ratio) - slack, least, weights)
+        shares = kinds.within(max(log(ratio) - slack, reached), least, weights)
         found = means.rounded(shares, parts)
         each = np.array([float(share or 0) for group in found for share in group])
         if kinds.log_ratio(each) <= log(ratio):
             return means.exact(problem, found)
     raise PlanError(
         f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:g}, so near the smallest "
-        f"one found, {np.exp(kinds.log_ratio(least)):.6g}; allow a little more"
+        f"one found, {np.exp(reached):.6g}; allow a little more"
     )
 
 

@@ -77,13 +77,13 @@ class NamedMeans(Means):
 
     def least_total(self, importance: Float64) -> Float64:
         """Return the shares of least importance-weighted error: float64 (cuboids)."""
-        weights = importance * self.cells
+        weights = importance / importance.max() * self.cells
         weights = weights / weights.max()
         return least(self, weighted(weights), weights ** (1 / (1 + self.power)), **FINE)
 
     def apart(self, importance: Float64) -> Float64:
         """Return the shares of least error of noisy counts, each by itself: float64 (cuboids)."""
-        wanted = (importance * self.cells) ** (1 / (1 + self.power))
+        wanted = (importance / importance.max() * self.cells) ** (1 / (1 + self.power))
         return np.where(wanted > 0, np.maximum(wanted / wanted.sum(), 1 / PARTS), 0.0)
 
     def starts(self, shares: Float64) -> Iterator[Float64]:

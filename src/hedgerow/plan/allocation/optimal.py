@@ -20,7 +20,7 @@ from hedgerow.plan.allocation.allocation import (
     Importance,
     Problem,
     Relative,
-    check_importance,
+    checked_importance,
     importances,
     rounded_shares,
 )
@@ -102,7 +102,7 @@ class Optimal:
         if self.objective == "largest" and self.importance is not None:
             raise PlanError("the largest error of all cuboids is made least without importances")
         check_prior(self.prior)
-        check_importance(self.importance)
+        object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
