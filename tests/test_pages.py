@@ -10,6 +10,7 @@ import pytest
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.plan.cuboids import MEASURES, Invariant
+from hedgerow.plan.workload import Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.page.levels import percent_of
@@ -27,7 +28,11 @@ GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | {
     f"release.made.{kind}" for kind in (DiscreteGaussian.name, DiscreteLaplace.name, *MEASURES)
-}
+} | {
+    f"release.made.{which}_{workload.name}"  # `Joint.noised`
+    for which in ("whole", "both", "below")
+    for workload in (Cube, Cuboids)
+}  # fmt: skip
 
 
 def files(*kinds):

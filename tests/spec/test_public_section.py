@@ -110,7 +110,7 @@ def test_what_a_section_cannot_say_is_refused(written, lines, words):
 
 
 def test_a_database_is_no_public_file_and_its_password_is_not_quoted(written):
-    with pytest.raises(SpecError, match="export it first") as error:
+    with pytest.raises(SpecError, match="must name a file, not a database") as error:
         plan_of(written('[[public]]\nsource = "postgresql://me:secret@host/d"\nzeros = "listed"'))
     assert "secret" not in str(error.value)
 
