@@ -7,6 +7,9 @@ READY  := $(VENV)/.ready
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTHONS := 3.11 3.12 3.13
 
+# Modules are compiled once, not by each process that a test starts: some machines ask for the latter.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test quick oracle oracle-large lint types bench studies docs lock clean
 
 setup: $(READY)

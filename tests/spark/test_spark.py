@@ -75,8 +75,11 @@ def spark(tmp_path_factory):
         patch.setenv(
             "SPARK_SUBMIT_OPTS",
             "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+            "-Dspark.python.daemon.module=tests.spark.preloaded "
             f"-Dspark.sql.warehouse.dir={folder} -Dderby.system.home={folder}",
         )
+        path = os.environ.get("PYTHONPATH")
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(PAGE.parents[1]), path])))
         with SparkEngine("local[2,2]", memory="1g").session() as session:
             session.conf.set("spark.sql.codegen.wholeStage", "false")
             session.conf.set("spark.sql.adaptive.enabled", "false")
