@@ -10,7 +10,7 @@ PYTHONS := 3.11 3.12 3.13
 # Modules are compiled once, not by each process that a test starts: some machines ask for the latter.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test quick oracle oracle-large lint types bench studies docs lock clean
+.PHONY: setup demo test quick sweeps oracle oracle-large lint types bench studies docs lock clean
 
 setup: $(READY)
 
@@ -56,6 +56,10 @@ test: lint types
 # What a developer runs after each edit: the tests that neither sweep nor start anything.
 quick: $(READY)
 	$(PYTEST) -q -m "not slow"
+
+# Every test with every case of the sweeps, of which make test runs some.
+sweeps: $(READY)
+	HEDGEROW_EVERY_CASE=1 $(PYTEST)
 
 # Releases of every kind of plan beside what was recorded; which are not the same, and in what.
 oracle: $(READY)

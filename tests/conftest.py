@@ -6,6 +6,9 @@ each time it asks; `keys_of_the_system` gives a test the real ones. Hypothesis t
 in every run, unless HEDGEROW_FUZZ asks for new ones (see `tests/hostile/test_fuzz.py`).
 
 `make quick` runs what is not slow; the rest has the marker `slow` by its place (`SLOW`) or its own.
+
+Of a sweep, `make test` runs some cases, always the same, and `make sweeps` all: of cases that
+differ in their seed alone one in `SEEDS`, of a test with the marker `sweep` one in its number.
 """
 
 import hashlib
@@ -138,8 +141,42 @@ def is_slow(path):
     return place in SLOW or place.startswith(tuple(f"{part}/" for part in SLOW))
 
 
-def pytest_collection_modifyitems(items):
-    """Mark what is slow and run it first: at the end, workers then wait for short tests alone."""
+EVERY_CASE = "HEDGEROW_EVERY_CASE"
+SEEDS = 4
+"""One in so many seeds of random input is tried, unless `EVERY_CASE` is set."""
+
+
+def sweep_of(item):
+    """The sweep that a case belongs to, and one in how many of its cases runs; or nothing."""
+    marker = item.get_closest_marker("sweep")
+    if marker is not None:
+        return item.nodeid.partition("[")[0], marker.args[0]
+    given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    if type(given.pop("seed", None)) is not int:
+        return None
+    return (item.nodeid.partition("[")[0], repr(sorted(given.items()))), SEEDS
+
+
+def is_left_out(items):
+    """The cases of sweeps that do not run: all but the first in the order of their hashes."""
+    sweeps = {}
+    for item in items:
+        found = sweep_of(item)
+        if found is not None:
+            sweeps.setdefault(found, []).append(item)
+    left_out = set()
+    for (_, one_in), cases in sweeps.items():
+        cases.sort(key=lambda item: hashlib.sha256(name_of(item).encode()).digest())
+        left_out.update(cases[-(-len(cases) // one_in) :])
+    return left_out
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
+    if EVERY_CASE not in os.environ:
+        left_out = is_left_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         if item.path.is_relative_to(HERE) and is_slow(item.path):
             item.add_marker(pytest.mark.slow)

@@ -188,6 +188,7 @@ MISSED = 0.015
 
 
 @pytest.mark.parametrize("audit", TRUE_CODE, ids=str)
+@pytest.mark.sweep(3)
 def test_no_test_tells_neighbours_apart_better_than_promised(audit):
     plan, events = audit.run()
     found = excess(events, plan.guarantee)
@@ -298,6 +299,7 @@ def find_uncharged(monkeypatch, pair):
 
 
 @pytest.mark.parametrize("name", ["two tables, moved", "margins and leaves, moved, sparse"])
+@pytest.mark.sweep(2)
 def test_noise_that_two_named_cuboids_share_is_found(monkeypatch, name):
     """All cuboids draw from one stream."""
     stream = ReleaseKey.stream
@@ -309,6 +311,7 @@ def test_noise_that_two_named_cuboids_share_is_found(monkeypatch, name):
 @pytest.mark.parametrize(
     "name", ["moved", "added", "a trip added", "cube, moved", "cube, moved, sparse", "cube, added"]
 )
+@pytest.mark.sweep(3)
 def test_noise_that_is_reused_between_cuboids_is_found(monkeypatch, name):
     """The place of a stream lacks one level."""
     stream = ReleaseKey.stream

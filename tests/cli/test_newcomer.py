@@ -299,6 +299,7 @@ def test_a_limit_on_memory_is_refused_where_spark_runs_the_release(run, tmp_path
 @pytest.mark.parametrize(
     ("encoding", "word"), [("ascii", "Su\\xfcd"), ("latin-1", "Suüd"), ("utf-8", "Suüd")]
 )
+@pytest.mark.sweep(3)
 def test_what_a_terminal_cannot_write_is_spelled_out(visits, encoding, word):
     """The promise names epsilon, delta and rho apart, and codes stay apart."""
     edit(visits, '"ward"', '"Suüd"')

@@ -385,6 +385,7 @@ def test_a_picture_of_a_simulation_is_drawn(counts, settings, tmp_path):
 
 
 @pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.sweep(4)
 def test_a_picture_shows_the_metrics_that_are_asked_for(counts, settings, tmp_path, metric):
     errors = simulate(counts, settings[:2], public=True, runs=3)
     picture_of_simulation(errors, tmp_path / "e.svg", metrics=[metric, "mae"])

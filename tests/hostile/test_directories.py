@@ -53,6 +53,7 @@ def walked():
 
 
 @pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.sweep(6)
 def test_a_forged_directory_is_told_of_in_one_sentence(tmp_path, edit, walked):
     found = walked(edit, tmp_path)
     assert isinstance(found, list), found

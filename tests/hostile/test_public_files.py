@@ -53,6 +53,7 @@ BOUNDED = {"source": "facts.csv", "at_least": "n"}
 
 
 @pytest.mark.parametrize("kind", KINDS["kind"])
+@pytest.mark.sweep(3)
 def test_a_file_names_any_code_and_shows_none_as_it_is(tmp_path, kind):
     rows = parquet({"block": ["A1", "A2"], "kind": [kind, kind]})
     fact = {"source": "facts.parquet", "zeros": "listed"}
@@ -98,6 +99,7 @@ def test_unknown_codes_and_columns_are_refused_and_cannot_forge_the_message(tmp_
         "-" + "9" * 400,
     ],
 )
+@pytest.mark.sweep(3)
 def test_bounds_that_are_no_whole_numbers_from_0_on_are_refused(tmp_path, bound):
     rows = csv({"block": ["A1", "A2"], "n": ["1", bound]})
     for key in ("at_least", "at_most"):
@@ -114,6 +116,7 @@ def test_bounds_of_a_parquet_file_are_held_to_the_same(tmp_path, bound):
 
 
 @pytest.mark.parametrize("bound", ["9" * 18, "9" * 400, str(1 << 40), "1.0", "+7", "007"])
+@pytest.mark.sweep(3)
 def test_bounds_of_any_size_are_taken(tmp_path, bound):
     rows = csv({"block": ["A1", "A2", "B1"], "n": [bound] * 3})
     assert planned(tmp_path, [{"source": "facts.csv", "at_most": "n"}], rows)[0] == 0

@@ -101,6 +101,7 @@ def test_shapes_that_no_map_has_are_refused_in_one_sentence(tmp_path, what):
 
 
 @pytest.mark.parametrize("what", DRAWN)
+@pytest.mark.sweep(3)
 def test_shapes_that_are_only_odd_are_drawn_and_pass_their_check(tmp_path, what):
     assert made(tmp_path, DRAWN[what])[0] == 0
     code, out, err = ran("release", tmp_path / "release.toml")

@@ -71,6 +71,7 @@ SMALL = {
 @pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.sweep(4)
 def test_hardly_anything_is_a_table_too(tmp_path, name, relation, method):
     table, areas = SMALL[name]
     code = released(tmp_path, table, areas, spec(relation, ESTIMATORS[method], method))
@@ -91,6 +92,7 @@ def test_hardly_anything_is_a_table_too(tmp_path, name, relation, method):
         ([2**64 - 1, 2**64 - 1, 2], False),
     ],
 )
+@pytest.mark.sweep(3)
 def test_a_table_beyond_the_limit_is_refused_only_where_its_size_is_public(
     tmp_path, relation, counts, fits
 ):
@@ -105,6 +107,7 @@ def test_a_table_beyond_the_limit_is_refused_only_where_its_size_is_public(
 
 @pytest.mark.parametrize("method", ["euclidean", "sparse", "least-squares"])
 @pytest.mark.parametrize("records", [2**39, 2**39 + 1, 2**40, 2**41, 2**62])
+@pytest.mark.sweep(3)
 def test_whether_real_estimates_are_released_does_not_depend_on_the_number_of_records(
     tmp_path, method, records
 ):
@@ -187,6 +190,7 @@ def test_inner_nodes_of_any_size_are_released(estimator, measure):
 
 @pytest.mark.parametrize("axes", [1, 2], ids=["64 levels", "twice 32 levels"])
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=lambda m: m.name)
+@pytest.mark.sweep(2)
 def test_a_tree_of_depth_64_is_released(tmp_path, axes, measure):
     """At each level one node has a second child, where the axis ends."""
     depth = 64 // axes

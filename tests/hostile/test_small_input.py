@@ -190,6 +190,7 @@ WHERE = {
 
 @pytest.mark.parametrize("place", WHERE)
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda n: n[:12])
+@pytest.mark.sweep(4)
 def test_a_number_of_any_length_or_size_is_told_in_few_words(here, place, number):
     (here / "odd.toml").write_text(toml(WHERE[place](Literal(number))))
     with limited():

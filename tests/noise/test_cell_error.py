@@ -73,6 +73,7 @@ def test_discrete_gaussian_agrees_with_the_exact_sum(rho, deviations):
 
 @pytest.mark.parametrize("count", [0, 3, 25.5])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 7.0])
+@pytest.mark.sweep(3)
 def test_laplace_agrees_with_the_integral(epsilon, count):
     """Ko et al., Propositions 1 and 2."""
 

@@ -196,6 +196,7 @@ GRID = [
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "is_worst"), GRID)
+@pytest.mark.sweep(4)
 def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_worst):
     """ε at the asked δ and δ at the asked ε, of tiny budgets and of huge ones."""
     changes = changes_below_the_total(AddRemove(), 2)

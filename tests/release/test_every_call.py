@@ -10,8 +10,8 @@ import pytest
 from tests.parts import require_tracing
 from tests.release.strikes import SCENARIOS, WAYS, WORKLOADS, Strikes, sample
 
-MOST = {"release": 8}
-OTHERWISE = 4
+MOST = {"release": 6}
+OTHERWISE = 2
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -209,6 +209,7 @@ ENDS.remove(("before the charge", "budget"))  # that costs nothing and leaves no
 
 
 @pytest.mark.parametrize(("place", "failure"), ENDS)
+@pytest.mark.sweep(4)
 def test_whatever_ends_a_release_the_next_run_finishes_it(
     made, ledger, tmp_path, monkeypatch, place, failure
 ):

@@ -379,6 +379,7 @@ def test_very_many_cells_are_cut_to_the_largest(opened, cubes, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sweep(4)
 def test_a_phone_needs_no_sideways_scrolling(opened, cubes, kind, scheme):
     tab = ready(opened(cubes[kind].path, width=360, color_scheme=scheme))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
@@ -435,6 +436,7 @@ def test_a_matrix_is_laid_out_again_for_paper_with_figures_in_full(opened, cubes
 
 @pytest.mark.parametrize("width", [320, 390, 640, 900, 1280])
 @pytest.mark.parametrize("kind", ["pairs", "doubtful", "three"])
+@pytest.mark.sweep(4)
 def test_no_figure_of_a_matrix_is_clipped_at_any_width(opened, cubes, kind, width):
     tab = ready(opened(cubes[kind].path, width=width), "Everything")
     for every in (False, True):

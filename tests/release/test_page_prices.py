@@ -193,6 +193,7 @@ def test_the_lines_of_the_price_run_through_the_pairs_of_their_names(shown, kind
 
 
 @pytest.mark.parametrize("kind", PRICED)
+@pytest.mark.sweep(2)
 def test_the_lines_of_the_test_are_lower_bounds_and_close(shown, kind):
     made = shown[kind]
     plan, found = made.plan, picture(made.seen, TESTS)

@@ -165,6 +165,7 @@ CASES = {
 
 @pytest.mark.usefixtures("known_key")
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sweep(2)
 def test_the_same_key_gives_the_release_of_the_local_engine(table_of, tmp_path, monkeypatch, case):
     counts, plan = made(*CASES[case])
     shuffles = []
@@ -246,6 +247,7 @@ TOGETHER = {
 @pytest.mark.usefixtures("known_key")
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
 @pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.sweep(2)
 def test_cuboids_that_are_estimated_together_are_summed_by_executors_and_released_by_the_driver(
     table_of, tmp_path, name, measure
 ):
@@ -295,6 +297,7 @@ def small_spines(monkeypatch):
 @pytest.mark.usefixtures("known_key", "small_spines")
 @pytest.mark.parametrize("killed_at", [None, (cluster.Cluster, "down"), (on_spark, "take_parts")])
 @pytest.mark.parametrize("workload", ["cube", "named"])
+@pytest.mark.sweep(2)
 def test_a_cube_and_named_cuboids_in_jobs_are_those_of_the_local_engine(
     table_of, tmp_path, monkeypatch, workload, killed_at
 ):
