@@ -62,7 +62,11 @@ def test_all_run_where_every_case_is_asked_for(conftest, monkeypatch, every):
     if every:
         monkeypatch.setenv(conftest.EVERY_CASE, "1")
     told = []
-    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=told.extend))
+
+    def deselected(items):
+        told.extend(items)
+
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=deselected))
     cases = [case for case in CASES if case.name == "seeds"]
     monkeypatch.setattr(conftest, "is_slow", lambda _: False)
     for case in cases:
