@@ -1,13 +1,13 @@
 """Allocations: which share of the budget each measured depth gets, from public facts alone."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from math import inf
 from operator import mul
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -281,7 +281,7 @@ def checked_importance(importance: Importance) -> Importance:
     is_list = {isinstance(each, list | tuple) for each in importance.values()}
     if len(is_list) > 1:
         raise PlanError("importances are lists by axis, or single numbers by cuboid, and not both")
-    each = _importance if False in is_list else checked_importance
+    each: Callable[[Any], object] = _importance if False in is_list else checked_importance
     return cast("Importance", {name: each(given) for name, given in importance.items()})
 
 

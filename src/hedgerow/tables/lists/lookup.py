@@ -24,7 +24,7 @@ from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import beside, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
-from hedgerow.tables.sources.source import describe_source, open_table, read_areas
+from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
 from hedgerow.text import visible
 
@@ -94,13 +94,18 @@ class Lookup:
                 areas; no row at all.
         """
         subject = describe_source(source, ROLE)
-        with open_table(source, subject, public=True) as (_, opened):
-            headers = list(opened.names)
-        found = LookupColumns.of(tree, headers, column, names, codes or {}, subject)
+
+        def told(headers: Sequence[str]) -> LookupColumns:
+            return LookupColumns.of(tree, headers, column, names, codes or {}, subject)
+
+        def without_codes(headers: Sequence[str]) -> list[str]:
+            known = told(headers)
+            return [header for header in headers if header not in {*known.codes, known.area}]
+
+        read = read_areas(source, None, numbers=without_codes, role=ROLE)
+        found = told(read.columns)
         number, level, own = found.axis, found.level, list(found.codes)
         column, names = found.area, found.names
-        rest = [header for header in headers if header not in {*own, column}]
-        read = read_areas(source, headers, numbers=rest, role=ROLE)
         every = read.drop_nulls(column).unique()
         axis = tree.axes[number]
         every = _collapsed(every, own, axis, level)

@@ -396,7 +396,7 @@ def read_areas(
     *,
     repeated: bool = False,
     public: bool | None = None,
-    numbers: bool | Container[str] = False,
+    numbers: bool | Container[str] | Choice = False,
     role: str = "the list of areas",
 ) -> pl.DataFrame:
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
@@ -406,7 +406,8 @@ def read_areas(
         columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
         public: anyone may see it. Not given: of a table of records, that is not so.
-        numbers: whether, or in which columns, fractions are read, too, as text.
+        numbers: whether, or in which columns, fractions are read, too, as text, or what chooses
+            these from the names of all columns.
         role: what messages call it.
     """
     public = not repeated if public is None else public
@@ -421,7 +422,7 @@ def _listed(
     *,
     repeated: bool,
     public: bool,
-    numbers: bool | Container[str],
+    numbers: bool | Container[str] | Choice,
 ) -> pl.DataFrame:
     subject = describe_source(source, role)
     with open_table(source, subject, public=public) as (db, areas):
@@ -432,6 +433,8 @@ def _listed(
                 f"{subject} has {len(columns):,} columns, and {MOST_COLUMNS_OF_A_LIST} are the "
                 f"most that are read; leave out those that tell no areas"
             )
+        if callable(numbers):
+            numbers = numbers(areas.names)
         kinds = load(db, areas, columns)
         if not repeated:
             check_fits(db, kinds, subject)
