@@ -73,3 +73,10 @@ def test_all_run_where_every_case_is_asked_for(conftest, monkeypatch, every):
         case.path = conftest.HERE / "test_it.py"
     conftest.pytest_collection_modifyitems(config, cases)
     assert (len(cases), len(told)) == ((18, 0) if every else (6, 12))
+
+
+@pytest.mark.xdist_group("together")
+def test_a_group_stays_with_one_worker(request):
+    """pytest-xdist tells a group by the end of a test's id, which not every pytest lets it add."""
+    grouped = request.config.getoption("loadgroup", default=False)
+    assert request.node.nodeid.endswith("@together") == grouped
