@@ -10,6 +10,7 @@ import pytest
 from tests.parts import require_tracing
 from tests.release.strikes import SCENARIOS, WAYS, WORKLOADS, Strikes, sample
 
+pytestmark = pytest.mark.xdist_group("strikes")  # each workload is traced once
 MOST = {"release": 6}
 OTHERWISE = 2
 
@@ -24,7 +25,6 @@ def strikes(request, tmp_path_factory):
     return request.param, Strikes(SCENARIOS[request.param], tmp_path_factory.mktemp("strikes"))
 
 
-@pytest.mark.xdist_group("strikes")
 def test_a_run_that_is_struck_at_a_call_is_finished_with_one_noise_and_one_charge(strikes):
     """A chain's is struck in every way; of the other workloads each is killed."""
     name, scenario = strikes
