@@ -172,7 +172,11 @@ def is_left_out(items):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
+    """Leave cases of sweeps out, and mark what is slow and the file that a worker runs as a whole.
+
+    What is slow runs first: at the end, workers then wait for short tests alone. What the tests of
+    a file share, kernels of Numba above all, is made by one worker.
+    """
     if EVERY_CASE not in os.environ:
         left_out = is_left_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -180,13 +184,15 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.is_relative_to(HERE) and is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def name_of(item):
     """The id of a test, without the group that pytest-xdist adds where there are workers."""
-    is_grouped = item.get_closest_marker("xdist_group") is not None
-    return item.nodeid.rpartition("@")[0] or item.nodeid if is_grouped else item.nodeid
+    name, _, group = item.nodeid.rpartition("@")
+    return name if name and "]" not in group else item.nodeid
 
 
 SYSTEM = KnownSystem()

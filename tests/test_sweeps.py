@@ -1,7 +1,8 @@
 """Of every sweep `make test` runs a part, the same each time, and `make sweeps` all."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,8 @@ class Case:
     name: str
     params: dict
     one_in: int | None = None
+    groups: list = field(default_factory=list)
+    path: Path = Path("test_it.py")
 
     @property
     def nodeid(self):
@@ -22,6 +25,9 @@ class Case:
     @property
     def callspec(self):
         return SimpleNamespace(params=self.params)
+
+    def add_marker(self, marker):
+        self.groups.append(marker.args)
 
     def get_closest_marker(self, name):
         is_marked = name == "sweep" and self.one_in is not None
@@ -68,11 +74,16 @@ def test_all_run_where_every_case_is_asked_for(conftest, monkeypatch, every):
 
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=deselected))
     cases = [case for case in CASES if case.name == "seeds"]
-    monkeypatch.setattr(conftest, "is_slow", lambda _: False)
-    for case in cases:
-        case.path = conftest.HERE / "test_it.py"
     conftest.pytest_collection_modifyitems(config, cases)
     assert (len(cases), len(told)) == ((18, 0) if every else (6, 12))
+    assert all(case.groups[-1] == ("test_it",) for case in cases)
+
+
+@pytest.mark.parametrize("of", ["a bean", "me@place"])
+def test_a_name_is_the_same_with_workers_and_without(conftest, of):
+    case = Case("a", {"of": of})
+    assert conftest.name_of(case) == f"a[{of}]"
+    assert conftest.name_of(SimpleNamespace(nodeid=f"a[{of}]@group")) == f"a[{of}]"
 
 
 @pytest.mark.xdist_group("together")
