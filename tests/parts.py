@@ -68,6 +68,8 @@ DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
 
 MAKE = Part("make", "make", shutil.which("make") is not None)
 CHROMIUM = Part("Chromium", "chromium", BROWSER is not None)
+LIGHT_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""Java compiles little and collects on one thread: a test is over before more would pay."""
 JAVA = Part("Java 17 or later", "openjdk-17-jre-headless", java_version() >= 17)
 ODBC = Part("the library libodbc.so.2", "unixodbc", loads("libodbc.so.2"))
 ODBC_OF_SQLITE = Part(

@@ -50,7 +50,7 @@ from hedgerow.spec.release_spec import ReleaseSpec
 from tests.hostile.test_confidential import chain, left_behind
 from tests.made import plain_plan, random_counts, random_tree
 from tests.pages import blocks
-from tests.parts import JAVA
+from tests.parts import JAVA, LIGHT_JAVA
 from tests.refused import refused
 from tests.release.spine.made_files import write_files
 from tests.spark.killed_executor import table_and_plan
@@ -899,7 +899,7 @@ def test_executors_run_the_python_of_the_driver(tmp_path, python):
         '[privacy]\nrho = 1\n[engine]\nname = "spark"\n'
     )
     environ = {name: value for name, value in os.environ.items() if "SPARK" not in name}
-    environ["PATH"] = str(Path(shutil.which("java")).parent)
+    environ |= {"PATH": str(Path(shutil.which("java")).parent), **LIGHT_JAVA}
     if python == "without modules":
         venv.create(tmp_path / "bare")
         environ["PYSPARK_PYTHON"] = str(tmp_path / "bare" / "bin" / "python")
@@ -939,7 +939,7 @@ def test_executors_of_a_session_of_ours_log_nothing_that_a_task_failed_at(tmp_pa
         if part.name != "work":
             (tmp_path / "home" / part.name).symlink_to(part)
     environ = {name: value for name, value in os.environ.items() if "SPARK" not in name}
-    environ |= {"SPARK_HOME": f"{tmp_path}/home", "PYSPARK_PYTHON": sys.executable}
+    environ |= {"SPARK_HOME": f"{tmp_path}/home", "PYSPARK_PYTHON": sys.executable, **LIGHT_JAVA}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FAILING],
         cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=600, check=False,

@@ -12,7 +12,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.directory.check import check
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from tests.parts import JAVA, PROC
+from tests.parts import JAVA, LIGHT_JAVA, PROC
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("workload", ["chain", "cube", "named"])
 def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch, workload):
     from tests.spark.killed_executor import LIMITS, SEED, table_and_plan  # noqa: PLC0415
@@ -36,8 +37,8 @@ def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch, workload):
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.killed_executor", "table", "out", workload],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-        timeout=1200, check=False,
+        cwd=tmp_path, env={**os.environ, **LIGHT_JAVA, "PYTHONPATH": path}, capture_output=True,
+        text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("killed ")
