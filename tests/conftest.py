@@ -171,12 +171,14 @@ def is_left_out(items):
     return left_out
 
 
-def pytest_collection_modifyitems(config, items):
-    """Leave cases of sweeps out, and mark what is slow and the file that a worker runs as a whole.
+def pytest_itemcollected(item):
+    """Let one worker run a file as a whole: it makes what its tests share, kernels above all."""
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
-    What is slow runs first: at the end, workers then wait for short tests alone. What the tests of
-    a file share, kernels of Numba above all, is made by one worker.
-    """
+
+def pytest_collection_modifyitems(config, items):
+    """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
     if EVERY_CASE not in os.environ:
         left_out = is_left_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -184,8 +186,6 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.path.is_relative_to(HERE) and is_slow(item.path):
             item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -63,6 +63,7 @@ def truth_of(counts, levels):
     [(SPINE, True), (CHAIN, True), (CHAIN, False), (GENERAL, True), (GENERAL, False)],
     ids=["spine", "chain", "chain, upper bounds", "general", "general, upper bounds"],
 )
+@pytest.mark.sweep(4)
 def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     workload, is_exact, noise, monkeypatch
 ):
