@@ -85,7 +85,7 @@ def test_an_allocation_is_what_its_keys_say(spec_of, tree, keys, made):
     [
         ({}, (None, None, None)),
         ({"importance": {"town": "1/2"}}, ({"town": 0.5}, None, None)),
-        ({"importance": [1, "1/2"], "objective": "released"}, ([1.0, 0.5], "released", None)),
+        ({"importance": [1, "1/2"], "objective": "released"}, ((1.0, 0.5), "released", None)),
         ({"importance": "levels", "objective": "released"}, (hr.PerLevel(), "released", None)),
         ({"importance": "relative", "prior": "earlier.csv"}, (hr.Relative(), None, 5)),
     ],
