@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTHONS := 3.11 3.12 3.13
 
-# Modules are compiled once, not by each process that a test starts: some machines ask for the latter.
+# Keep compiled modules, even where this is set: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test quick sweeps oracle oracle-large lint types bench studies docs lock clean

@@ -157,7 +157,7 @@ def sweep_of(item):
     return (item.nodeid.partition("[")[0], repr(sorted(given.items()))), SEEDS
 
 
-def is_left_out(items):
+def cases_left_out(items):
     """The cases of sweeps that do not run: all but the first in the order of their hashes."""
     sweeps = {}
     for item in items:
@@ -180,7 +180,7 @@ def pytest_itemcollected(item):
 def pytest_collection_modifyitems(config, items):
     """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
     if EVERY_CASE not in os.environ:
-        left_out = is_left_out(items)
+        left_out = cases_left_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
     for item in items:

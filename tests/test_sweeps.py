@@ -51,14 +51,14 @@ def conftest(request):
 
 
 def test_a_part_of_each_sweep_is_kept(conftest):
-    left_out = conftest.is_left_out(CASES)
+    left_out = conftest.cases_left_out(CASES)
     kept = [case for case in CASES if case not in left_out]
     counts = Counter((case.name, case.params.get("kind")) for case in kept)
     assert counts == {
         ("seeds", "a"): 3, ("seeds", "b"): 3, ("swept", None): 3, ("alone", None): 1,
         ("words", None): 2, ("kinds", "a"): 1, ("kinds", "b"): 1, ("kinds", "c"): 1,
     }  # fmt: skip
-    assert conftest.is_left_out(CASES[::-1]) == left_out
+    assert conftest.cases_left_out(CASES[::-1]) == left_out
 
 
 @pytest.mark.parametrize("every", [False, True])

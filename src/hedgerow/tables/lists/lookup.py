@@ -95,15 +95,15 @@ class Lookup:
         """
         subject = describe_source(source, ROLE)
 
-        def told(headers: Sequence[str]) -> LookupColumns:
+        def columns_of(headers: Sequence[str]) -> LookupColumns:
             return LookupColumns.of(tree, headers, column, names, codes or {}, subject)
 
         def without_codes(headers: Sequence[str]) -> list[str]:
-            known = told(headers)
-            return [header for header in headers if header not in {*known.codes, known.area}]
+            columns = columns_of(headers)
+            return [header for header in headers if header not in {*columns.codes, columns.area}]
 
         read = read_areas(source, None, numbers=without_codes, role=ROLE)
-        found = told(read.columns)
+        found = columns_of(read.columns)
         number, level, own = found.axis, found.level, list(found.codes)
         column, names = found.area, found.names
         every = read.drop_nulls(column).unique()
