@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -120,6 +120,7 @@ def test_variances_by_class_are_those_of_dense_covariance_matrices(axes, combine
 @pytest.mark.parametrize("axes", [1, 2])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
+@example(seed=262_143)  # A level at the least share, so that its noise is wide.
 def test_every_column_is_that_of_the_nodes_one_by_one(axes, measure, neighbours, seed):
     """The ratio: to the most precise node of the depth that is not exact, whatever its family."""
     rng = np.random.default_rng(seed)
@@ -155,8 +156,10 @@ def own_variance(what):
     """Of one noisy count, by enumeration; 0 where it is public, ∞ where none is taken."""
     if not isinstance(what, hr.Measured):
         return 0.0 if what.kind == "public" else np.inf
-    x = np.arange(-3000, 3001)
-    weights = np.exp(-(x * x) / (2 * float(what.mechanism.parameter)))
+    sigma2 = float(what.mechanism.parameter)
+    widest = int(12 * sigma2**0.5) + 12
+    x = np.arange(-widest, widest + 1)
+    weights = np.exp(-(x * x) / (2 * sigma2))
     return float((x * x * weights).sum() / weights.sum())
 
 
