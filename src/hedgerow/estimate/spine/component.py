@@ -25,10 +25,9 @@ family,
 
     B_p = Σ_c B_c K_c,   Cov = Σ_c (B_c - B_p E) C_c (B_c - B_p E)ᵀ,
 
-the last over all children of p, with B_c = 0 for those that are not in the sum. What these give is
-B_p Σ E C_c (B_c - B_p E)ᵀ over those that are, so that Cov = Σ B_c C_c (B_c - B_p E)ᵀ over these;
-where no child is missing the squares are taken, which may be 0 exactly. Families are added up from
-the level of the nodes to the root, whose own covariance is F.
+the last over all children of p, with B_c = 0 for those that are not in the sum. Together these give
+B_p (V - Σ E C_c Eᵀ) B_pᵀ, its Σ being over those that are in the sum, so they are not visited.
+Families are added up from the level of the nodes to the root, whose own covariance is F.
 
 Matrices stand row-major one behind the other.
 """
@@ -42,7 +41,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts
+from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts, runs
 from hedgerow.kernels import kernel, over_families
 
 NOT_NEGATIVE = 1e-10
@@ -187,6 +186,15 @@ class Component:
         return self.combined[0].reshape(groups, -1) if self.start else np.diag(self.combined[0])
 
     @cached_property
+    def family(self) -> tuple[Float64, ...]:
+        """V of every block: for each level but the last float64 (entries)."""
+        found = tuple(map(np.zeros_like, self.joined))
+        for level, whole in enumerate(found):
+            blocks = self.blocks(level), self.blocks(level + 1)
+            _add_matrices(blocks, self._above(level + 1), (whole, self.combined[level + 1]))
+        return found
+
+    @cached_property
     def final(self) -> tuple[Float64, ...]:
         """F of every block: for each level float64 (entries)."""
         found = [self.combined[0]]
@@ -196,9 +204,7 @@ class Component:
             found = [(self.at_root - less).ravel() * (len(moved) > 1)]  # one alone is known exactly
         for level in range(1, self.support.spine.depth + 1):
             blocks, above = (self.blocks(level - 1), self.blocks(level)), self._above(level)
-            sums = np.zeros_like(self.joined[level - 1])
-            _add_matrices(blocks, above, (sums, self.combined[level]))
-            family = sums, self.joined[level - 1], found[-1]
+            family = self.family[level - 1], self.joined[level - 1], found[-1]
             found.append(np.empty_like(self.combined[level]))
             task = partial(_finish, blocks, above, family, self.combined[level], found[-1])
             over_families(task, blocks[1][1])
@@ -229,9 +235,8 @@ class Component:
         group = here.group[level][row]
         maps = np.eye(groups)[group] if self.start else np.ones((len(row), 1))
         for above in range(level - 1, -1, -1):
-            children, rows = here.spine.child_start[above], here.start[above]
-            owner = run_of(children, nodes)
-            nodes, listed = np.unique(owner, return_counts=True)
+            owner = run_of(here.spine.child_start[above], nodes)
+            nodes, which = np.unique(owner, return_inverse=True)
             upper, higher = self._listed(above, nodes)
             at = np.searchsorted(upper, here.parent[level][row])
             over = np.zeros((len(upper), wide))
@@ -239,12 +244,16 @@ class Component:
             _multiply(blocks, self.combined[level], cells[1], told.reshape(-1))
             _add_children(at, (cells[0], cells[1]), told.reshape(-1), over.reshape(-1))
             _multiply(higher, self.joined[above], cells[0], over.reshape(-1))
-            is_whole = listed == children[nodes + 1] - children[nodes]
-            near = over * np.repeat(is_whole, rows[nodes + 1] - rows[nodes])[:, None]
-            _add_squares(blocks, (at, group), (self.combined[level], maps, over, near), found)
-            level, row, blocks, group, maps = above, upper, higher, here.group[above][upper], over
-        nothing = np.zeros((len(row), wide))
-        _add_squares(blocks, (row, group), (self.final[0], maps, nothing, nothing), found)
+            _add_squares(blocks, (at, group), (self.combined[level], maps, over), found)
+            # What the other children add; it is 0 exactly where there are none.
+            group, own = here.group[above][upper], (which if self.start else at, at)
+            start = run_starts(np.diff(higher[0]) ** 2)
+            sums, beside = np.zeros(start[-1]), (higher[0], start)
+            _add_matrices((beside, blocks), own, (sums, self.combined[level]))
+            left = self.family[above][runs(higher[1], np.diff(start))] - sums
+            _add_squares(beside, (at, group), (left, over, np.zeros((0, wide))), found)
+            level, row, blocks, maps = above, upper, higher, over
+        _add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), found)
         return found.reshape((groups,) * self.dimensions)
 
     def _listed(self, level: int, nodes: Int64) -> tuple[Int64, Blocks]:
@@ -536,33 +545,35 @@ def _multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) ->
 def _add_squares(
     blocks: Blocks,
     place: tuple[Int64, Int32],
-    tables: tuple[Float64, Float64, Float64, Float64],
+    tables: tuple[Float64, Float64, Float64],
     found: Float64,
 ) -> None:
-    """Add the covariance of the residuals of families: (B - B' E) C (B - B_p E)ᵀ of each block.
+    """Add (B - B_p E) C (B - B_p E)ᵀ of each block.
 
     Args:
         blocks: those that are in the sum.
         place: the row above each row, and each row's group.
-        tables: C, Bᵀ, and of the rows above B_pᵀ and B'ᵀ: B_pᵀ where no child is missing, else 0.
+        tables: C, Bᵀ, and of the rows above B_pᵀ, or no row where that is 0.
         found: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
     """
-    (rows, start), (at, group), (matrices, maps, above, near) = blocks, place, tables
-    told = np.empty(maps.shape[1])
+    (rows, start), (at, group), (matrices, maps, above) = blocks, place, tables
+    told, left = np.empty(maps.shape[1]), maps.copy()
+    if len(above) > 0:
+        for i in range(len(left)):
+            left[i] -= above[at[i]]
     for b in range(len(rows) - 1):
         k, first = rows[b + 1] - rows[b], rows[b]
         for i in range(first, first + k):
+            # A row of C times the block's (B - B_p E)ᵀ.
             told[:] = 0.0
             for j in range(first, first + k):
                 entry = matrices[start[b] + (i - first) * k + j - first]
-                own, over = maps[j], above[at[j]]
                 for r in range(len(told)):
-                    told[r] += entry * (own[r] - over[r])
+                    told[r] += entry * left[j, r]
             for g in range(len(told)):
-                left = maps[i, g] - near[at[i], g]
                 line = found[group[i] if len(told) == 1 else 0, g]
                 for r in range(len(told)):
-                    line[r] += left * told[r]
+                    line[r] += left[i, g] * told[r]
 
 
 @kernel
