@@ -377,6 +377,17 @@ def test_a_factor_keeps_the_digits_of_variances_where_noise_is_far_apart(seed, a
         np.testing.assert_allclose(found[cells > 0], cells[cells > 0], rtol=most)
 
 
+def test_a_factor_keeps_what_an_only_child_has_of_a_parent_that_is_measured_far_better():
+    """What the rows take off is a square of tables that cancel: squared first, nothing was left."""
+    shape = CubeShape.of([[np.array([0, 3]), np.array([0, 1, 2, 4])], [np.array([0, 3])]])
+    good, bad = 2.0**-15, 2.0**15
+    noise = {(1, 1): good, (2, 1): bad, (1, 0): 2.0**-10, (2, 0): good, (0, 1): good}
+    observed = Observed(shape, noise, shape.total)
+    found, exact = (of(observed).of_cells((2, 1)) for of in (GeneralSolver.of, SpineSolver))
+    assert exact.min() < 1e-8 * exact.max()
+    np.testing.assert_allclose(found, exact, rtol=1e-5)
+
+
 def test_variances_are_bounds_beside_a_factor_where_noise_is_farther_apart():
     compared = 0
     for seed in range(40):
