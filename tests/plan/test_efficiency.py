@@ -115,6 +115,21 @@ def test_a_root_is_that_of_dense_matrices(seed, pairs):
         assert found.by_level[k] == pytest.approx(slope, rel=1e-5, abs=1e-9)
 
 
+def test_whatever_the_total_matters_it_is_no_error_of_records_that_move():
+    """Their trace knows nothing of it, not even the rounding of so large a number."""
+    branches = Branches.of([np.array([4]), np.array([2, 3, 3, 2])])
+    g, weight = np.array([0.0, 8e-10, 9e-10]), np.array([0.03, 0.05, 0.17, 0.14])
+    weight /= branches.leaves @ weight
+    least = root_of(branches, g, weight, MOVE)
+    for total in (1e-10, 1.0, 1e10):
+        g[0] = total
+        found = root_of(branches, g, weight, MOVE)
+        assert found.value == least.value
+        assert found.by_level.tolist() == least.by_level.tolist()
+    nothing = root_of(branches, np.array([1.0, 0.0, 0.0]), weight, MOVE)
+    assert nothing.value == 0
+
+
 @pytest.mark.parametrize("weight", [1 / 3, 0.32027629419440374, 0.4])
 @pytest.mark.parametrize("opposed", [-1.0, -0.5, 0.5])
 def test_contrasts_that_two_blocks_are_opposed_in_have_a_root(opposed, weight):

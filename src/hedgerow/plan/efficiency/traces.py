@@ -166,6 +166,12 @@ def root_of(
         opposed: θ, which is 1 but for contrasts of other axes, from -1 to 1.
     """
     g = tree.importance(importance)
+    if pairs.single == 0 and opposed == 1:
+        # Who moves leaves the total: L1 = 0, so its importance is none. The rounding of log det is
+        # that of the largest eigenvalue that there may be, which without it is one that there is.
+        g[0] = 0.0
+        if not g.any():
+            return Root(0.0, np.zeros(len(tree.merged)), np.zeros(len(weight)))
     blocks = np.bincount(tree.top, tree.leaves * weight).astype(np.float64)
     moved = 2 * pairs.moved / (1 - float(blocks @ blocks))
     held: Float64 = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
