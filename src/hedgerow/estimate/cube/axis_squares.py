@@ -300,6 +300,7 @@ def combine_lines(
     right = upper.shape[2]
     for i in range(part[0], part[1]):
         for p in range(part[2], part[3]):
+            # u/v of what is measured at the node, u/S of what its children add up to.
             for r in range(right):
                 upper[i, p, r] *= own[p]
             for c in range(child_start[p], child_start[p + 1]):
@@ -320,11 +321,13 @@ def spread_lines(
     gap = np.empty(right)
     for i in range(part[0], part[1]):
         for p in range(part[2], part[3]):
+            # y_parent - Σ z of the family, for all lines at once.
             for r in range(right):
                 gap[r] = upper[i, p, r]
             for c in range(child_start[p], child_start[p + 1]):
                 for r in range(right):
                     gap[r] -= lower[i, c, r]
+            # Each child takes its share q of the gap.
             for c in range(child_start[p], child_start[p + 1]):
                 for r in range(right):
                     lower[i, c, r] += share[c] * gap[r]

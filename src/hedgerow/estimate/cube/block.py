@@ -76,11 +76,13 @@ def settle_block(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch
     """
     rows, columns = margins
     m, n = len(rows), len(columns)
+    # One row or column is what the other margin says.
     if m == 1 or n == 1:
         for i in range(m):
             for j in range(n):
                 y[i, j] = columns[j] if m == 1 else rows[i]
         return
+    # Steps 1 to 3: whatever floats do in the first, the last makes margins exact.
     hashed = family_hash(t[0], rows.sum())
     _fill(t, weights, margins, scratch)
     _round_rows(t, weights[1], rows, hashed, scratch[2], y)
@@ -93,15 +95,18 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     u, v = weights
     a, b, filled, slope = scratch[:4]
     m, n = t.shape
+    # The closed form is the optimum unless it is below 0 somewhere.
     if _without_clipping(t, weights, margins, a, b) < 0.0:
         for _ in range(SWEEPS):
             for i in range(m):
                 a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+            # Columns that were near before they were filled are left, and rows are exact.
             if _fill_columns(t, weights, margins[1], a, b, filled[:n], slope[:n]) <= NEAR:
                 break
         else:
             for i in range(m):
                 a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+    # t = z + u v (a + b): v_j times what stands for u a, u_i times what stands for v b.
     for i in range(m):
         for j in range(n):
             t[i, j] += v[j] * a[i] + u[i] * b[j]
@@ -117,6 +122,7 @@ def _without_clipping(
     """Write the multipliers of the problem without y >= 0; return its smallest cell."""
     (u, v), (rows, columns) = weights, margins
     m, n = z.shape
+    # What rows and columns lack: R - Σ z and C - Σ z.
     for j in range(n):
         b[j] = columns[j]
     for i in range(m):
@@ -130,10 +136,13 @@ def _without_clipping(
         gap += a[i]
     for j in range(n):
         whole_v += v[j]
+    # u a is what a row lacks over Σ v, and v b what a column lacks, less its part v / Σ v of
+    # what all rows lack, over Σ u: then rows and columns have their sums.
     for i in range(m):
         a[i] /= whole_v
     for j in range(n):
         b[j] = (b[j] - gap * (v[j] / whole_v)) / whole_u
+    # The smallest cell: from 0 on, nothing is cut off.
     least = np.inf
     for i in range(m):
         for j in range(n):
@@ -146,6 +155,7 @@ def fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: flo
     """Return the multiplier at which a row sums to what is wanted, from a first guess."""
     n = len(z)
     for _ in range(NEWTON):
+        # Σ max(z + u b + v a, 0), convex and piecewise linear in a, and its slope.
         filled, slope = 0.0, 0.0
         for j in range(n):
             x = z[j] + u * b[j] + v[j] * a
@@ -181,6 +191,8 @@ def _fill_columns(
             before = worst
         if worst <= NEAR * (1.0 if step == 0 else 0.01):
             break
+        # A step of Newton in each column; one with nothing above 0 goes to where one cell alone
+        # holds its sum.
         for j in range(z.shape[1]):
             if slope[j] > 0.0:
                 b[j] -= (filled[j] - columns[j]) / slope[j]
@@ -225,6 +237,7 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
     for i in range(m):
         wanted = rows[i]
         missing = wanted
+        # The nearest whole counts, from 0 to the sum.
         for j in range(n):
             whole = np.floor(t[i, j] + 0.5)
             y[i, j] = int(min(max(whole, 0.0), float(wanted)))
@@ -233,6 +246,8 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
             problem = (0.5, wanted, family_hash(t[i], wanted))
             cheapest_units(t[i], v, problem, keys, y[i])
             continue
+        # Unit by unit: one more costs (y - t + 1/2) / v, one less (t - y + 1/2) / v; u is the
+        # row's, and the same for all.
         step = 1 if missing > 0 else -1
         for _ in range(abs(missing)):
             at, least, first = -1, np.inf, np.uint64(0)
@@ -259,12 +274,16 @@ def _move(
     """Do step 3: move units along rows, from columns over their sums to those under them."""
     (u, v), (m, n) = weights, t.shape
     cheapest, over, best = scratch[0], scratch[1], scratch[4]
+    # Totals are equal: if no column is over its sum, none is under it.
     if not _write_excess(columns, y, over):
         return
+    # Of each row the column under its sum that takes a unit at the least cost.
     for i in range(m):
         best[i], cheapest[i] = _cheapest_place(t[i], u[i], v, over, (hashed, i), y[i])
     for j in range(n):
         while over[j] > 0.0:
+            # dec(i, j) + inc(i, k), over all rows. Of many units a quarter goes at once: they cost
+            # more from one to the next.
             at = _cheapest_row(t, weights, j, cheapest, hashed, y)
             k = best[at]
             units = int(max(1.0, min(over[j], -over[k], float(y[at, j])) // 4))
@@ -272,6 +291,7 @@ def _move(
             y[at, k] += units
             over[j] -= units
             over[k] += units
+            # Rows that this changed, or that were to give to a column that is full, look again.
             for i in range(m):
                 if i == at or (over[k] == 0.0 and best[i] == k):
                     place = _cheapest_place(t[i], u[i], v, over, (hashed, i), y[i])

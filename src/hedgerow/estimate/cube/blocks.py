@@ -137,6 +137,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     """
     group, member_start, members = parents
     start, start_below, child_start, variance = tree
+    # Room for the largest block of the range.
     tall, wide, most = 1, 1, 1
     for p in range(first, last):
         m = member_start[p + 1] - member_start[p]
@@ -151,6 +152,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
         g = group[p]
         rows = members[member_start[p] : member_start[p + 1]]
         for node in range(start[g], start[g + 1]):
+            # Rows and columns whose sum is 0 hold nothing, and are left out.
             m = _positive_rows(rows, node - start[g], row_sums, (found[0], rests[1]), r, u)
             if m == 0:
                 continue
@@ -159,6 +161,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
             target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
             c[0, :n] -= start_below[g]
+            # The rests, row by row; one column is told by its rows.
             for i in range(m if n > 1 else 0):
                 for j in range(n):
                     target[i, j] = min(max(rests[0][r[0, i] + c[0, j]], -LIMIT), LIMIT)

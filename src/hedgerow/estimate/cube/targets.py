@@ -106,6 +106,7 @@ def _fill_lines(
                 for c in range(first, last):
                     filled += max(t[i, c, r], 0.0)
                 far[p] = max(far[p], abs(filled - total))
+                # t + w λ, the positive part of which has the sum: a multiplier a family.
                 here, weights = t[i, first:last, r], w[first:last]
                 level = fill_row(here, weights, 0.0, weights, 0.0, total)
                 for c in range(last - first):

@@ -44,6 +44,7 @@ def project_least_distance(
         if end == begin:
             continue
         x = noisy[begin:end]
+        # Standard deviations; equal ones are 1.
         if not write_variances(variance, begin, len(x), s):
             for i in range(len(x)):
                 s[i] = np.sqrt(s[i])
@@ -59,13 +60,17 @@ def _project_weighted(
     gap = float(total)
     sum_s = 0.0
     for i in range(len(x)):
+        # t0: the distance at which no range is empty, that of the nearest counts.
         inverse = 1.0 / s[i]
         rank[i] = x[i] * inverse
         distance = max(distance, abs(max(np.floor(x[i] + 0.5), 0.0) - x[i]) * inverse)
         gap -= x[i]
         sum_s += s[i]
+    # Σ L(t0), the sum of x raised evenly in units of s and brought into ranges, and Σ U(t0).
     lower, middle, upper = _write_ranges(x, s, distance, gap / sum_s, float(total), least, most)
     if upper < total or lower > total:
+        # t0 does not reach c: the least t is the cost of its last unit, offset 0 from below and 1
+        # from above.
         offset = 0.0 if upper < total else 1.0
         cost, equal_left = cheapest_units(x, s, (offset, total, 0), keys, y)
         if not equal_left:
@@ -77,6 +82,7 @@ def _project_weighted(
             if upper < total:
                 least[i] = _lowest(x[i], s[i], cost)
     elif middle < total:
+        # Raised cells fall short of c: they begin at U(t0).
         for i in range(len(x)):
             most[i] = min(_highest(x[i], s[i], distance), float(total))
     lower_in_order(rank, least, most, total, y)
@@ -154,6 +160,7 @@ def _project(
         # Line 1: z = max(raised, -x). Line 2: start = max |z|.
         raised = floor_quotient(high, low + len(x) - 1, len(x))
         start = max(raised, -least, -max(raised, -greatest))
+        # t = max(start, s), s the least level whose Σ max(x - s, 0) <= c.
         water, held = water_level(x, total, start)
         if water > start:
             raised = 1 - water

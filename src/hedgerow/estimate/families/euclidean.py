@@ -47,6 +47,7 @@ def survey(x: Int64, total: int) -> tuple[int, int, int, int]:
     high = total >> LOW_BITS
     low = total & LOW_WORD
     for i in range(len(x)):
+        # c - Σ x in two words, each added up by itself.
         value = x[i]
         least = min(least, value)
         greatest = max(greatest, value)
@@ -111,6 +112,7 @@ def lower_in_ascending_order(
             held = kept
         else:
             bottom = above - 1
+    # At the pivot cells keep what is spare, the last ones first.
     spare = total - held
     for i in range(len(x) - 1, -1, -1):
         least = max(x[i] - water, 0)
@@ -128,6 +130,7 @@ def _kept(x: Int64, raised: int, water: int, pivot: int) -> tuple[int, int, int]
     below = -TOO_MUCH
     above = TOO_MUCH
     for i in range(len(x)):
+        # Above the pivot x + raised, up to it x - level; none below 0.
         over = x[i] > pivot
         part = max(x[i] + raised if over else x[i] - water, 0)
         high += part >> LOW_BITS

@@ -62,12 +62,14 @@ def _project(
         for i in range(begin, end):
             whole += variance[0] if one else variance[i]
         upto, before_cut = 0.0, 0.0
+        # X_j, and its weight: the inverse of V_j (V - V_j) / V.
         for i in range(begin, end - 1):
             upto += noisy[i]
             before_cut += variance[0] if one else variance[i]
             x[i - begin] = upto
             weights[i - begin] = whole / before_cut / max(whole - before_cut, whole * 1e-12)
         pool(x, weights, totals[family], y[begin : end - 1])
+        # From cumulative counts to those of children.
         before = 0
         for i in range(begin, end - 1):
             y[i], before = y[i] - before, y[i]

@@ -189,16 +189,20 @@ def _settle(
         begin, end = family_start[family], family_start[family + 1]
         x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
         exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
+        # Exact cells beyond the total, or nothing else: these are projected. What was measured fits
+        # within it and something was not: that takes the remainder.
         total = rest[family]
         alone = exact > total or exacts == len(x)
         settled = not alone and unknowns > 0 and exact + own <= total
         spare = total - int(exact + own) if settled else 0
         rest[family] = 0 if settled else total if alone else total - int(exact)
+        # The remainder in equal parts, single units where a hash puts them.
         share = spare // unknowns if unknowns > 0 else 0
         more = spare - share * unknowns
         hashed = family_hash(x, spare) if more > 0 else 0
         place = 0
         size = 0
+        # Which cells are left to be projected, and the counts of all others.
         for i in range(len(x)):
             exact_cell, unknown = variance[i] == 0.0, variance[i] == np.inf
             left[begin + i] = exact_cell if alone else not (settled or exact_cell or unknown)

@@ -55,11 +55,13 @@ def project_penalised(
             continue
         x = noisy[begin:end]
         y = result[begin:end]
+        # Without the penalty: its support holds that of the penalised optimum.
         equal = write_variances(variance, begin, len(x), s)
         hashed = family_hash(x, totals[family])
         cutoff = cheapest_units(x, s, (0.5, totals[family], hashed), keys, y)[0]
         if room == 0 or len(x) == 1:
             continue
+        # Equal variances are 1 in s, so the penalty is in units of theirs.
         price = penalty * (variance[begin] if len(variance) > 1 else variance[0])
         price = price if equal else penalty
         if len(x) == 2:
@@ -110,6 +112,7 @@ def _sparsen(
     for i in range(len(x)):
         if y[i] > 0:
             whole &= x[i] == np.floor(x[i])
+            # Ranks: x, or the root of (x + λ s)² / s, what giving the cell up would cost.
             places[size] = i
             scratch[0, size] = x[i]
             scratch[1, size] = s[i]
@@ -120,6 +123,7 @@ def _sparsen(
         return
     cells = scratch[:3, :size]
     ranks = scratch[2, :size]
+    # The last cell that gains more than the price; rounding may put it a few cells off.
     k, edge = last_worthwhile(cells, total, price, whole)
     doubtful = equal and not whole and is_doubtful(cells, total, price, k, edge)
     if k == size and not doubtful:
@@ -127,6 +131,7 @@ def _sparsen(
     best = scratch[3, :size]
     trial = scratch[4, :size]
     cost = _solve(scratch, size, (total, price, hashed), edge, units[1], best)
+    # One cell more, or less, as long as the objective falls: F is convex.
     for direction in (1, -1):
         moved = doubtful
         while moved:
@@ -159,6 +164,7 @@ def _solve(
     # Rows 5 to 7 of scratch hold x - 1, s and keys of the cells on the support.
     total, price, hashed = problem
     ranks = scratch[2]
+    # How many cells are of the edge's rank; where variances are alike, any of them may be inside.
     ties = 0
     alike = True
     for i in range(size):
@@ -167,6 +173,7 @@ def _solve(
     place = 0
     k = 0
     for i in range(size):
+        # The support: all above the edge, and of its own rank as many as it says.
         inside = ranks[i] > edge[0]
         if ranks[i] == edge[0]:
             inside = receives_leftover_unit(place, hashed, edge[1], ties)
@@ -181,7 +188,9 @@ def _solve(
     if k > total:
         return np.inf
     x = scratch[5, :k]
+    # Counts from 1 on: least squares of x - 1 to c - k.
     cheapest_units(x, scratch[6, :k], (0.5, total - k, hashed), scratch[7, :k], units[:k])
+    # price · k + Σ (y - x)² / s.
     cost = price * k
     k = 0
     for i in range(size):

@@ -50,6 +50,7 @@ def last_worthwhile(
     """
     x, s, ranks = cells[0], cells[1], cells[2]
     edge = _lowest_worthwhile(cells, total, price, whole)
+    # Σ x and Σ s of all cells above the edge, and how many are on it.
     sum_x = 0.0
     sum_s = 0.0
     over = 0
@@ -63,6 +64,7 @@ def last_worthwhile(
         elif ranks[i] == edge:
             ties += 1
             last = i
+    # Between fewest and ties lies how many of these gain more than the price.
     fewest = 1
     while fewest < ties:
         tried = fewest + (ties - fewest + 1) // 2
@@ -86,9 +88,11 @@ def _lowest_worthwhile(
     low = ranks.min()
     high = ranks.max()
     while low < high:
+        # The answer lies in low .. high; ranks a rounding apart have no middle.
         middle = low + (high - low) / 2.0
         if middle >= high:
             middle = low
+        # All above the middle, and the first rank up to it.
         sum_x = 0.0
         sum_s = 0.0
         last = -1
@@ -100,6 +104,7 @@ def _lowest_worthwhile(
                 above = min(above, ranks[i])
             elif last < 0 or ranks[i] > ranks[last]:
                 last = i
+        # It is worthwhile, and the answer no higher; or it is not, and the answer above it.
         sums = (sum_x + x[last], sum_s + s[last])
         if _gain(x[last], s[last], sums, total, whole) > price:
             high = ranks[last]
@@ -112,6 +117,7 @@ def _lowest_worthwhile(
 def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: Edge) -> bool:
     """Return whether rounding may carry the last cell inside or the first outside past it."""
     x = cells[0]
+    # Σ x above the edge, and the largest x outside.
     sum_x = 0.0
     outside = -np.inf
     over = 0
@@ -126,12 +132,14 @@ def is_doubtful(cells: Float64, total: int, price: float, k: int, edge: Edge) ->
             ties += 1
     inside = edge[0]
     sum_x += (k - over) * inside
+    # Rounding the others moves a gain by some 2 count + 1: could the next one pay?
     if k < len(x):
         outside = inside if ties > edge[1] else outside
         gain = _gain(outside, 1.0, (sum_x + outside, k + 1.0), total, False)
         count = max(outside + (total - sum_x - outside) / (k + 1.0), 0.0)
         if gain + 2.0 * count + 4.0 > price:
             return True
+    # And might the last one not?
     gain = _gain(inside, 1.0, (sum_x, float(k)), total, False)
     count = max(inside + (total - sum_x) / k, 0.0)
     return bool(k > 1 and gain - 2.0 * count - 4.0 <= price)

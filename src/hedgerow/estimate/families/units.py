@@ -78,14 +78,17 @@ def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: fl
             low = cutoff
         else:
             high = cutoff
+        # A step of Newton to where half of the few lack.
         after = cutoff + (missing - 0.5 * FEW) / slope
         if step % 4 == 2 and low > -np.inf:
+            # Units of about one cost that span the total: no level is nearer than the one below.
             after = _past_next_cost(x, s, offset, low)
             if after < high and _count(x, s, offset, total, after)[0] >= total:
                 return low
             low = min(after, high)
             after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - cutoff)
         if not low < after < high or (step > PATIENCE and step % 2 == 0):
+            # Steps that leave the bracket, or take long: bisection.
             after = _between(low, high, cutoff, step)
         if after <= low or after >= high:
             return low
@@ -198,6 +201,7 @@ def cheapest_units(
         for i in range(len(x)):
             y[i] = total
         return (total - offset - x[0]) / s[0], False
+    # The level of the real solution, then one that few units keep from the total.
     cutoff = real_cutoff(x, s, offset, float(total))
     cutoff = cutoff_below(x, s, offset, float(total), cutoff)
     missing = _units_at(x, s, problem, cutoff, keys, y)
@@ -223,6 +227,7 @@ def _add_missing(
         highest = -np.inf
         for i in range(len(x)):
             highest = max(highest, keys[i])
+        # Who has a unit of this cost next, and whether the cell holds something.
         filled = 0
         empty = 0
         for i in range(len(x)):
@@ -231,6 +236,7 @@ def _add_missing(
         if filled + empty > missing:
             hand_out_evenly(keys[: len(x)], highest, (missing, filled, empty), hashed, y)
             return -highest, True
+        # All of them, and what each costs next.
         for i in range(len(x)):
             if keys[i] == highest:
                 y[i] += 1
@@ -250,6 +256,7 @@ def _units_at(
         # Clipped before the cast: doubles beyond int64 have no defined integer.
         whole = np.floor(x[i] + offset + cutoff * s[i])
         units = int(min(max(whole, 0.0), float(total)))
+        # The floor and the cost (k - offset - x) / s may differ by a rounding: costs decide.
         while units > 0 and (units - offset - x[i]) / s[i] > cutoff:
             units -= 1
         following = (units + 1 - offset - x[i]) / s[i]
@@ -276,6 +283,7 @@ def hand_out_evenly(
     rest = missing - kept
     filled_place = 0
     empty_place = 0
+    # Cells that hold something first; what they leave goes to empty ones, both evenly.
     for i in range(len(keys)):
         if keys[i] < least:
             continue

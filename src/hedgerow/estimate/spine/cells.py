@@ -181,6 +181,7 @@ def _lay_out(
     base = 0
     for n in range(len(row_start) - 1):
         last = -1
+        # Rows ascend by group, so those of one coarse cell stand together.
         for row in range(row_start[n], row_start[n + 1]):
             here = coarse[group[row]]
             if last >= 0 and here != last:

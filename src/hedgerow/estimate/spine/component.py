@@ -416,14 +416,17 @@ def _combine(
         k, is_measured = rows[b + 1] - rows[b], False
         whole = combined[start[b] : start[b + 1]].reshape(k, k)
         inverse = joined[start[b] : start[b + 1]].reshape(k, k)
+        # V; where there are no children it is 0, and stands for V⁻¹ = 0.
         whole[:] = inverse
         if k > 0 and inverse[0, 0] > 0.0:
             invert(inverse)
         here = group[rows[b] : rows[b + 1]]
+        # What is not measured changes nothing: C = V.
         for i in range(k):
             is_measured |= information[here[i], here[i]] > 0.0
         if not is_measured:
             continue
+        # C = (M + V⁻¹)⁻¹.
         whole[:] = inverse
         for i in range(k):
             for j in range(k):
@@ -531,6 +534,7 @@ def _multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) ->
             continue
         if many > len(before):
             before = np.empty(many)
+        # Row i is Σ_j entry(i, j) · row j, all coordinates of the rows at once.
         before[:many] = table[first : first + many]
         table[first : first + many] = 0.0
         for i in range(k):
@@ -603,6 +607,8 @@ def invert(matrix: Float64) -> None:
     """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
     k = len(matrix)
     for p in range(k):
+        # The pivot row is divided, and taken from all others; where the unit matrix would stand
+        # beside the columns that are done, their place holds the inverse.
         pivot = 1.0 / matrix[p, p]
         matrix[p, p] = 1.0
         for j in range(k):
@@ -613,6 +619,7 @@ def invert(matrix: Float64) -> None:
                 matrix[i, p] = 0.0
                 for j in range(k):
                     matrix[i, j] -= factor * matrix[p, j]
+    # Rounding made both halves differ: their mean.
     for i in range(k):
         for j in range(i):
             both = 0.5 * (matrix[i, j] + matrix[j, i])

@@ -267,6 +267,7 @@ def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unl
         if row_start[n] - row_start[n - 1] != k:
             is_unlike[n] = True
             continue
+        # As many rows: group by group and number by number, those of the node before.
         for row in range(row_start[n], row_start[n + 1]):
             unlike += group[row] != group[row - k]
         many = k * k if len(begin) > 0 else k

@@ -303,6 +303,8 @@ def _go_backwards(
         for e in range(len(times)):
             p, c = parent[e], child[e]
             for j in range(above.shape[2]):
+                # The derivatives of r² above + n u (1 - r), r = u/S: by above r², by u
+                # 2r above/S + n (1 - 2r), by S r² (n - 2 above/S).
                 r = combined[i, c, j] / family[i, p, j]
                 per = above[i, p, j] / family[i, p, j]
                 many = nodes[i, p, j]

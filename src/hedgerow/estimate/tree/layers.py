@@ -60,6 +60,7 @@ def combine_families(
             total += child_estimate[i]
             below += child_variance[i * child_step]
         v = variance[node * step]
+        # Unmeasured: what the children say. Exact, or nothing below: its own count.
         if v == np.inf:
             estimates[node] = total
             variances[node] = below
@@ -114,6 +115,7 @@ def distribute_families(
         left = parent_estimate[family] - others
         inherited = parent_variance[family * parent_step]
         whole = rest + largest
+        # Two or more are unknown; or all are exact, and stay.
         if rest == np.inf:
             _share_evenly(parent_estimate[family], estimate, own, (begin, end), final)
             continue
@@ -122,12 +124,14 @@ def distribute_families(
             variances[begin:end] = 0.0
             continue
         gap = left - estimate[widest]
+        # y = z + (v/S) gap, with the variance v (1 - v/S) + (v/S)² Var(y_p).
         for i in range(begin, end):
             v = variance[i * step]
             share = v / whole
             estimates[i] = estimate[i] + gap * share
             # 0 times an unidentified parent's infinite variance is 0: nothing comes from there.
             variances[i] = v * (1.0 - share) + (share * share * inherited if share > 0.0 else 0.0)
+        # The widest takes what the others leave; its 1 - v/S is rest/S.
         share = largest / whole if largest < np.inf else 1.0
         estimates[widest] = left - gap * (rest / whole)
         variances[widest] = rest * share + share * share * inherited
@@ -141,6 +145,7 @@ def first_contradiction(
     for family in range(len(family_start) - 1):
         begin = family_start[family]
         end = family_start[family + 1]
+        # Only a family whose children are all exact can miss its parent.
         i = begin
         gap = parent_estimate[family]
         size = abs(gap)
@@ -165,6 +170,7 @@ def _share_evenly(
     variance, step = own
     estimates, variances = final
     begin, end = cells
+    # Identified children keep what they have; the others share what that leaves.
     unknown = 0
     for i in range(begin, end):
         v = variance[i * step]

@@ -180,6 +180,7 @@ def _climb_families(
                 parents[i], members[i] = family, group[j]
                 mean[i], seen[i], unknown[i] = 0.0, 0.0, 0
                 written += 1
+            # Σ g u over what the family has of the group, and Σ u.
             u = own[node[j]]
             if u == np.inf:
                 unknown[i] += 1
@@ -187,10 +188,13 @@ def _climb_families(
                 seen[i] += u
                 mean[i] += weight[j] * u
         for i in range(first, written):
+            # g_p = Σ g u / S. Children that the group does not have add g_p² u each; if some of the
+            # unknown are its own and some are not, nothing tells it.
             mean[i] = _share_from_above(mean[i], unknown[i], finite, infinite)
             variance[members[i]] += mean[i] * mean[i] * max(finite - seen[i], 0.0)
             if 0 < unknown[i] < infinite:
                 variance[members[i]] = np.inf
+        # u (g - g_p)² of its own children.
         for j in range(start[family], start[family + 1]):
             u = own[node[j]]
             if u < np.inf:

@@ -200,6 +200,7 @@ def _settle_range(
             for row in range(r, s):
                 out[row] = counts[parent[row] - upper_start[f]]
             continue
+        # The family: rows of its children, the row above each, and C of each child.
         low, high = limits[0][r:s], limits[1][r:s]
         own = row_start[a : b + 1] - r, parent[r:s] - upper_start[f]
         matrix = covariance[matrices[a] : matrices[b]]

@@ -86,22 +86,27 @@ def fit_family(
         y: float64 (rows, W): out, cells; not negative and within bounds to rounding error, sums
             kept to the tolerance.
     """
+    # In coordinates the sums Σ_c x_c = n are residual by residual.
     extents, known = cells[0], bounds[0].copy()
     turn_rows(known, extents)
     residuals = 1 << len(extents)
     joint = np.empty((residuals, len(known), len(known)))
     variances = variances_of(given[1], rows[0], residuals)
     largest, damped = variances.max(), given[1].copy()
+    # Between the best and the worst variance, so that neither step is idle.
     rho = 1 / sqrt(variances.min() * largest)
+    # Where it begins: D is C, the limit of small ρ, and q is 0.
     x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
     invert_sums(damped, rows, joint)
     _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
     _begin(rows, variances[:, -1], bounds, rho, x, y, u)
 
     balance = FIRST_BALANCE
+    # From here on D = ρC (I + ρC)⁻¹.
     dampen(given[1], rows[0], residuals, rho, damped)
     invert_sums(damped, rows, joint)
     for number in range(1, stop[1] + 1):
+        # x keeps the sums, nearest to z and to y - u; y and u follow from it.
         np.subtract(y, u, q)
         turn_rows(q, extents)
         np.subtract(q, given[0], q)
@@ -111,11 +116,13 @@ def fit_family(
             continue
         before = y.copy()
         _project(rows[1], bounds, x, q, y, u)
+        # Near, and at rest: a step along what is measured worst counts for more.
         apart, moved, factor = _progress(rows[0], x, y, before, u)
         if apart <= stop[0] and moved * max(1.0, rho * largest) <= stop[0]:
             return number
         if number == balance:
             balance, rho = 2 * balance, rho * factor
+            # u is a multiplier over ρ.
             u /= factor
             dampen(given[1], rows[0], residuals, rho, damped)
             invert_sums(damped, rows, joint)
@@ -172,12 +179,14 @@ def _begin(
         here = np.flatnonzero(slot == s)
         for k in range(x.shape[1]):
             if is_family and above[s, k] > 0:
+                # a of the cell: max(0, x + va) sums to n.
                 shift = shift_to(above[s, k], here, x[:, k], variance)
                 for child in here:
                     x[child, k] += variance[child] * shift
     for row in range(len(x)):
         project_row(x[row], above[slot[row]], low[row], high[row], y[row])
         for k in range(x.shape[1]):
+            # ρu is the multiplier of x >= 0 there, in units of the finest residual.
             pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]
             u[row, k] = pull / (rho * variance[row])
 
@@ -194,6 +203,7 @@ def _progress(
         for row in range(row_start[c], row_start[c + 1]):
             total = 0.0
             for k in range(x.shape[1]):
+                # Of cells, and of the sums of rows and of children, which must be nearer.
                 gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
                 apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
                 gaps, steps = gaps + gap * gap, steps + step * step
@@ -202,5 +212,6 @@ def _progress(
         apart = max(apart, abs(whole) / SUM_TOLERANCE)
     if gaps == 0 or steps == 0:
         return apart, moved, 1.0
+    # The root of one residual over the other, each relative to what it is of.
     factor = sqrt(sqrt((gaps / sizes) / (steps / pulls)))
     return apart, moved, min(max(factor, 0.2), 5.0)

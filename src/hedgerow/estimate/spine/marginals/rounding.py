@@ -63,6 +63,7 @@ def round_family(
         out: int64 (rows, W): the counts.
     """
     slot, (above, low, high) = rows[1], bounds
+    # Step 1: floors, and each cell of the node handed out; step 2: rows within bounds.
     limits = low, high, _floors(fit, out)
     slopes = slopes_at(cells, rows, fit, out)
     members = np.argsort(slot, kind="mergesort")
@@ -73,6 +74,7 @@ def round_family(
             if above[s, k] > 0:
                 _share_out(slopes, here, k, above[s, k], limits, out)
         _keep_bounds(slopes, here, above[s], limits, out)
+    # Step 3: single units, until no cell gains.
     for _ in range(MOST_SWEEPS):
         moved = False
         for s in range(len(above)):
@@ -94,6 +96,7 @@ def _share_out(
     for row in here:
         left -= out[row, k]
     while left != 0:
+        # Records lack, or are too many: the row where one costs least, of those with room.
         best, cheapest = -1, np.inf
         unit = 1 if left > 0 else -1
         for row in here:
@@ -117,12 +120,14 @@ def _keep_bounds(slopes: Slopes, here: Int64, above: Int64, limits: Limits, out:
     low, high, total = limits
     for row in here:
         while total[row] < low[row] or total[row] > high[row]:
+            # A row below its bounds takes a unit, one above them gives one.
             takes = total[row] < low[row]
             best, cell, cheapest = -1, -1, np.inf
             for other in here:
                 free = total[other] > low[other] if takes else total[other] < high[other]
                 if other == row or not free:
                     continue
+                # The cell in which the unit costs least, of those that the giver holds.
                 to, back = (row, other) if takes else (other, row)
                 for k in range(len(above)):
                     if out[back, k] > 0:
@@ -140,6 +145,7 @@ def _improve(slopes: Slopes, here: Int64, k: int, limits: Limits, out: Int64) ->
     """Move the unit of a cell between two children that gains most; return whether one gains."""
     low, high, total = limits
     to, back, adding, removing = -1, -1, np.inf, np.inf
+    # The cheapest unit to put and the cheapest to take, of rows whose bounds have room.
     for row in here:
         if total[row] < high[row]:
             cost = unit_cost(slopes, row, k, 1)
@@ -151,6 +157,7 @@ def _improve(slopes: Slopes, here: Int64, k: int, limits: Limits, out: Int64) ->
                 back, removing = row, cost
     if to < 0 or back < 0 or to == back:
         return False
+    # Not for a rounding error: it would come back.
     if adding + removing >= -GAIN * (abs(adding) + abs(removing)):
         return False
     move(slopes, to, k, 1, total, out)
@@ -179,6 +186,7 @@ def round_root(
     rows = np.array([0, len(out)]), np.arange(len(out))
     total = _floors(fit, out)
     limits, slopes = (low, high, total), slopes_at(cells, rows, fit, out)
+    # Rows within bounds, then all together to their sum, at least cost.
     for row in range(len(out)):
         while total[row] < low[row]:
             _, k, _ = _cheapest(slopes, free, limits, out, 1, row)
@@ -190,6 +198,7 @@ def round_root(
         unit = 1 if total.sum() < wanted else -1
         row, k, _ = _cheapest(slopes, free, limits, out, unit, -1)
         move(slopes, row, k, unit, total, out)
+    # Then the unit that gains most, again and again.
     for _ in range(MOST_SWEEPS * out.size):
         if not _improve_root(slopes, free, limits, wanted, out):
             break
@@ -201,6 +210,7 @@ def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out:
     row, k, adding = _cheapest(slopes, free, limits, out, 1, -1)
     back, other, removing = _cheapest(slopes, free, limits, out, -1, -1)
     total = limits[2]
+    # Any sum will do: whichever of the two gains more.
     if wanted < 0:
         if min(adding, removing) >= -GAIN:
             return False
@@ -211,6 +221,7 @@ def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, out:
         return True
     if row < 0 or back < 0:
         return False
+    # The sum is kept: the unit that is put changes what the other one costs.
     move(slopes, row, k, 1, total, out)
     after = unit_cost(slopes, back, other, -1)
     if adding + after >= -GAIN * (abs(adding) + abs(after)):
@@ -241,6 +252,7 @@ def _cheapest(
     for row in range(len(out)):
         if only >= 0 and row != only:
             continue
+        # Of all rows, those whose bounds leave room.
         if only < 0 and (total[row] >= high[row] if unit > 0 else total[row] <= low[row]):
             continue
         for k in range(out.shape[1]):
@@ -285,11 +297,13 @@ def slopes_at(
     child = np.zeros(len(out), dtype=np.int64)
     for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
+        # S_B (x - y) of each row, for all marginals.
         for row in range(first, last):
             child[row] = c
             for marginal in range(len(place)):
                 for k in range(out.shape[1]):
                     sums[row, place[marginal, k]] += out[row, k] - fit[row, k]
+        # S_bᵀ S_b of these, summed over levels b: half the gradient.
         for row in range(first, last):
             for other in range(first, last):
                 weight = near[slot[row], slot[other]]

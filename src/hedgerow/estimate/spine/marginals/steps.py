@@ -41,14 +41,17 @@ def keep_sums(
     (row_start, slot), (damped, joint) = rows, matrices
     every, missing, share = np.arange(len(x)), known.copy(), np.zeros_like(known)
     residuals, begin = len(joint), 0
+    # z + D q of each child.
     x[:] = z
     for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
         own, begin = _matrix(damped, begin, residuals, last - first)
         _add_product(runs, own, (q, every[first:last]), (x, every[first:last]))
+    # n less the sums of these, and λ = (Σ D)⁻¹ of it.
     for row in range(len(x)):
         missing[slot[row]] -= x[row]
     _add_product(runs, joint, (missing, every[: len(known)]), (share, every[: len(known)]))
+    # And D λ of each child.
     begin = 0
     for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
@@ -92,6 +95,7 @@ def keep_total(
     _add_product(runs, own, (q, every), (x, every))
     if np.isnan(total):
         return
+    # wᵀx is √W times the sum of the first coordinates; λ wᵀD w is what it lacks.
     root = sqrt(width)
     share = (total - root * x[:, 0].sum()) / (width * own[0].sum())
     for i in range(groups):
@@ -108,10 +112,12 @@ def dampen(
         m = row_start[c + 1] - row_start[c]
         for _ in range(residuals):
             own = damped[begin : begin + m * m].reshape(m, m)
+            # I + ρC.
             own[:] = rho * covariance[begin : begin + m * m].reshape(m, m)
             for i in range(m):
                 own[i, i] += 1.0
             invert(own)
+            # D = I - (I + ρC)⁻¹, of one inverse.
             for i in range(m):
                 for j in range(m):
                     own[i, j] = (1.0 if i == j else 0.0) - own[i, j]
@@ -127,6 +133,7 @@ def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> N
     for c in range(len(row_start) - 1):
         own, begin = _matrix(damped, begin, len(joint), row_start[c + 1] - row_start[c])
         here = slot[row_start[c] : row_start[c + 1]]
+        # Each child's D where its groups stand among the node's.
         for i in range(len(here)):
             for j in range(len(here)):
                 joint[:, here[i], here[j]] += own[:, i, j]

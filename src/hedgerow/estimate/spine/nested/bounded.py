@@ -37,6 +37,7 @@ def fill_between(family: BoundedFamily, total: float, x: Float64) -> float:
     lower, upper, level, width = -np.inf, np.inf, 0.0, 2.0**-52
     for step in range(STEPS):
         filled, rising, falling, up, down = _survey(family, level)
+        # The sum rises with the level; slopes and corners are those on the side of the gap.
         gap = total - filled
         if abs(gap) <= 1e-12 * (1.0 + total):
             break
@@ -45,6 +46,7 @@ def fill_between(family: BoundedFamily, total: float, x: Float64) -> float:
         else:
             upper, slope, corner = level, falling, down
         after = level + gap / slope if slope > 0.0 else corner
+        # A step that leaves the bracket, or that takes long: its middle, or further out.
         if not lower < after < upper or (step > NEWTON and step % 2 == 0):
             width *= 4.0
             after = _inside(lower, upper, width * (1.0 + abs(level)))
@@ -74,6 +76,7 @@ def _survey(family: BoundedFamily, level: float) -> tuple[float, float, float, f
     for i in range(len(t)):
         value = t[i] + level * s[i]
         filled += min(max(value, float(low[i])), float(high[i]))
+        # A cell at its bound moves from the level on at which it leaves it.
         if value < low[i]:
             up = min(up, (low[i] - t[i]) / s[i])
         elif value < high[i]:
@@ -99,6 +102,7 @@ def share_between(family: BoundedFamily, total: int, level: float, hashed: int, 
     lower, upper = -np.inf, np.inf
     step = 0.25 / np.max(family[1])
     for _ in range(STEPS):
+        # Units that cost at most the level: too few, exactly, or too many.
         missing = total - _units_at(family, level, y)
         if missing == 0:
             return
@@ -111,6 +115,7 @@ def share_between(family: BoundedFamily, total: int, level: float, hashed: int, 
         if after <= lower or after >= upper:
             break
         level = after
+    # No double lies between: the units that are still to be had cost about the upper level.
     missing = total - _units_at(family, lower, y)
     _hand_out(family, missing, upper, hashed, y)
 
@@ -121,6 +126,7 @@ def _units_at(family: BoundedFamily, level: float, y: Int64) -> int:
     t, s, low, high = family
     total = 0
     for i in range(len(t)):
+        # k units of a cell cost at most λ if (k - 1/2 - t) / s <= λ.
         value = np.floor(t[i] + level * s[i] + 0.5)
         if value <= low[i]:
             y[i] = low[i]
@@ -143,6 +149,7 @@ def _hand_out(family: BoundedFamily, missing: int, level: float, hashed: int, y:
         if receives_leftover_unit(place, hashed, units, ties):
             y[cell] += 1
             missing -= 1
+    # Whatever rounding left, where there is room.
     for i in range(len(t)):
         units = max(min(missing, high[i] - y[i]), 0)
         y[i] += units

@@ -221,10 +221,12 @@ def _pass_up(
         g = group[row]
         at = lower[row]
         for node in range(start[g], start[g + 1]):
+            # Σ of the children, which stand in order: at runs through them.
             total = 0.0
             for _ in range(child_start[node], child_start[node + 1]):
                 total += below[at]
                 at += 1
+            # (u/S) Σ z + (u/v) x, where x is measured.
             here = upper[row] + node - start[g]
             total *= child_weight[node]
             if own_weight[node] > 0.0:
@@ -243,6 +245,7 @@ def _pass_down(
         at = lower[row]
         for node in range(start[g], start[g + 1]):
             first, last = child_start[node], child_start[node + 1]
+            # y_parent - Σ z of the family, of which each child takes its share q.
             gap = above[upper[row] + node - start[g]]
             for c in range(last - first):
                 gap -= said[at + c]

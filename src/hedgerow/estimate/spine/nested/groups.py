@@ -93,6 +93,8 @@ def settle_families(  # noqa: PLR0913, PLR0917 - kernels take arrays, not object
     scratch = np.empty((3, longest)), np.empty((3, longest), dtype=np.int64)
     for n in range(first, last):
         family = start[n], start[n + 1]
+        # Step 1, cut at the bounds. Only where that moves a count are there sweeps of step 2; then
+        # step 3.
         is_cut = _clip(rows, members, totals, family, x) > NEAR
         for is_whole, most, near in ((False, SWEEPS, NEAR), (True, WHOLE_SWEEPS, 0.0)):
             for sweep in range(most if is_whole or is_cut else 0):
@@ -146,9 +148,11 @@ def _settle_group(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             pull += entries[begin[row] + j] * (x[other] - z[other])
         floats[0, i], floats[1, i] = x[row] - pull / own, 1.0 / own
         ints[0, i], ints[1, i] = low[row], min(high[row], total)
+    # Whole numbers stay exact up to here.
     if is_whole:
         for i in range(n):
             floats[0, i] = min(max(floats[0, i], -FARTHEST), FARTHEST)
+    # The sum within bounds: fractions, from which whole counts begin.
     problem = floats[0, :n], floats[1, :n], ints[0, :n], ints[1, :n]
     level = fill_between(problem, float(total), floats[2, :n])
     if is_whole:
@@ -207,6 +211,7 @@ def _descended(p: Float64, z: Float64, bounds: tuple[Int64, Int64], x: Float64) 
     low, high = bounds
     g = p @ (x - z)
     for _ in range(MOVES):
+        # The steepest pair: the least slope of those that may rise, the most of what may fall.
         up, down = -1, -1
         for i in range(len(x)):
             if x[i] < high[i] and (up < 0 or g[i] < g[up]):
@@ -215,6 +220,7 @@ def _descended(p: Float64, z: Float64, bounds: tuple[Int64, Int64], x: Float64) 
                 down = i
         if min(up, down) < 0 or g[down] <= g[up]:
             break
+        # The least of the objective along the pair, and no further than bounds allow.
         step = (g[down] - g[up]) / (p[up, up] + p[down, down] - 2.0 * p[up, down])
         if step <= NEAR_AT_ROOT:
             break
@@ -235,6 +241,7 @@ def _descend_by_units(p: Float64, z: Float64, bounds: tuple[Int64, Int64], y: In
         for i in range(len(y)):
             for j in range(len(y)):
                 if i != j and y[i] < high[i] and y[j] > low[j]:
+                    # A unit from j to i adds 2 (g_i - g_j) + c, c being the curvature; over 2c.
                     cost = (g[i] - g[j]) / (p[i, i] + p[j, j] - 2.0 * p[i, j]) + 0.5
                     if cost < best:
                         up, down, best = i, j, cost
