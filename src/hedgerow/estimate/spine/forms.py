@@ -103,7 +103,8 @@ class Forms:
         for squares, forms in self.parts:
             _add_traces((nodes, sums), rows, squares.final_matrices(level), entries, forms, found)
         if self.whole >= 0:
-            has_all = np.diff(rows[0])[nodes] == len(rows[1])
+            start, group = rows
+            has_all = start[nodes + 1] - start[nodes] == len(group)
             found[has_all & (sums == self.whole)] = 0.0
         return np.maximum(found, 0.0) * self.excess
 
