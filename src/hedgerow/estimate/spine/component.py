@@ -35,14 +35,24 @@ Matrices stand row-major one behind the other.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
+from hedgerow.estimate.spine.matrices import (
+    Blocks,
+    Metric,
+    add_children,
+    add_matrices,
+    add_squares,
+    combine,
+    finish,
+    hand_down,
+    multiply,
+)
 from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts, runs
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import over_families
 
 NOT_NEGATIVE = 1e-10
 """How far below 0 an eigenvalue of a semidefinite matrix may come out, of the largest one."""
@@ -53,13 +63,6 @@ MOST_APART = 1 << 34
 What is measured so much better than the rest has its own variance to four digits. Of the sums and
 parts that follow from it at other nodes the worst of 600 random models had a variance that was 4 %
 off, and an estimate as far off as its own standard error; at 2^26 these are 1e-8 and 6e-4."""
-
-Blocks: TypeAlias = tuple[Int64, Int64]
-"""Where the rows of each block begin and the end, and where its matrix begins: int64."""
-
-Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
-"""Of each row: the first row of its block, the number of rows there, and where its row of the
-matrix begins; and the entries of all matrices."""
 
 
 def check_apart(variances: Iterable[float], most: int = MOST_APART) -> None:
@@ -138,11 +141,11 @@ class Component:
             if level < depth:
                 combined = np.empty_like(joined)
                 every = blocks, self.blocks(level + 1)
-                _add_matrices(every, self._above(level + 1), (joined, self.combined[0]))
+                add_matrices(every, self._above(level + 1), (joined, self.combined[0]))
                 self.joined.insert(0, joined)
             self.combined.insert(0, combined)
             own = support.group[level], np.ascontiguousarray(information[level])
-            over_families(partial(_combine, blocks, own, (joined, combined)), blocks[1])
+            over_families(partial(combine, blocks, own, (joined, combined)), blocks[1])
         return self
 
     @property
@@ -191,7 +194,7 @@ class Component:
         found = tuple(map(np.zeros_like, self.joined))
         for level, whole in enumerate(found):
             blocks = self.blocks(level), self.blocks(level + 1)
-            _add_matrices(blocks, self._above(level + 1), (whole, self.combined[level + 1]))
+            add_matrices(blocks, self._above(level + 1), (whole, self.combined[level + 1]))
         return found
 
     @cached_property
@@ -206,7 +209,7 @@ class Component:
             blocks, above = (self.blocks(level - 1), self.blocks(level)), self._above(level)
             family = self.family[level - 1], self.joined[level - 1], found[-1]
             found.append(np.empty_like(self.combined[level]))
-            task = partial(_finish, blocks, above, family, self.combined[level], found[-1])
+            task = partial(finish, blocks, above, family, self.combined[level], found[-1])
             over_families(task, blocks[1][1])
         return tuple(found)
 
@@ -241,19 +244,19 @@ class Component:
             at = np.searchsorted(upper, here.parent[level][row])
             over = np.zeros((len(upper), wide))
             told, cells = maps.copy(), [np.arange(len(each) + 1) * wide for each in (over, maps)]
-            _multiply(blocks, self.combined[level], cells[1], told.reshape(-1))
-            _add_children(at, (cells[0], cells[1]), told.reshape(-1), over.reshape(-1))
-            _multiply(higher, self.joined[above], cells[0], over.reshape(-1))
-            _add_squares(blocks, (at, group), (self.combined[level], maps, over), found)
+            multiply(blocks, self.combined[level], cells[1], told.reshape(-1))
+            add_children(at, (cells[0], cells[1]), told.reshape(-1), over.reshape(-1))
+            multiply(higher, self.joined[above], cells[0], over.reshape(-1))
+            add_squares(blocks, (at, group), (self.combined[level], maps, over), found)
             # What the other children add; it is 0 exactly where there are none.
             group, own = here.group[above][upper], (which if self.start else at, at)
             start = run_starts(np.diff(higher[0]) ** 2)
             sums, beside = np.zeros(start[-1]), (higher[0], start)
-            _add_matrices((beside, blocks), own, (sums, self.combined[level]))
+            add_matrices((beside, blocks), own, (sums, self.combined[level]))
             left = self.family[above][runs(higher[1], np.diff(start))] - sums
-            _add_squares(beside, (at, group), (left, over, np.zeros((0, wide))), found)
+            add_squares(beside, (at, group), (left, over, np.zeros((0, wide))), found)
             level, row, blocks, maps = above, upper, higher, over
-        _add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), found)
+        add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), found)
         return found.reshape((groups,) * self.dimensions)
 
     def _listed(self, level: int, nodes: Int64) -> tuple[Int64, Blocks]:
@@ -325,7 +328,7 @@ class Component:
         """
         gap, found = above - self.sums(part, level - 1, z), np.empty_like(z)
         self._times(self.joined, level - 1, self.support.nodes(part, level - 1), gap)
-        _hand_down(*self._family(part, level), gap, found)
+        hand_down(*self._family(part, level), gap, found)
         self._times(self.combined, level, self.support.nodes(part, level), found)
         found += z
         return found
@@ -340,7 +343,7 @@ class Component:
         """
         parent, starts = self._family(part, level + 1)
         found = np.zeros(int(starts[0][-1]))
-        _add_children(parent, starts, table, found)
+        add_children(parent, starts, table, found)
         return found
 
     def _family(self, part: Part, level: int) -> tuple[Int64, tuple[Int64, Int64]]:
@@ -358,7 +361,7 @@ class Component:
     ) -> Float64:
         """Return a table of some nodes times their matrices, in its place."""
         cell = self._starts(level, self.support.rows(level, nodes))
-        _multiply(self.blocks(level, nodes), matrices[level], cell, table)
+        multiply(self.blocks(level, nodes), matrices[level], cell, table)
         return table
 
     def _at_root(self, z: Float64, total: float | None) -> Float64:
@@ -385,252 +388,3 @@ def _check_information(matrix: Float64, level: int, depth: int) -> bool:
     if level == depth and values[0] <= 0:
         raise EstimateError("every group must be measured at the deepest level of the spine")
     return bool(meet)
-
-
-@kernel
-def _add_matrices(
-    blocks: tuple[Blocks, Blocks], above: tuple[Int64, Int64], matrices: tuple[Float64, Float64]
-) -> None:
-    """Add the matrix of each block to that of the block above it."""
-    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
-    for b in range(len(lower_rows) - 1):
-        first, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
-        size = rows[p + 1] - rows[p]
-        for i in range(k):
-            line = start[p] + (parent[first + i] - rows[p]) * size - rows[p]
-            for j in range(k):
-                matrices[0][line + parent[first + j]] += matrices[1][lower_start[b] + i * k + j]
-
-
-@kernel
-def _combine(
-    blocks: Blocks,
-    own: tuple[Int32, Float64],
-    matrices: tuple[Float64, Float64],
-    first: int,
-    last: int,
-) -> None:
-    """Write V⁻¹ over V, and C, of a range of blocks; C = M⁻¹ where V is nothing, 0."""
-    (rows, start), (group, information), (joined, combined) = blocks, own, matrices
-    for b in range(first, last):
-        k, is_measured = rows[b + 1] - rows[b], False
-        whole = combined[start[b] : start[b + 1]].reshape(k, k)
-        inverse = joined[start[b] : start[b + 1]].reshape(k, k)
-        # V; where there are no children it is 0, and stands for V⁻¹ = 0.
-        whole[:] = inverse
-        if k > 0 and inverse[0, 0] > 0.0:
-            invert(inverse)
-        here = group[rows[b] : rows[b + 1]]
-        # What is not measured changes nothing: C = V.
-        for i in range(k):
-            is_measured |= information[here[i], here[i]] > 0.0
-        if not is_measured:
-            continue
-        # C = (M + V⁻¹)⁻¹.
-        whole[:] = inverse
-        for i in range(k):
-            for j in range(k):
-                whole[i, j] += information[here[i], here[j]]
-        invert(whole)
-
-
-@kernel
-def _finish(
-    blocks: tuple[Blocks, Blocks],
-    above: tuple[Int64, Int64],
-    family: tuple[Float64, Float64, Float64],
-    combined: Float64,
-    final: Float64,
-    first: int,
-    last: int,
-) -> None:
-    """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
-    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
-    (whole, joined, known), widest = family, 1
-    for b in range(first, last):
-        widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
-    room = np.empty((4, widest * widest))
-    for b in range(first, last):
-        row, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
-        size, at = rows[p + 1] - rows[p], lower_start[b]
-        if k == 0:  # a node that has no group
-            continue
-        if size == 1:  # numbers: K is C / V
-            own, share = combined[at], combined[at] * joined[start[p]]
-            beside = whole[start[p]] - own + known[start[p]]
-            final[at] = (1.0 - share) ** 2 * own + share * share * beside
-            continue
-        block, place = slice(start[p], start[p + 1]), parent[row : row + k] - rows[p]
-        matrix = combined[at : at + k * k].reshape(k, k)
-        found = final[at : at + k * k].reshape(k, k)
-        gain, left = room[0, : k * size].reshape(k, size), room[1, : k * k].reshape(k, k)
-        _write_gain(matrix, joined[block].reshape(size, size), place, gain, left)
-        # What is beside the child and above the family: V - E C Eᵀ + F.
-        rest = room[2, : size * size].reshape(size, size)
-        rest[:] = whole[block].reshape(size, size)
-        for i in range(k):
-            for j in range(k):
-                rest[place[i], place[j]] -= matrix[i, j]
-        rest += known[block].reshape(size, size)
-        found[:] = 0.0
-        _add_sandwich(left, matrix, room[3], found)
-        _add_sandwich(gain, rest, room[3], found)
-        for i in range(k):
-            for j in range(i):
-                found[j, i] = found[i, j]
-
-
-@kernel
-def _write_gain(
-    matrix: Float64, inverse: Float64, place: Int64, gain: Float64, left: Float64
-) -> None:
-    """Write K = C Eᵀ V⁻¹ of a child, and 1 - K E; place has its rows among those above."""
-    for i in range(len(matrix)):
-        gain[i] = 0.0
-        for j in range(len(matrix)):
-            factor, line = matrix[i, j], inverse[place[j]]
-            for g in range(len(line)):
-                gain[i, g] += factor * line[g]
-        for j in range(len(matrix)):
-            left[i, j] = (1.0 if i == j else 0.0) - gain[i, place[j]]
-
-
-@kernel
-def _add_sandwich(outer: Float64, inner: Float64, work: Float64, found: Float64) -> None:
-    """Add outer · inner · outerᵀ, which is symmetric, on the diagonal and below it."""
-    rows, size = outer.shape
-    line = work[:size]  # a row of outer · inner
-    for i in range(rows):
-        line[:] = 0.0
-        for j in range(size):
-            factor, row = outer[i, j], inner[j]
-            for g in range(size):
-                line[g] += factor * row[g]
-        for j in range(i + 1):
-            total, row = 0.0, outer[j]
-            for g in range(size):
-                total += line[g] * row[g]
-            found[i, j] += total
-
-
-@kernel
-def _multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> None:
-    """Multiply each block's rows of a table by its matrix, in place.
-
-    Args:
-        blocks: some, whose rows stand one behind the other in the table.
-        matrices: those of the level.
-        cell: where the coordinates of each row begin.
-        table: the rows.
-    """
-    rows, start = blocks
-    before = np.empty(0)
-    for b in range(len(rows) - 1):
-        k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
-        first, many = cell[row], cell[row + k] - cell[row]
-        if k == 1:
-            for r in range(first, first + many):
-                table[r] *= matrices[start[b]]
-            continue
-        if many > len(before):
-            before = np.empty(many)
-        # Row i is Σ_j entry(i, j) · row j, all coordinates of the rows at once.
-        before[:many] = table[first : first + many]
-        table[first : first + many] = 0.0
-        for i in range(k):
-            line = first + i * (many // k)
-            for j in range(k):
-                entry = matrices[start[b] + i * k + j]
-                for r in range(many // k):
-                    table[line + r] += entry * before[j * (many // k) + r]
-
-
-@kernel
-def _add_squares(
-    blocks: Blocks,
-    place: tuple[Int64, Int32],
-    tables: tuple[Float64, Float64, Float64],
-    found: Float64,
-) -> None:
-    """Add (B - B_p E) C (B - B_p E)ᵀ of each block.
-
-    Args:
-        blocks: those that are in the sum.
-        place: the row above each row, and each row's group.
-        tables: C, Bᵀ, and of the rows above B_pᵀ, or no row where that is 0.
-        found: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
-    """
-    (rows, start), (at, group), (matrices, maps, above) = blocks, place, tables
-    told, left = np.empty(maps.shape[1]), maps.copy()
-    if len(above) > 0:
-        for i in range(len(left)):
-            left[i] -= above[at[i]]
-    for b in range(len(rows) - 1):
-        k, first = rows[b + 1] - rows[b], rows[b]
-        for i in range(first, first + k):
-            # A row of C times the block's (B - B_p E)ᵀ.
-            told[:] = 0.0
-            for j in range(first, first + k):
-                entry = matrices[start[b] + (i - first) * k + j - first]
-                for r in range(len(told)):
-                    told[r] += entry * left[j, r]
-            for g in range(len(told)):
-                line = found[group[i] if len(told) == 1 else 0, g]
-                for r in range(len(told)):
-                    line[r] += left[i, g] * told[r]
-
-
-@kernel
-def _add_children(
-    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
-) -> None:
-    """Add the numbers of each row to its parent's, in order."""
-    upper, lower = starts
-    for row in range(len(parent)):
-        at = upper[parent[row]]
-        for i in range(lower[row], lower[row + 1]):
-            above[at + i - lower[row]] += below[i]
-
-
-@kernel
-def _hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
-    """Write the numbers of its parent over those of each row."""
-    upper, lower = starts
-    for row in range(len(parent)):
-        at = upper[parent[row]]
-        for i in range(lower[row], lower[row + 1]):
-            below[i] = above[at + i - lower[row]]
-
-
-@kernel
-def invert(matrix: Float64) -> None:
-    """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
-    k = len(matrix)
-    for p in range(k):
-        # The pivot row is divided, and taken from all others; where the unit matrix would stand
-        # beside the columns that are done, their place holds the inverse.
-        pivot = 1.0 / matrix[p, p]
-        matrix[p, p] = 1.0
-        for j in range(k):
-            matrix[p, j] *= pivot
-        for i in range(k):
-            if i != p:
-                factor = matrix[i, p]
-                matrix[i, p] = 0.0
-                for j in range(k):
-                    matrix[i, j] -= factor * matrix[p, j]
-    # Rounding made both halves differ: their mean.
-    for i in range(k):
-        for j in range(i):
-            both = 0.5 * (matrix[i, j] + matrix[j, i])
-            matrix[i, j] = both
-            matrix[j, i] = both
-
-
-@kernel
-def invert_blocks(blocks: Blocks, matrices: Float64) -> None:
-    """Invert the positive definite matrices of some blocks in place."""
-    rows, start = blocks
-    for b in range(len(rows) - 1):
-        k = rows[b + 1] - rows[b]
-        invert(matrices[start[b] - start[0] : start[b + 1] - start[0]].reshape(k, k))

@@ -15,10 +15,11 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int32, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
-from hedgerow.estimate.spine.component import Blocks, Component
+from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
+from hedgerow.estimate.spine.matrices import Blocks
 from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 

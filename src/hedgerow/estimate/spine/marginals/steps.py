@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.estimate.spine.component import invert
+from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
 
 Runs: TypeAlias = tuple[Int64, Int32]

@@ -31,7 +31,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.units import family_hash
-from hedgerow.estimate.spine.component import Metric
+from hedgerow.estimate.spine.matrices import Metric
 from hedgerow.estimate.spine.nested.bounded import fill_between, share_between
 from hedgerow.kernels import kernel
 

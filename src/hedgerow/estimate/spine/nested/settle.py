@@ -25,7 +25,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.blocks import LIMIT, settle_blocks
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.spine.component import Component, invert_blocks
+from hedgerow.estimate.spine.component import Component
+from hedgerow.estimate.spine.matrices import invert_blocks
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.groups import settle_families, settle_root
 from hedgerow.estimate.spine.support import Part, run_starts, runs, starts_within

@@ -1,0 +1,267 @@
+"""Matrices by block: the algebra of families that `hedgerow.estimate.spine.component` states.
+
+A block is a range of rows of one node and has one matrix, row-major, one behind the other.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.kernels import kernel
+
+Blocks: TypeAlias = tuple[Int64, Int64]
+"""Where the rows of each block begin and the end, and where its matrix begins: int64."""
+
+Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+"""Of each row: the first row of its block, the number of rows there, and where its row of the
+matrix begins; and the entries of all matrices."""
+
+
+@kernel
+def add_matrices(
+    blocks: tuple[Blocks, Blocks], above: tuple[Int64, Int64], matrices: tuple[Float64, Float64]
+) -> None:
+    """Add the matrix of each block to that of the block above it."""
+    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
+    for b in range(len(lower_rows) - 1):
+        first, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
+        size = rows[p + 1] - rows[p]
+        for i in range(k):
+            line = start[p] + (parent[first + i] - rows[p]) * size - rows[p]
+            for j in range(k):
+                matrices[0][line + parent[first + j]] += matrices[1][lower_start[b] + i * k + j]
+
+
+@kernel
+def combine(
+    blocks: Blocks,
+    own: tuple[Int32, Float64],
+    matrices: tuple[Float64, Float64],
+    first: int,
+    last: int,
+) -> None:
+    """Write V⁻¹ over V, and C, of a range of blocks; C = M⁻¹ where V is nothing, 0."""
+    (rows, start), (group, information), (joined, combined) = blocks, own, matrices
+    for b in range(first, last):
+        k, is_measured = rows[b + 1] - rows[b], False
+        whole = combined[start[b] : start[b + 1]].reshape(k, k)
+        inverse = joined[start[b] : start[b + 1]].reshape(k, k)
+        # V; where there are no children it is 0, and stands for V⁻¹ = 0.
+        whole[:] = inverse
+        if k > 0 and inverse[0, 0] > 0.0:
+            invert(inverse)
+        here = group[rows[b] : rows[b + 1]]
+        # What is not measured changes nothing: C = V.
+        for i in range(k):
+            is_measured |= information[here[i], here[i]] > 0.0
+        if not is_measured:
+            continue
+        # C = (M + V⁻¹)⁻¹.
+        whole[:] = inverse
+        for i in range(k):
+            for j in range(k):
+                whole[i, j] += information[here[i], here[j]]
+        invert(whole)
+
+
+@kernel
+def finish(
+    blocks: tuple[Blocks, Blocks],
+    above: tuple[Int64, Int64],
+    family: tuple[Float64, Float64, Float64],
+    combined: Float64,
+    final: Float64,
+    first: int,
+    last: int,
+) -> None:
+    """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
+    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
+    (whole, joined, known), widest = family, 1
+    for b in range(first, last):
+        widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
+    room = np.empty((4, widest * widest))
+    for b in range(first, last):
+        row, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
+        size, at = rows[p + 1] - rows[p], lower_start[b]
+        if k == 0:  # a node that has no group
+            continue
+        if size == 1:  # numbers: K is C / V
+            own, share = combined[at], combined[at] * joined[start[p]]
+            beside = whole[start[p]] - own + known[start[p]]
+            final[at] = (1.0 - share) ** 2 * own + share * share * beside
+            continue
+        block, place = slice(start[p], start[p + 1]), parent[row : row + k] - rows[p]
+        matrix = combined[at : at + k * k].reshape(k, k)
+        found = final[at : at + k * k].reshape(k, k)
+        gain, left = room[0, : k * size].reshape(k, size), room[1, : k * k].reshape(k, k)
+        _write_gain(matrix, joined[block].reshape(size, size), place, gain, left)
+        # What is beside the child and above the family: V - E C Eᵀ + F.
+        rest = room[2, : size * size].reshape(size, size)
+        rest[:] = whole[block].reshape(size, size)
+        for i in range(k):
+            for j in range(k):
+                rest[place[i], place[j]] -= matrix[i, j]
+        rest += known[block].reshape(size, size)
+        found[:] = 0.0
+        _add_sandwich(left, matrix, room[3], found)
+        _add_sandwich(gain, rest, room[3], found)
+        for i in range(k):
+            for j in range(i):
+                found[j, i] = found[i, j]
+
+
+@kernel
+def _write_gain(
+    matrix: Float64, inverse: Float64, place: Int64, gain: Float64, left: Float64
+) -> None:
+    """Write K = C Eᵀ V⁻¹ of a child, and 1 - K E; place has its rows among those above."""
+    for i in range(len(matrix)):
+        gain[i] = 0.0
+        for j in range(len(matrix)):
+            factor, line = matrix[i, j], inverse[place[j]]
+            for g in range(len(line)):
+                gain[i, g] += factor * line[g]
+        for j in range(len(matrix)):
+            left[i, j] = (1.0 if i == j else 0.0) - gain[i, place[j]]
+
+
+@kernel
+def _add_sandwich(outer: Float64, inner: Float64, work: Float64, found: Float64) -> None:
+    """Add outer · inner · outerᵀ, which is symmetric, on the diagonal and below it."""
+    rows, size = outer.shape
+    line = work[:size]  # a row of outer · inner
+    for i in range(rows):
+        line[:] = 0.0
+        for j in range(size):
+            factor, row = outer[i, j], inner[j]
+            for g in range(size):
+                line[g] += factor * row[g]
+        for j in range(i + 1):
+            total, row = 0.0, outer[j]
+            for g in range(size):
+                total += line[g] * row[g]
+            found[i, j] += total
+
+
+@kernel
+def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> None:
+    """Multiply each block's rows of a table by its matrix, in place.
+
+    Args:
+        blocks: some, whose rows stand one behind the other in the table.
+        matrices: those of the level.
+        cell: where the coordinates of each row begin.
+        table: the rows.
+    """
+    rows, start = blocks
+    before = np.empty(0)
+    for b in range(len(rows) - 1):
+        k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
+        first, many = cell[row], cell[row + k] - cell[row]
+        if k == 1:
+            for r in range(first, first + many):
+                table[r] *= matrices[start[b]]
+            continue
+        if many > len(before):
+            before = np.empty(many)
+        # Row i is Σ_j entry(i, j) · row j, all coordinates of the rows at once.
+        before[:many] = table[first : first + many]
+        table[first : first + many] = 0.0
+        for i in range(k):
+            line = first + i * (many // k)
+            for j in range(k):
+                entry = matrices[start[b] + i * k + j]
+                for r in range(many // k):
+                    table[line + r] += entry * before[j * (many // k) + r]
+
+
+@kernel
+def add_squares(
+    blocks: Blocks,
+    place: tuple[Int64, Int32],
+    tables: tuple[Float64, Float64, Float64],
+    found: Float64,
+) -> None:
+    """Add (B - B_p E) C (B - B_p E)ᵀ of each block.
+
+    Args:
+        blocks: those that are in the sum.
+        place: the row above each row, and each row's group.
+        tables: C, Bᵀ, and of the rows above B_pᵀ, or no row where that is 0.
+        found: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
+    """
+    (rows, start), (at, group), (matrices, maps, above) = blocks, place, tables
+    told, left = np.empty(maps.shape[1]), maps.copy()
+    if len(above) > 0:
+        for i in range(len(left)):
+            left[i] -= above[at[i]]
+    for b in range(len(rows) - 1):
+        k, first = rows[b + 1] - rows[b], rows[b]
+        for i in range(first, first + k):
+            # A row of C times the block's (B - B_p E)ᵀ.
+            told[:] = 0.0
+            for j in range(first, first + k):
+                entry = matrices[start[b] + (i - first) * k + j - first]
+                for r in range(len(told)):
+                    told[r] += entry * left[j, r]
+            for g in range(len(told)):
+                line = found[group[i] if len(told) == 1 else 0, g]
+                for r in range(len(told)):
+                    line[r] += left[i, g] * told[r]
+
+
+@kernel
+def add_children(
+    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
+) -> None:
+    """Add the numbers of each row to its parent's, in order."""
+    upper, lower = starts
+    for row in range(len(parent)):
+        at = upper[parent[row]]
+        for i in range(lower[row], lower[row + 1]):
+            above[at + i - lower[row]] += below[i]
+
+
+@kernel
+def hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
+    """Write the numbers of its parent over those of each row."""
+    upper, lower = starts
+    for row in range(len(parent)):
+        at = upper[parent[row]]
+        for i in range(lower[row], lower[row + 1]):
+            below[i] = above[at + i - lower[row]]
+
+
+@kernel
+def invert(matrix: Float64) -> None:
+    """Invert a small positive definite matrix in place, by Gauss and Jordan without pivots."""
+    k = len(matrix)
+    for p in range(k):
+        # The pivot row is divided, and taken from all others; where the unit matrix would stand
+        # beside the columns that are done, their place holds the inverse.
+        pivot = 1.0 / matrix[p, p]
+        matrix[p, p] = 1.0
+        for j in range(k):
+            matrix[p, j] *= pivot
+        for i in range(k):
+            if i != p:
+                factor = matrix[i, p]
+                matrix[i, p] = 0.0
+                for j in range(k):
+                    matrix[i, j] -= factor * matrix[p, j]
+    # Rounding made both halves differ: their mean.
+    for i in range(k):
+        for j in range(i):
+            both = 0.5 * (matrix[i, j] + matrix[j, i])
+            matrix[i, j] = both
+            matrix[j, i] = both
+
+
+@kernel
+def invert_blocks(blocks: Blocks, matrices: Float64) -> None:
+    """Invert the positive definite matrices of some blocks in place."""
+    rows, start = blocks
+    for b in range(len(rows) - 1):
+        k = rows[b + 1] - rows[b]
+        invert(matrices[start[b] - start[0] : start[b + 1] - start[0]].reshape(k, k))
