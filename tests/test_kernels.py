@@ -4,8 +4,18 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
+from pkgutil import walk_packages
+from types import FunctionType
 
+import numba
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import hedgerow
 from hedgerow import arrays, kernels
+from hedgerow.kernels import kernel_digest
 
 KERNEL = """
 from hedgerow.kernels import kernel
@@ -70,16 +80,73 @@ def test_a_kernel_is_compiled_again_when_what_it_holds_has_changed_and_not_other
         f"{start}from hedgerow.inner import (\n    half,\n)\n\n"
         "@kernel\ndef twice(x):\n    return 4 * half(x)\n"
     )
-    (package / "inner.py").write_text(
-        f"{start}from hedgerow.numbers import DIVISOR\n\n"
-        "@kernel\ndef half(x):\n    return x / DIVISOR\n"
-    )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
-    for divisor, printed in ((2, "12.0 1"), (20, "1.2 1"), (20, "1.2 0")):
-        (package / "numbers.py").write_text(f"DIVISOR = {divisor}\n")
-        (package / "another.py").write_text(f"from hedgerow.outer import twice  # {printed}\n")
+    for divisor, term, beside, printed in (
+        (2, "", "", "12.0 1"),
+        (20, "", "", "1.2 1"),  # a constant of another module
+        (20, "", "ANOTHER = 3\n", "1.2 0"),  # what no kernel names
+        (20, " + 1", "ANOTHER = 3\n", "5.2 1"),  # a kernel of another module that is called
+        (20, " + 1", "def unnamed():\n    return 1\n", "5.2 0"),
+        ("(20, 20)[0]", " + 1", "", "5.2 0"),  # the same value in other words
+    ):
+        (package / "numbers.py").write_text(f"DIVISOR = {divisor}\n{beside}")
+        (package / "inner.py").write_text(
+            f"{start}from hedgerow.numbers import DIVISOR\n\n"
+            f"@kernel\ndef half(x):\n    return x / DIVISOR{term}\n\n{beside}"
+        )
         done = subprocess.run(
             [sys.executable, "-c", COUNTED],
             cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert done.stdout.strip() == printed
+
+
+LIMIT, TABLE, PAIR = 2, np.array([1.0, 2.0]), (1, 2.0)
+
+
+def named_values(shift=0, limit=LIMIT, table=TABLE, pair=PAIR):
+    """The digest of a kernel that names a number, an array, a tuple and what its closure holds."""
+    names = {"LIMIT": limit, "TABLE": table, "PAIR": pair, "np": np, "__builtins__": __builtins__}
+
+    def template(x):
+        total = sum([LIMIT * t for t in TABLE])
+        return total + PAIR[0] + shift + np.sqrt(x)
+
+    function = FunctionType(template.__code__, names, "template", None, template.__closure__)
+    function.__module__ = __name__
+    return kernel_digest(numba.njit(function))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"shift": 1},
+        {"limit": 3},
+        {"limit": 2.0},
+        {"table": np.array([1.0, 3.0])},
+        {"table": np.array([1, 2])},
+        {"pair": (1, 3.0)},
+        {"pair": (1, 2)},
+    ],
+    ids=str,
+)
+def test_a_digest_tells_every_value_that_a_kernel_names(other):
+    assert named_values() == named_values(table=TABLE.copy(), pair=(1, 2.0))
+    assert named_values(**other) != named_values()
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": 1}, named_values, os, kernels], ids=str)
+def test_what_has_no_digest_is_no_name_for_a_kernel(value):
+    with pytest.raises(TypeError, match="of which no digest can be made"):
+        named_values(limit=value)
+
+
+def test_every_kernel_has_a_digest_and_no_two_the_same():
+    found = {}
+    for info in walk_packages(hedgerow.__path__, "hedgerow."):
+        module = import_module(info.name) if not info.name.endswith("__main__") else kernels
+        for value in vars(module).values():
+            if isinstance(value, Dispatcher) and value.py_func.__module__ == info.name:
+                found[value] = kernel_digest(value)
+    assert len(found) > 100
+    assert len(set(found.values())) == len(found)

@@ -6,20 +6,23 @@ cores, of about equal numbers of cells, and runs them on threads. No kernel has 
 its own.
 """
 
+import math
 import os
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dis import get_instructions
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 from filelock import FileLock
+from numba.core.dispatcher import Dispatcher
 
 from hedgerow.arrays import Int64
 
@@ -50,45 +53,82 @@ def _compiled(function: Callable[P, R], own: dict[str, Any]) -> Callable[P, R]:
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home
         return cast("Callable[P, R]", numba.njit(**options)(function))
     files = compiled._cache._cache_file  # noqa: SLF001 - Numba offers no other way in
-    files._source_stamp = source_digest(Path(function.__code__.co_filename))  # noqa: SLF001
-    files.save = _in_turn(files.save, Path(f"{files._index_path}.lock"))  # noqa: SLF001
-    files.load = _in_turn(files.load, Path(f"{files._index_path}.lock"))  # noqa: SLF001
+
+    lock = Path(f"{files._index_path}.lock")  # noqa: SLF001
+    load, files.save = _in_turn(files.load, lock), _in_turn(files.save, lock)
+
+    def load_if_current(key: object) -> object:
+        files._source_stamp = kernel_digest(compiled)  # noqa: SLF001
+        return load(key)
+
+    files.load = load_if_current
     return cast("Callable[P, R]", compiled)
 
 
-IMPORT = re.compile(
-    r"^ *(?:from|import) +(hedgerow[\w.]*)(?: +import +(\([^)]*\)|[^\n]*))?", re.MULTILINE
-)
+VALUES = bool | int | float | complex | str | bytes | np.generic | BuiltinFunctionType | None
+"""What a kernel may name as it is: `repr` says all of it, in every process alike."""
 
 
-def source_digest(file: Path) -> str:
-    """Return a digest of a module's text and of all modules of Hedgerow that it imports, in turn.
+def kernel_digest(compiled: Any) -> str:
+    """Return a digest of all that a kernel is compiled from, read when it is first called.
 
-    A compiled kernel holds the kernels that it calls and the constants that it names, wherever they
-    are defined, but Numba asks only whether the kernel's own file has the same age and size: it
-    would keep the old code of an unchanged file, and compile again after every checkout.
+    That is its own code and options, the values that it names, and the same of every kernel that it
+    calls, wherever these are defined. Numba asks only whether the kernel's own file has the same
+    age and size: it would keep the old code of an unchanged file, and compile again after every
+    checkout.
+
+    Raises:
+        TypeError: the kernel names something of which no digest can be made.
     """
-    pending, seen = [file], set[Path]()
+    pending, texts = [compiled], dict[Any, str]()
     while pending:
-        module = pending.pop()
-        if module not in seen:
-            seen.add(module)
-            pending += _read_module(module)[1]
-    texts = [(path.name, _read_module(path)[0]) for path in sorted(seen)]
-    return sha256(repr(texts).encode()).hexdigest()
+        one = pending.pop()
+        if one not in texts:
+            texts[one], called = _read(one)
+            pending += called
+    return sha256(repr(sorted(texts.values())).encode()).hexdigest()
 
 
 @cache
-def _read_module(file: Path) -> tuple[str, tuple[Path, ...]]:
-    """Return the digest of a module's text, and the files of Hedgerow that it imports from."""
-    text = file.read_bytes()
-    root, imported = Path(__file__).parent, list[Path]()
-    for package, names in IMPORT.findall(text.decode(errors="replace")):
-        place = root.joinpath(*package.split(".")[1:])
-        below = [place / name for name in re.findall(r"\w+", names)]
-        for path in (place, *below):
-            imported += [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
-    return sha256(text).hexdigest(), tuple(f for f in imported if f != root / "__init__.py")
+def _read(compiled: Any) -> tuple[str, list[object]]:
+    """Return what stands for a kernel by itself in a digest, and the kernels that it calls."""
+    function, options = compiled.py_func, sorted(compiled.targetoptions.items())
+    named = _named(function)
+    texts = {name: _text(value) for name, value in sorted(named.items())}
+    own = _text(compiled), _text(function.__code__), options, function.__defaults__, texts
+    return repr(own), [value for value in named.values() if isinstance(value, Dispatcher)]
+
+
+def _named(function: FunctionType) -> dict[str, object]:
+    """Return the values of all names that a function takes from outside, but for built-in ones."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found, codes = {name: cell.cell_contents for name, cell in cells}, [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+        names = {i.argval for i in get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+        found |= {name: function.__globals__[name] for name in names & function.__globals__.keys()}
+    return found
+
+
+def _text(value: object) -> str:
+    """Return what stands for a value in a digest: the same in every process."""
+    if isinstance(value, Dispatcher):
+        return f"{value.py_func.__module__}.{value.py_func.__qualname__}"
+    if isinstance(value, tuple):
+        return repr(tuple(map(_text, value)))
+    if isinstance(value, CodeType):
+        return _text((value.co_code, value.co_names, *value.co_consts))
+    if isinstance(value, np.ndarray):
+        return _text((value.dtype.str, value.shape, value.tobytes()))
+    if value is math or value is np:
+        return value.__name__
+    if isinstance(value, VALUES):
+        return f"{type(value).__name__} {value!r}"
+    raise TypeError(
+        f"a kernel names {value!r}, of which no digest can be made: let it name numbers, arrays, "
+        f"tuples of them, numpy and other kernels alone"
+    )
 
 
 def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
