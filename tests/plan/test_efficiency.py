@@ -130,6 +130,17 @@ def test_whatever_the_total_matters_it_is_no_error_of_records_that_move():
     assert nothing.value == 0
 
 
+@pytest.mark.parametrize("small", [4e-14, 6e-14, 1e-30])
+def test_importances_far_below_another_one_are_not_rounded_to_others(small):
+    """Whose records move change no total, so that its importance takes nothing and adds nothing."""
+    axis = random_axis(np.random.default_rng(7), "a", 2, 4)
+    assert np.ptp(np.diff(axis.child_start[1])) > 0
+    tree, leaves = hr.Tree([axis]), {(2,): small}
+    expected = least_total(tree, leaves, [MOVE]).total
+    found = least_total(tree, {(0,): 1.0} | leaves, [MOVE]).total
+    assert found == pytest.approx(expected, rel=1e-6, abs=0)
+
+
 @pytest.mark.parametrize("weight", [1 / 3, 0.32027629419440374, 0.4])
 @pytest.mark.parametrize("opposed", [-1.0, -0.5, 0.5])
 def test_contrasts_that_two_blocks_are_opposed_in_have_a_root(opposed, weight):

@@ -221,7 +221,8 @@ class Component:
     def over(self, level: int, nodes: Int64) -> Float64:
         """Return the covariance of the sum of estimates over some nodes.
 
-        It takes the nodes and their ancestors, whatever else the spine has.
+        Beside V of all families, which is made once, it takes the nodes and their ancestors,
+        whatever else the spine has.
 
         Args:
             level: of the spine.

@@ -220,7 +220,7 @@ class _Beside:
             here = self.importance[slice(None), *space.kept] * space.gains / cells
             g = here.reshape(len(here), -1).sum(axis=1)
             if g.any():
-                found.append((space, float(g.max()), np.round(g / g.max(), 13)))
+                found.append((space, float(g.max()), _rounded(g / g.max())))
         return found
 
     def root(self, weight: Float64, pairs: Pairs) -> Root:
@@ -252,6 +252,12 @@ class _Beside:
         errors = {c: 2 * root.value * float(root.by_level[at]) for c, at in self.places.items()}
         is_tight = pairs == COME and self.places
         return LeastTotal(root.value**2, errors, self.slack if is_tight else None)
+
+
+def _rounded(numbers: Float64) -> Float64:
+    """Return numbers without their last digits, each of its own size: none becomes much larger."""
+    mantissa, exponent = np.frexp(numbers)
+    return np.asarray(np.ldexp(np.round(mantissa, 13), exponent))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
