@@ -128,14 +128,18 @@ def named_values(shift=0, limit=LIMIT, table=TABLE, pair=PAIR):
         {"pair": (1, 3.0)},
         {"pair": (1, 2)},
     ],
-    ids=str,
+    ids=["closure", "number", "type", "array", "dtype", "tuple", "type in a tuple"],
 )
 def test_a_digest_tells_every_value_that_a_kernel_names(other):
     assert named_values() == named_values(table=TABLE.copy(), pair=(1, 2.0))
     assert named_values(**other) != named_values()
 
 
-@pytest.mark.parametrize("value", [[1, 2], {"a": 1}, named_values, os, kernels], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [[1, 2], {"a": 1}, named_values, os, kernels],
+    ids=["list", "dict", "function", "module", "own"],
+)
 def test_what_has_no_digest_is_no_name_for_a_kernel(value):
     with pytest.raises(TypeError, match="of which no digest can be made"):
         named_values(limit=value)
