@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
-from pkgutil import walk_packages
+from pathlib import Path
 from types import FunctionType
 
 import numba
@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+import benchmarks
 import hedgerow
+import studies
 from hedgerow import arrays, kernels
 from hedgerow.kernels import kernel_digest
 
@@ -137,7 +139,7 @@ def test_a_digest_tells_every_value_that_a_kernel_names(other):
 
 @pytest.mark.parametrize(
     "value",
-    [[1, 2], {"a": 1}, named_values, os, kernels],
+    [[1, 2], {"a": 1}, named_values, pytest, kernels],
     ids=["list", "dict", "function", "module", "own"],
 )
 def test_what_has_no_digest_is_no_name_for_a_kernel(value):
@@ -147,10 +149,15 @@ def test_what_has_no_digest_is_no_name_for_a_kernel(value):
 
 def test_every_kernel_has_a_digest_and_no_two_the_same():
     found = {}
-    for info in walk_packages(hedgerow.__path__, "hedgerow."):
-        module = import_module(info.name) if not info.name.endswith("__main__") else kernels
-        for value in vars(module).values():
-            if isinstance(value, Dispatcher) and value.py_func.__module__ == info.name:
-                found[value] = kernel_digest(value)
-    assert len(found) > 100
+    for package in (hedgerow, studies, benchmarks):
+        root = Path(package.__path__[0])
+        for file in sorted(root.rglob("*.py")):
+            if "kernel\ndef " in file.read_text(encoding="utf-8"):
+                name = ".".join((package.__name__, *file.relative_to(root).with_suffix("").parts))
+                for value in vars(import_module(name)).values():
+                    if isinstance(value, Dispatcher) and value.py_func.__module__ == name:
+                        found[value] = kernel_digest(value)
+    places = [value.py_func.__module__.split(".")[0] for value in found]
+    assert places.count("hedgerow") > 150
+    assert "studies" in places
     assert len(set(found.values())) == len(found)

@@ -6,8 +6,8 @@ cores, of about equal numbers of cells, and runs them on threads. No kernel has 
 its own.
 """
 
-import math
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -67,6 +67,10 @@ def _compiled(function: Callable[P, R], own: dict[str, Any]) -> Callable[P, R]:
 
 VALUES = bool | int | float | complex | str | bytes | np.generic | BuiltinFunctionType | None
 """What a kernel may name as it is: `repr` says all of it, in every process alike."""
+
+
+OTHERS = sys.stdlib_module_names | {"numpy"}
+"""Modules that a kernel may name: Numba has its own code for what they hold."""
 
 
 def kernel_digest(compiled: Any) -> str:
@@ -121,13 +125,13 @@ def _text(value: object) -> str:
         return _text((value.co_code, value.co_names, *value.co_consts))
     if isinstance(value, np.ndarray):
         return _text((value.dtype.str, value.shape, value.tobytes()))
-    if value is math or value is np:
+    if isinstance(value, ModuleType) and value.__name__.split(".")[0] in OTHERS:
         return value.__name__
     if isinstance(value, VALUES):
         return f"{type(value).__name__} {value!r}"
     raise TypeError(
         f"a kernel names {value!r}, of which no digest can be made: let it name numbers, arrays, "
-        f"tuples of them, numpy and other kernels alone"
+        f"tuples of them, modules of Python, numpy and other kernels alone"
     )
 
 
