@@ -288,8 +288,6 @@ def test_importances_and_objectives_that_are_none_are_refused():
         hr.Optimal(importance={"o": [0, 0], "d": [1]})
     with pytest.raises(PlanError, match="finite and 0 or more"):
         hr.Optimal(importance={"o": [1, -1]})
-    with pytest.raises(PlanError, match="without importances"):
-        hr.Optimal(objective="largest", importance=hr.PerLevel())
     with pytest.raises(PlanError, match="objective must be cells, released or largest"):
         hr.Optimal(objective="levels")
 

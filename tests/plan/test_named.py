@@ -256,6 +256,20 @@ def test_the_largest_error_is_made_least():
     assert max(measured) / min(measured) < 1.02
 
 
+def test_the_largest_error_times_its_importance_is_made_least():
+    """By importance 1 / V the others' mean variances V: better at every cuboid that matters."""
+    names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
+    shares = dict(zip(names, ["0.05", "0.2", "0.7", "0.05"], strict=True))
+    given = planned(*names, allocation=hr.Shares(shares))
+    errors = dict(zip(given.cuboids, hr.forecast(given)["rmse"], strict=True))
+    importance = {name: errors[name] ** -2 if name in names[:2] else 0 for name in names}
+    plan = planned(*names, allocation=hr.Optimal(objective="largest", importance=importance))
+    found = dict(zip(plan.cuboids, hr.forecast(plan)["rmse"], strict=True))
+    ratios = [found[name] / errors[name] for name in names[:2]]
+    assert max(ratios) < 0.9
+    assert max(ratios) / min(ratios) < 1.02
+
+
 def test_importance_moves_the_budget():
     names = ["o.o3", "d.d3", "o.o3 × d.d3"]
     plain = planned(*names, allocation=hr.Optimal())

@@ -66,8 +66,9 @@ class Optimal:
     products of shares of levels. ``released`` is exact where importances are a product and the
     total is measured, and near the least where it is public or importances are by cuboid.
     Of named cuboids it is optimal for axes of even families, and near it elsewhere
-    (`hedgerow.plan.allocation.named`). ``largest`` makes the largest root mean square error of a
-    cuboid least, which makes all alike where shares can.
+    (`hedgerow.plan.allocation.named`). ``largest`` makes the largest mean squared error of a
+    cuboid, times its importance, least, which makes all alike where shares can: with an importance
+    of one over another plan's mean squared errors, it is better at every cuboid if shares can be.
 
     Args:
         importance: see `Importance`; at least 0 and not all 0. Common factors do not matter.
@@ -76,8 +77,7 @@ class Optimal:
             and ``cells`` with a prior, which tells which noisy counts are clipped.
 
     Raises:
-        PlanError: an importance below 0 or not finite, or all 0, an unknown objective, or an
-            importance for ``largest``, which knows none.
+        PlanError: an importance below 0 or not finite, or all 0, or an unknown objective.
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -99,8 +99,6 @@ class Optimal:
                 f"objective must be {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}, got "
                 f"{kind_of(self.objective)}"
             )
-        if self.objective == "largest" and self.importance is not None:
-            raise PlanError("the largest error of all cuboids is made least without importances")
         check_prior(self.prior)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
@@ -123,16 +121,14 @@ class Optimal:
         estimated = self.objective == "released" or (self.objective is None and self.prior is None)
         if is_chain and not estimated:
             return self._before_estimation(problem)
-        means = means_of(problem)
+        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
         if self.objective == "largest":
-            shares = least_largest(means, np.ones(len(problem.cuboids)))
+            shares = least_largest(means, importance / importance.max())
+        elif estimated:
+            shares = means.least_total(importance)
         else:
-            importance = importances(problem, self.importance, self.prior)
-            if estimated:
-                shares = means.least_total(importance)
-            else:
-                check_measured(problem, importance)
-                shares = means.apart(importance)
+            check_measured(problem, importance)
+            shares = means.apart(importance)
         return means.exact(problem, means.rounded(shares))
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
