@@ -155,6 +155,7 @@ CHUNK = 1 << 14  # cells: 128 KiB of words and as much noise stay in the second-
 CELLS_WORTH_THREADS = 1 << 20
 
 
+@lru_cache(maxsize=64)
 def sampler(law: Law) -> Inversion | Rejection:
     """Return inversion where the table stays in the cache, else rejection; both are exact.
 

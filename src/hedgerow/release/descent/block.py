@@ -63,6 +63,9 @@ def chunks_of_block(
     tree: Tree, roots: Roots, steps: Sequence[Refinement]
 ) -> Iterator[tuple[Roots, dict[int, int]]]:
     """Yield consecutive roots whose cells fit the caches, and how many cells lie before theirs."""
+    if tree.cells(steps[-1].levels) <= CHUNK_CELLS:
+        yield roots, {step.depth: 0 for step in steps}
+        return
     codes, above = roots.nodes.codes, tree.cuboid(steps[0].depth - 1)
     before = {
         step.depth: run_starts(descendants(tree, above, step.levels, codes)) for step in steps

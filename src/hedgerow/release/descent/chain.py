@@ -284,13 +284,13 @@ class ChainFlow(Flow):
                 estimate, precision = distribute_down(*above, estimate, precision, family_start)
             positive = np.flatnonzero(released > 0)
             kept = positive if isinstance(cells, slice) else cells[positive]
-            codes, parent = families.codes(kept)
+            codes, first = families.codes(kept)
             uncertain = np.broadcast_to(precision, estimate.shape)[positive]
             nodes = Nodes(codes, released[positive], estimate[positive], uncertain)
             results.append(Found(families.step.levels, nodes, generation.noisy))
         if families.step.depth == self.tree.depth:  # nothing is below leaves
             return results, Slices.without_table(nodes.codes)
-        return results, families.slices(nodes.codes, parent, self.source.counts)
+        return results, families.slices(nodes.codes, first, self.source.counts)
 
     def _roots(self, last: Refinement, nodes: Nodes, slices: Slices) -> Roots:
         """Return the nodes below which the pass goes on: the survivors of the last depth.

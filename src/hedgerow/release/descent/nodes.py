@@ -6,6 +6,7 @@ stays within the pass.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -33,12 +34,12 @@ class Rows:
     codes: Codes
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.codes[0])
 
     @property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """What is known of the nodes, an array each."""
-        return tuple(getattr(self, each.name) for each in fields(self)[1:])
+        return tuple(getattr(self, name) for name in _columns_of(type(self)))
 
     def take(self, which: Int64 | slice) -> Self:
         """Return some of the nodes, in ascending order."""
@@ -56,6 +57,12 @@ class Rows:
         codes = zip(*(part.codes for part in parts), strict=True)
         columns = zip(*(part.columns for part in parts), strict=True)
         return cast("Self", made(tuple(map(np.concatenate, codes)), *map(np.concatenate, columns)))
+
+
+@cache
+def _columns_of(rows: type[Rows]) -> tuple[str, ...]:
+    """Return the names of the arrays beside the codes."""
+    return tuple(each.name for each in fields(rows)[1:])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,6 +203,10 @@ def unknown_root(tree: Tree, counts: Counts | None) -> Roots:
 
 def true_nodes(counts: Counts, depth: int) -> Roots:
     """Return all non-zero nodes of a depth with their true counts: for public depths alone."""
+    if not depth:
+        root = unknown_root(counts.tree, counts)
+        total = Nodes.exact(root.nodes.codes, np.array([counts.total]))
+        return Roots(total, root.slices).take(np.flatnonzero(total.counts))
     codes, values = counts.roll_up(depth)
     start = np.flatnonzero(begins(counts.node_codes(depth)))
     stop = np.append(start[1:], len(counts.values))[: len(values)]

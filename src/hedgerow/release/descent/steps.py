@@ -127,16 +127,20 @@ class Families:
         return runs(self.start[parents], sizes), run_starts(sizes)
 
     def codes(self, cells: Int64) -> tuple[Codes, Int64]:
-        """Return the codes of some children, and the place of each one's parent: int64 (children).
+        """Return the codes of some children, and where those of each parent begin among them.
 
         Args:
             cells: int64 (children), ascending: which.
+
+        Returns:
+            One int32 array (children) an axis; and int64 (parents + 1).
         """
-        parent = run_of(self.start, cells)
-        codes = [code[parent] for code in self.parents.codes]
-        refined = self.step.child_start[codes[self.step.axis]] + cells - self.start[parent]
-        codes[self.step.axis] = refined.astype(np.int32)
-        return tuple(codes), parent
+        first = np.searchsorted(cells, self.start)
+        many, codes = np.diff(first), list(self.parents.codes)
+        eldest = self.step.child_start[codes[self.step.axis]] - self.start[:-1]
+        codes = [np.repeat(code, many) for code in codes]
+        codes[self.step.axis] = (np.repeat(eldest, many) + cells).astype(np.int32)
+        return tuple(codes), first
 
     def places(self, codes: Codes) -> Int64:
         """Return which cells some nodes are; those of other parents are left out."""
@@ -149,19 +153,18 @@ class Families:
         cells: Int64 = self.start[place[here]] + (child - step.child_start[parent])[here]
         return cells
 
-    def slices(self, codes: Codes, parent: Int64, counts: Counts | None) -> Slices:
+    def slices(self, codes: Codes, first: Int64, counts: Counts | None) -> Slices:
         """Return the slices of the table below some children, if there is a table.
 
         Args:
             codes: of the children, in tree order.
-            parent: int64 (children), ascending: the place of each one's parent.
+            first: int64 (parents + 1): where the children of each parent begin.
             counts: the confidential table; None where noisy counts are read back.
         """
         if counts is None:
             return Slices.without_table(codes)
         step, parents = self.step, self.parents
-        first = np.searchsorted(parent, np.arange(len(parents.start) + 1)).astype(np.int64)
-        start, stop = np.empty((2, len(parent)), dtype=np.int64)
+        start, stop = np.empty((2, len(codes[0])), dtype=np.int64)
         over_families(
             partial(
                 _find_slices, start, stop, first, codes[step.axis], step.leaf_start,
