@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
 
@@ -165,32 +166,8 @@ def project_row(point: Float64, above: Float64, low: float, high: float, out: Fl
         out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
         total += out[k]
     if total < low or total > high:
-        wanted, free, shift = low if total < low else high, np.flatnonzero(above > 0), -np.inf
+        wanted, free, shift = low if total < low else high, point[above > 0], -np.inf
         if wanted > 0 and len(free) > 0:
-            shift = shift_to(wanted, free, point, np.ones(len(point)))
+            shift = level_of(free, np.ones(len(free)), wanted)
         for k in range(len(point)):
             out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
-
-
-@kernel
-def shift_to(wanted: float, which: Int64, x: Float64, v: Float64) -> float:
-    """Return the a with Σ max(0, x + va) = wanted, above 0, over some of the numbers.
-
-    Newton's method from above, where it cannot overshoot: the sum is convex in a.
-    """
-    total, weight = 0.0, 0.0
-    for i in which:
-        total += x[i]
-        weight += v[i]
-    shift = (wanted - total) / weight  # with all of them positive: not below the solution
-    for _ in which:
-        total, weight = 0.0, 0.0
-        for i in which:
-            if x[i] + v[i] * shift > 0:
-                total += x[i]
-                weight += v[i]
-        better = (wanted - total) / weight
-        if better >= shift:
-            break
-        shift = better
-    return shift
