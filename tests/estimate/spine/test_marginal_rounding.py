@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
+from hedgerow.estimate.spine.marginals.rounding import round_family, round_root, weights_of
 from tests.estimate.spine.random_families import random_family
 
 
@@ -16,9 +16,16 @@ def rounded(family, tolerance=1e-3, most=2000):
     limits = (each.astype(float) for each in (family.above, family.low, family.high))
     given = family.turned(family.z), family.covariance
     fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
-    near = 1 + np.eye(family.groups)
-    round_family((here.sum_place, near), rows, (family.above, family.low, family.high), y, out)
+    cells = here.sum_place, weights(family)
+    round_family(cells, rows, (family.above, family.low, family.high), y, out)
     return y, out
+
+
+def weights(family):
+    """What groups weigh, alone and together; where nothing is beside them, in their own metric."""
+    near = 1 + np.eye(family.groups) if family.residuals.sizes else np.zeros((0, 0))
+    groups = np.arange(family.groups, dtype=np.int32)
+    return weights_of(near, groups, (family.row_start, family.slot), family.covariance)
 
 
 def marginals(family, table):
@@ -36,6 +43,8 @@ def marginals(family, table):
 
 
 def distance(family, apart):
+    if not family.residuals.sizes:
+        return family.objective(family.z + apart)
     return sum((each**2).sum() for each in marginals(family, apart))
 
 
@@ -88,9 +97,8 @@ def rounded_root(family, wanted):
     """A root's whole counts near a point, and where they may be above 0."""
     free = (family.above > 0).astype(np.int64)
     point = np.maximum(family.z, 0) * free
-    out, near = np.zeros(point.shape, dtype=np.int64), 1 + np.eye(family.groups)
-    bounds = free, family.low, family.high
-    round_root((family.residuals.sum_place, near), bounds, wanted, point, out)
+    out, bounds = np.zeros(point.shape, dtype=np.int64), (free, family.low, family.high)
+    round_root((family.residuals.sum_place, weights(family)), bounds, wanted, point, out)
     return point, out, free
 
 

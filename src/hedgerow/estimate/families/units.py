@@ -287,7 +287,7 @@ def _add_missing(
 
 
 @kernel
-def _units_at(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
+def _units_at(
     x: Float64,
     s: Float64,
     most: Int64 | None,

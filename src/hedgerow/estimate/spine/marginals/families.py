@@ -20,7 +20,7 @@ from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.rounding import round_family, round_root, weights_of
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.matrices import Blocks
-from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 
@@ -121,7 +121,9 @@ def settle_root(
     bounds = free.astype(np.float64), sums, sums, known
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
     weights = weights_of(near, support.group[0], rows, covariance)
-    round_root((residuals.sum_place, weights), (free, low, high), -1 if total is None else total, fit, out)
+    round_root(
+        (residuals.sum_place, weights), (free, low, high), -1 if total is None else total, fit, out
+    )
     return out
 
 
@@ -144,7 +146,9 @@ def _root_sums(
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
     bounds = np.ones_like(found), low.astype(np.float64), high.astype(np.float64), known
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), found)
-    if known[1] > 0:  # to the last digit: cells keep both these sums and the total
+    # To the last digit, as cells keep both these sums and the total; a fit of absurd estimates may
+    # end at 0.
+    if known[1] > 0 and found.any():
         found *= known[1] / found.sum()
     return found.ravel()
 

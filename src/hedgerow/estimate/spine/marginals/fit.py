@@ -159,7 +159,7 @@ def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u:
     for row in range(len(x)):
         for k in range(x.shape[1]):
             q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
-        project_row(q[row], above[slot[row]], low[row], high[row], y[row])
+        project_row(row, (above, slot[row]), (low[row], high[row]), q, y)
         for k in range(x.shape[1]):
             u[row, k] = q[row, k] - y[row, k]
 
@@ -169,7 +169,7 @@ def _is_within(slot: Int64, bounds: Bounds, x: Float64, y: Float64) -> bool:
     """Write y; return whether the conditional estimate is within all bounds, so that it is it."""
     above, low, high, _ = bounds
     for row in range(len(x)):
-        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
+        project_row(row, (above, slot[row]), (low[row], high[row]), x, y)
         for k in range(x.shape[1]):
             if abs(x[row, k] - y[row, k]) > WITHIN:
                 return False
@@ -201,7 +201,7 @@ def _begin(
                 for child in here:
                     x[child, k] += variance[child] * shift
     for row in range(len(x)):
-        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
+        project_row(row, (above, slot[row]), (low[row], high[row]), x, y)
         for k in range(x.shape[1]):
             # ρu is the multiplier of x >= 0 there, in units of the finest residual.
             pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]

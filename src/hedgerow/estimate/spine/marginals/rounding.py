@@ -220,9 +220,7 @@ def round_root(
 
 
 @kernel
-def _put(
-    slopes: Slopes, free: Int64, limits: Limits, x: Float64, wanted: float, only: int
-) -> None:
+def _put(slopes: Slopes, free: Int64, limits: Limits, x: Float64, wanted: float, only: int) -> None:
     """Put units, or take them away, where one costs least, towards the sum of a row or of all."""
     low, high, total = limits
     gap = wanted - (total.sum() if only < 0 else total[only])

@@ -50,7 +50,8 @@ def keep_sums(
         _add_product(runs, own, (q, every[first:last]), (x, every[first:last]))
     # n less the sums of these, and λ = (Σ D)⁻¹ of it.
     for row in range(len(x)):
-        missing[slot[row]] -= x[row]
+        for k in range(x.shape[1]):
+            missing[slot[row], k] -= x[row, k]
     _add_product(runs, joint, (missing, every[: len(known)]), (share, every[: len(known)]))
     # And D λ of each child.
     begin = 0
@@ -75,6 +76,11 @@ def _add_product(
     start, residual = runs
     (given, at), (found, to) = source, target
     for i in range(matrix.shape[1]):
+        # One coordinate alone would pay more for views of rows than for the product.
+        if given.shape[1] == 1:
+            for j in range(matrix.shape[1]):
+                found[to[i], 0] += matrix[0, i, j] * given[at[j], 0]
+            continue
         out = found[to[i]]
         for j in range(matrix.shape[1]):
             row = given[at[j]]
@@ -135,9 +141,10 @@ def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> N
         own, begin = _matrix(damped, begin, len(joint), row_start[c + 1] - row_start[c])
         here = slot[row_start[c] : row_start[c + 1]]
         # Each child's D where its groups stand among the node's.
-        for i in range(len(here)):
-            for j in range(len(here)):
-                joint[:, here[i], here[j]] += own[:, i, j]
+        for r in range(len(joint)):
+            for i in range(len(here)):
+                for j in range(len(here)):
+                    joint[r, here[i], here[j]] += own[r, i, j]
     for r in range(len(joint)):
         invert(joint[r])
 
@@ -155,19 +162,30 @@ def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float
 
 
 @kernel
-def project_row(point: Float64, above: Float64, low: float, high: float, out: Float64) -> None:
+def project_row(
+    row: int, above: tuple[Float64, int], within: tuple[float, float], point: Float64, out: Float64
+) -> None:
     """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
 
     Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
     positive.
+
+    Args:
+        row: which row of the tables.
+        above: float64 (rows of the node, W), and the row of it above this one.
+        within: the least and the largest sum.
+        point: float64 (rows, W).
+        out: float64 (rows, W).
     """
-    total = 0.0
-    for k in range(len(point)):
-        out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
-        total += out[k]
+    # Tables and numbers of rows: views of short rows would take longer than the work on them.
+    (known, upper), (low, high), total = above, within, 0.0
+    for k in range(point.shape[1]):
+        out[row, k] = max(point[row, k], 0.0) if known[upper, k] > 0 else 0.0
+        total += out[row, k]
     if total < low or total > high:
-        wanted, free, shift = low if total < low else high, point[above > 0], -np.inf
+        wanted, free = low if total < low else high, point[row][known[upper] > 0]
+        shift = -np.inf
         if wanted > 0 and len(free) > 0:
             shift = level_of(free, np.ones(len(free)), wanted)
-        for k in range(len(point)):
-            out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
+        for k in range(point.shape[1]):
+            out[row, k] = max(point[row, k] + shift, 0.0) if known[upper, k] > 0 else 0.0
