@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import round_family, round_root, weights_of
+from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family, round_root
 from tests.estimate.spine.random_families import random_family
 
 
@@ -16,16 +16,18 @@ def rounded(family, tolerance=1e-3, most=2000):
     limits = (each.astype(float) for each in (family.above, family.low, family.high))
     given = family.turned(family.z), family.covariance
     fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
-    cells = here.sum_place, weights(family)
+    cells = metric(family, y)
     round_family(cells, rows, (family.above, family.low, family.high), y, out)
     return y, out
 
 
-def weights(family):
+def metric(family, fit):
     """What groups weigh, alone and together; where nothing is beside them, in their own metric."""
     near = 1 + np.eye(family.groups) if family.residuals.sizes else np.zeros((0, 0))
     groups = np.arange(family.groups, dtype=np.int32)
-    return weights_of(near, groups, (family.row_start, family.slot), family.covariance)
+    rows, place = (family.row_start, family.slot), family.residuals.sum_place
+    given = family.turned(family.z), family.covariance
+    return place, *metric_of((near, groups), rows, given, fit, int(place[-1, -1]) + 1)
 
 
 def marginals(family, table):
@@ -98,7 +100,7 @@ def rounded_root(family, wanted):
     free = (family.above > 0).astype(np.int64)
     point = np.maximum(family.z, 0) * free
     out, bounds = np.zeros(point.shape, dtype=np.int64), (free, family.low, family.high)
-    round_root((family.residuals.sum_place, weights(family)), bounds, wanted, point, out)
+    round_root(metric(family, point), bounds, wanted, point, out)
     return point, out, free
 
 

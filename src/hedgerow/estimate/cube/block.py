@@ -104,12 +104,12 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     # The closed form is the optimum unless it is below 0 somewhere.
     if _without_clipping(t, weights, margins, a, b) < 0.0:
         for _ in range(SWEEPS):
-            _fill_rows(t, weights, margins[0], a, b, filled[:n])
+            _fill_rows(t, weights, margins[0], a, b)
             # Columns that were near before they were filled are left, and rows are exact.
             if _fill_columns(t, weights, margins[1], a, b, filled[:n], slope[:n]) <= NEAR:
                 break
         else:
-            _fill_rows(t, weights, margins[0], a, b, filled[:n])
+            _fill_rows(t, weights, margins[0], a, b)
     # t = z + u v (a + b): v_j times what stands for u a, u_i times what stands for v b.
     for i in range(m):
         for j in range(n):
@@ -155,15 +155,11 @@ def _without_clipping(
 
 
 @inner_kernel
-def _fill_rows(
-    z: Matrix, weights: Weights, rows: Int64, a: Float64, b: Float64, row: Float64
-) -> None:
-    """Fill each row up to its sum; the last argument is room for one."""
+def _fill_rows(z: Matrix, weights: Weights, rows: Int64, a: Float64, b: Float64) -> None:
+    """Fill each row up to its sum."""
     u, v = weights
     for i in range(len(z)):
-        for j in range(len(row)):
-            row[j] = z[i, j] + u[i] * b[j]
-        a[i] = fill(row, v, float(rows[i]), EXACT * rows[i], a[i])
+        a[i] = fill(z[i], (u[i], b), v, float(rows[i]), EXACT * rows[i], a[i])
 
 
 @inner_kernel

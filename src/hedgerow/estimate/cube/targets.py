@@ -109,6 +109,6 @@ def _fill_lines(
                 far[p] = max(far[p], abs(filled - total))
                 # t + w λ, the positive part of which has the sum: a multiplier a family.
                 here, weights = t[i, first:last, r], w[first:last]
-                level = fill(here, weights, total, EXACT * total, 0.0)
+                level = fill(here, (0.0, weights), weights, total, EXACT * total, 0.0)
                 for c in range(last - first):
                     here[c] += weights[c] * level

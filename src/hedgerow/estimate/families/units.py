@@ -21,9 +21,9 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Families
 from hedgerow.kernels import inner_kernel, kernel
 
-# `fill` is the one water-filling over real numbers. The search for a cutoff λ at which about c units
-# of a family cost no more begins there, at N(λ) = Σ max(floor(x + offset + s λ), 0) without the
-# floor; then `cutoff_below` finds a λ where N falls short of c by a few units, or by units of about
+# `fill` is the one water-filling over real numbers. There the search for a cutoff λ begins at which
+# about c units of a family cost no more: at N(λ) = Σ max(floor(x + offset + s λ), 0) without the
+# floor. Then `cutoff_below` finds a λ where N falls short of c by a few units, or by units of about
 # one cost. Where counts have upper bounds, N is cut off at them; lower bounds are the caller's, who
 # takes them from x and c. Two water-fillings stay apart: that of whole numbers up to 2^61, in words
 # of 32 bits (`hedgerow.estimate.families.euclidean`), and that of all columns of a block at once,
@@ -44,14 +44,17 @@ mostly three."""
 
 
 @inner_kernel
-def fill(t: Float64, s: Float64, total: float, near: float, level: float) -> float:
-    """Return the level λ at which ``Σ max(t + λ s, 0)`` is the total, by Newton's method.
+def fill(
+    t: Float64, raised: tuple[float, Float64], s: Float64, total: float, near: float, level: float
+) -> float:
+    """Return the level λ at which ``Σ max(t + u b + λ s, 0)`` is the total, by Newton's method.
 
     The sum is convex and piecewise linear in λ: from the right of the solution no step goes past
     it, and one from the left ends to the right of it.
 
     Args:
         t: float64 (cells), of at least one cell.
+        raised: u, and b, float64 (cells); (0, s) where nothing is added.
         s: float64 (cells), above 0.
         total: above 0.
         near: how far from the total the sum may be.
@@ -60,7 +63,7 @@ def fill(t: Float64, s: Float64, total: float, near: float, level: float) -> flo
     for _ in range(NEWTON):
         filled, slope = 0.0, 0.0
         for i in range(len(t)):
-            x = t[i] + s[i] * level
+            x = t[i] + raised[0] * raised[1][i] + s[i] * level
             filled += max(x, 0.0)
             slope += s[i] if x > 0.0 else 0.0
         gap = filled - total
@@ -69,7 +72,7 @@ def fill(t: Float64, s: Float64, total: float, near: float, level: float) -> flo
         if slope == 0.0:  # to where the first cell alone holds all that is wanted
             level = np.inf
             for i in range(len(t)):
-                level = min(level, (total - t[i]) / s[i])
+                level = min(level, (total - t[i] - raised[0] * raised[1][i]) / s[i])
             continue
         level -= gap / slope
     return level
@@ -86,7 +89,7 @@ def level_of(t: Float64, s: Float64, total: float, near: float = 0.0) -> float:
         whole += t[i]
         size += abs(t[i])
         slope += s[i]
-    return fill(t, s, total, near + ROUNDING * size, (total - whole) / slope)
+    return fill(t, (0.0, s), s, total, near + ROUNDING * size, (total - whole) / slope)
 
 
 @kernel

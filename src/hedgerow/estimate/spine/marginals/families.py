@@ -17,7 +17,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import round_family, round_root, weights_of
+from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.matrices import Blocks
 from hedgerow.estimate.spine.support import Part, run_starts, starts_within
@@ -120,10 +120,11 @@ def settle_root(
     sums = _root_sums(rows, (said, covariance), (low, high, known))
     bounds = free.astype(np.float64), sums, sums, known
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
-    weights = weights_of(near, support.group[0], rows, covariance)
-    round_root(
-        (residuals.sum_place, weights), (free, low, high), -1 if total is None else total, fit, out
-    )
+    place = residuals.sum_place
+    own = near, support.group[0]
+    metric = metric_of(own, rows, (said, covariance), fit, place[-1, -1] + 1)
+    wanted = -1 if total is None else total
+    round_root((place, *metric), (free, low, high), wanted, fit, out)
     return out
 
 
@@ -216,5 +217,5 @@ def _settle_range(
         )  # fmt: skip
         fit_family((extents, runs), own, (said[r:s], matrix), bounds, stop, fit)
         groups = group[upper_start[f] : upper_start[f + 1]]
-        weights = weights_of(near, groups, own, matrix)
-        round_family((place, weights), own, (counts, low, high), fit, out[r:s])
+        metric = metric_of((near, groups), own, (said[r:s], matrix), fit, place[-1, -1] + 1)
+        round_family((place, *metric), own, (counts, low, high), fit, out[r:s])

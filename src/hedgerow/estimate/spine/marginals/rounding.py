@@ -9,10 +9,10 @@ over all sets B of attributes, each alike. Where there are attributes N_c is Σ_
 levels b of the groups, each alike too. The objective of the fit itself would not do: what is
 measured badly may then drift by a good part of its own standard error, as every cell's rounding
 adds to it. In this one no marginal does, be it measured or not. Where there are groups alone, it is
-that objective: N_c is the inverse of their covariance.
+that objective: N_c is the inverse of their covariance, and z, from which the fit is made, stands
+for y.
 
-With d = x - y, half the gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one
-more record in a cell changes one number in each marginal and group. So what every unit costs is
+Half the gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one more record in a cell changes one number in each marginal and group. So what every unit costs is
 known at any time:
 
 1. from the fit on, cell by cell the best whole counts of the node's count, all other cells held: of
@@ -33,6 +33,9 @@ from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_REAL_COUNT
 
+Metric: TypeAlias = tuple[Int32, Float64, Float64]
+"""Where each cell's sums are (marginals, W); N, child by child; and half the objective's gradient
+with respect to each sum (rows, sums of all marginals), at the fit."""
 Slopes: TypeAlias = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
 """Where each cell's sums are (marginals, W); half the objective's gradient with respect to each sum
 (rows, sums of all marginals); N, child by child, and where each row's line of it begins; where a
@@ -52,7 +55,7 @@ NEAR = 1e-6
 
 @kernel
 def round_family(
-    cells: tuple[Int32, Float64],
+    cells: Metric,
     rows: tuple[Int64, Int64],
     bounds: tuple[Int64, Int64, Int64],
     fit: Float64,
@@ -62,7 +65,7 @@ def round_family(
 
     Args:
         cells: int32 (marginals, W): where the marginals' sums of each cell are among the sums of
-            all marginals; and for each child N, float64 (its rows, its rows), one behind the other.
+            all marginals; and what `metric_of` returns.
         rows: int64 (children + 1): where the rows of a child begin; and int64 (rows): the row of
             the node above of which a row is a part.
         bounds: int64 (rows of the node, W): its counts; and int64 (rows) each: the least and the
@@ -181,7 +184,7 @@ def _gains(slopes: Slopes, here: Int64, k: int, limits: Limits, x: Float64) -> b
 
 @kernel
 def round_root(
-    cells: tuple[Int32, Float64],
+    cells: Metric,
     bounds: tuple[Int64, Int64, Int64],
     wanted: int,
     fit: Float64,
@@ -316,40 +319,49 @@ def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Flo
 
 
 @kernel
-def _slopes_at_fit(cells: tuple[Int32, Float64], row_start: Int64) -> Slopes:
-    """Return the slopes of the objective at the fit, where it is least."""
-    (place, near), begin = cells, 0
+def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
+    """Return the slopes of the objective at the fit."""
+    (place, near, slope), begin = cells, 0
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
         for row in range(row_start[c], row_start[c + 1]):
             child[row], line[row] = c, begin
             begin += row_start[c + 1] - row_start[c]
-    return place, np.zeros((len(line), place[-1, -1] + 1)), near, line, row_start, child
+    return place, slope.copy(), near, line, row_start, child
 
 
 @kernel
-def weights_of(
-    near: Float64, group: Int32, rows: tuple[Int64, Int64], covariance: Float64
-) -> Float64:
-    """Return N of each child, float64 (its rows, its rows), one behind the other.
+def metric_of(
+    near: tuple[Float64, Int32],
+    rows: tuple[Int64, Int64],
+    given: tuple[Float64, Float64],
+    fit: Float64,
+    sums: int,
+) -> tuple[Float64, Float64]:
+    """Return N of each child, one behind the other, and half the objective's gradient at the fit.
 
     Args:
-        near: float64 (groups, groups): N of all groups; or nothing, where it is C⁻¹.
-        group: int32 (rows of the node): their groups.
+        near: float64 (groups, groups): N of all groups; or nothing, where it is C⁻¹ and the
+            objective that of the fit. And int32 (rows of the node): their groups.
         rows: as `round_family` has them.
-        covariance: as `fit_family` has it, of one residual where ``near`` is nothing.
+        given: as `fit_family` has it, of one cell where ``near`` is nothing.
+        fit: float64 (rows, W).
+        sums: of all marginals.
     """
-    (row_start, slot), begin = rows, 0
-    found = np.empty((np.diff(row_start) ** 2).sum())
+    (row_start, slot), (weights, group), begin = rows, near, 0
+    found, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
         first, m = row_start[c], row_start[c + 1] - row_start[c]
         own = found[begin : begin + m * m].reshape(m, m)
-        if len(near) == 0:
-            own[:] = covariance[begin : begin + m * m].reshape(m, m)
+        if len(weights) == 0:
+            own[:] = given[1][begin : begin + m * m].reshape(m, m)
             invert(own)
-        else:
-            for i in range(m):
-                for j in range(m):
-                    own[i, j] = near[group[slot[first + i]], group[slot[first + j]]]
+        for i in range(m):
+            for j in range(m):
+                if len(weights) == 0:
+                    gap = fit[first + j, 0] - given[0][first + j, 0]
+                    slope[first + i, 0] += own[i, j] * gap
+                else:
+                    own[i, j] = weights[group[slot[first + i]], group[slot[first + j]]]
         begin += m * m
-    return found
+    return found, slope
