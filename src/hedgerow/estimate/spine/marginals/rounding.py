@@ -12,8 +12,8 @@ adds to it. In this one no marginal does, be it measured or not. Where there are
 that objective: N_c is the inverse of their covariance, and z, from which the fit is made, stands
 for y.
 
-Half the gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one more record in a cell changes one number in each marginal and group. So what every unit costs is
-known at any time:
+Half the gradient at a cell is the sum of 2ᵏ numbers, one of each marginal, and one more record in a
+cell changes one number in each marginal and group. So what every unit costs is known at any time:
 
 1. from the fit on, cell by cell the best whole counts of the node's count, all other cells held: of
    one cell the objective is a sum of squares, each of one child, so that this is a water-filling;
