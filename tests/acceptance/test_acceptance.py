@@ -1,11 +1,11 @@
-"""A sample of what the commands of this folder measure: estimates, efficiency and coverage."""
+"""A sample of what the commands of this folder measure: of estimates, counts and intervals."""
 
 import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
-from tests.acceptance import coverage, efficiency, estimates
+from tests.acceptance import coverage, efficiency, estimates, settling
 from tests.acceptance.random_plans import drawn
 
 SEED = 2
@@ -39,6 +39,15 @@ def test_no_plan_is_said_to_be_better_than_a_convex_program_lets_it_be(kind, who
     assert not list(efficiency.faults(found))
     is_exact = who == "come or go" or (who, kind) == ("move", "chain, even")
     assert found.below < (1e-3 if is_exact else 0.2)
+
+
+@pytest.mark.parametrize("settler", settling.SETTLERS)
+def test_whole_counts_are_the_best_of_small_tables_or_next_to_them(settler):
+    """1,000 tables: ``python -m tests.acceptance.settling 1000``."""
+    found = settling.excesses(settler, 60, first=SEED)
+    assert found.min() > -1e-9
+    assert np.mean(found < 1e-9) >= (1.0 if settler == "families" else 0.95)
+    assert found.mean() < 0.03
 
 
 SAMPLE = ["chain, several axes", "column, running sums"]

@@ -100,6 +100,7 @@ def test_the_signed_plan_is_executed(run, commuting):
         "promise",
         "efficiency",
         "chosen",
+        "settled",
     }
     assert signed["promise"] == manifest["promise"]
 

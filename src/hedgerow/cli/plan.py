@@ -146,6 +146,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         frames = {"forecast": expected, "sums": sums, **shown, **more}
         facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
         facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
+        facts["settled"] = made.design.by_settler
         facts |= {name: frame.to_dicts() for name, frame in frames.items()}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return

@@ -6,7 +6,7 @@ estimators settle them. Its questions are in the levels of the tree's axes, what
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar, Protocol
@@ -17,7 +17,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Measure
+from hedgerow.plan.cuboids import CuboidPlan, Invariant, Measure, Public
 from hedgerow.plan.known import Known
 from hedgerow.plan.spine import Spine
 from hedgerow.plan.workload import Workload
@@ -29,6 +29,8 @@ SECONDS_A_CELL = 0.1e-6
 """Core seconds to draw, project and write a measured cell."""
 BYTES_AT_ONCE = 100
 """Of a cell that is drawn and estimated at once with others."""
+NAMED = 3
+"""Cuboids that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,31 @@ class Design(ABC):
         """What else a reader of a forecast should know: sentences, each after a space."""
         return ""
 
+    def settler(self, levels: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole: families, blocks or fit.
+
+        `docs/proofs.md`, "Settling", says what they are.
+        """
+        del levels
+        return "families"
+
+    @property
+    def by_settler(self) -> Mapping[str, list[str]]:
+        """The cuboids that each way makes whole, by name; none that are public."""
+        found = dict[str, list[str]]()
+        for levels, what in self.plan.by_levels.items():
+            if not isinstance(what, Public | Invariant):
+                found.setdefault(self.settler(levels), []).append(self.tree.name_of(levels))
+        return found
+
+    @property
+    def settlers(self) -> str:
+        """Which way makes which cuboids' counts whole, in a sentence."""
+        if len(found := self.by_settler) == 1:
+            return f"Whole counts: {next(iter(found))}."
+        parts = (f"{settler} for {_some(names)}" for settler, names in found.items())
+        return f"Whole counts: {'; '.join(parts)}."
+
     # --- cells ----------------------------------------------------------------------------------
 
     def depth_of(self, levels: Levels) -> int | None:
@@ -340,6 +367,12 @@ class Design(ABC):
     @abstractmethod
     def memory_words(self) -> str:
         """What is held in memory at once and what to do about it, as a clause for users."""
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few of some names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def kept_in_jobs(jobs: int, below: str, held: str) -> str:

@@ -146,7 +146,7 @@ def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
     legend = _ERRORS + ("" if blank else _EMPTY)
-    return f"{legend} {plan.design.words}{plan.design.remarks}".rstrip()
+    return f"{legend} {plan.design.words}{plan.design.remarks} {plan.design.settlers}"
 
 
 def shares_are_relative(price: Fraction) -> str:

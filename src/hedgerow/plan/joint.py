@@ -165,6 +165,12 @@ class Joint(Design):
 
     # --- the questions of every design ----------------------------------------------------------
 
+    def settler(self, levels: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole: families, blocks or fit."""
+        if self.along is None:
+            return super().settler(levels)
+        return self.along.model.settler(self.shape.given(levels))
+
     def mean_variance(self, levels: Levels) -> float:
         """Return the mean variance of a cuboid's estimates (records²)."""
         return self.mean(self.shape.given(levels))

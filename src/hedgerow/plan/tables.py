@@ -448,6 +448,11 @@ class PlannedTables(Joint):
         spine = self.spine if is_cut(cells) else None
         return spine if spine is not None and spine.largest_held * LEAST_SAVED <= cells else None
 
+    def settler(self, levels: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole: blocks where it keeps two sums."""
+        is_block = len(self.lattice.exact.get(self.shape.given(levels), ())) > 1
+        return "blocks" if self.along is None and is_block else super().settler(levels)
+
     @property
     def kept(self) -> str:
         """What is held in memory at once, and why not in jobs along a spine, in a sentence."""

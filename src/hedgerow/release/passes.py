@@ -24,7 +24,7 @@ from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.descent.sums import SumsFlow
 from hedgerow.release.descent.tables import TablesFlow
 
-ESTIMATION = 4
+ESTIMATION = 5
 """The version of the estimation: of how released counts are made from noisy ones.
 
 Raise it by one with each change, in whatever room, after which a plan has other released counts for

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.estimate.cube.residuals import Residuals, part, turn
+from hedgerow.estimate.spine.marginals.fit import fit_family
+from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family
 
 
 @dataclass
@@ -79,3 +81,45 @@ def random_family(rng, sizes=None, children=None, groups=None, scale=None, *, bo
         blocks.append(spread * (factors @ factors.transpose(0, 2, 1) + eye))
     z = truth + scale * rng.normal(size=truth.shape)
     return Family(here, groups, row_start, slot, z, blocks, above, low, high)
+
+
+def rounded(family, tolerance=1e-3, most=2000):
+    """The fit of a family whose groups have one level above them, and its whole counts."""
+    here = family.residuals
+    y, out = np.zeros_like(family.z), np.zeros(family.z.shape, dtype=np.int64)
+    rows = family.row_start, family.slot
+    limits = (each.astype(float) for each in (family.above, family.low, family.high))
+    given = family.turned(family.z), family.covariance
+    fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
+    cells = metric(family, y)
+    round_family(cells, rows, (family.above, family.low, family.high), y, out)
+    return y, out
+
+
+def metric(family, fit):
+    """What groups weigh, alone and together; where nothing is beside them, in their own metric."""
+    near = 1 + np.eye(family.groups) if family.residuals.sizes else np.zeros((0, 0))
+    groups = np.arange(family.groups, dtype=np.int32)
+    rows, place = (family.row_start, family.slot), family.residuals.sum_place
+    given = family.turned(family.z), family.covariance
+    return place, *metric_of((near, groups), rows, given, fit, int(place[-1, -1]) + 1)
+
+
+def marginals(family, table):
+    """Every marginal of each row and then of each child: a list of (rows or children, cells)."""
+    here, found = family.residuals, []
+    children = np.repeat(np.arange(len(family.blocks)), np.diff(family.row_start))
+    whole = np.zeros((len(family.blocks), here.width))
+    np.add.at(whole, children, table)
+    for each in (table, whole):
+        shaped = each.reshape(-1, *here.sizes)
+        for marginal in here.every:
+            away = [1 + a for a, is_kept in enumerate(marginal) if not is_kept]
+            found.append(shaped.sum(axis=tuple(away)).reshape(len(each), -1))
+    return found
+
+
+def distance(family, y, out):
+    if not family.residuals.sizes:
+        return family.objective(out)
+    return sum((each**2).sum() for each in marginals(family, out - y))

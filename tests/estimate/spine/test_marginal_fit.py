@@ -96,7 +96,7 @@ def test_a_row_is_projected_to_the_nearest(seed):
     above[rng.integers(n)] = 1
     low, high = np.sort(rng.integers(0, 8, size=2)).astype(float)
     out = np.empty(n)
-    project_row(point, above, low, high, out)
+    project_row(0, (above[None], 0), (low, high), point[None], out[None])
     assert (out >= 0).all()
     assert (out[above == 0] == 0).all()
     assert low - 1e-9 <= out.sum() <= high + 1e-9

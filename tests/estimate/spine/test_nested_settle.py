@@ -145,7 +145,7 @@ def test_a_public_total_outside_the_bounds_is_refused():
     upward = model.up(whole, random_noisy(1, model))
     least = int(model.support.low[0].sum())
     assert least > 0
-    with pytest.raises(EstimateError, match=f"total is {least - 1}, .* allow {least} to"):
+    with pytest.raises(EstimateError, match=f"records, {least - 1}, .* sum to {least} at"):
         model.settle(whole, upward, None, least - 1)
     with pytest.raises(EstimateError, match="where, and only where, it is public"):
         model.settle(whole, upward, None)

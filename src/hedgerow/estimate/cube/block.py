@@ -29,7 +29,14 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.families.units import FIRST_MIX, SECOND_MIX, cheapest_units, family_hash
+from hedgerow.estimate.families.units import (
+    FIRST_MIX,
+    NEWTON,
+    SECOND_MIX,
+    cheapest_units,
+    family_hash,
+    fill,
+)
 from hedgerow.kernels import inner_kernel, kernel
 
 NEAR = 0.3
@@ -38,9 +45,8 @@ NEAR = 0.3
 SWEEPS = 60
 """Turns of rows and columns at most; what is left by then, the moves settle."""
 
-NEWTON = 40
-"""Steps of Newton's method at most; it ends after as many as there are changes of the active set,
-mostly three."""
+EXACT = 1e-9
+"""By how much of its sum a row that is filled may miss it."""
 
 FEW = 8
 """Units that a rounded row is off, up to which they are moved one by one."""
@@ -98,14 +104,12 @@ def _fill(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch) -> No
     # The closed form is the optimum unless it is below 0 somewhere.
     if _without_clipping(t, weights, margins, a, b) < 0.0:
         for _ in range(SWEEPS):
-            for i in range(m):
-                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+            _fill_rows(t, weights, margins[0], a, b)
             # Columns that were near before they were filled are left, and rows are exact.
             if _fill_columns(t, weights, margins[1], a, b, filled[:n], slope[:n]) <= NEAR:
                 break
         else:
-            for i in range(m):
-                a[i] = fill_row(t[i], v, u[i], b, a[i], float(margins[0][i]))
+            _fill_rows(t, weights, margins[0], a, b)
     # t = z + u v (a + b): v_j times what stands for u a, u_i times what stands for v b.
     for i in range(m):
         for j in range(n):
@@ -151,26 +155,11 @@ def _without_clipping(
 
 
 @inner_kernel
-def fill_row(z: Float64, v: Float64, u: float, b: Float64, a: float, wanted: float) -> float:
-    """Return the multiplier at which a row sums to what is wanted, from a first guess."""
-    n = len(z)
-    for _ in range(NEWTON):
-        # Σ max(z + u b + v a, 0), convex and piecewise linear in a, and its slope.
-        filled, slope = 0.0, 0.0
-        for j in range(n):
-            x = z[j] + u * b[j] + v[j] * a
-            filled += max(x, 0.0)
-            slope += v[j] if x > 0.0 else 0.0
-        gap = filled - wanted
-        if abs(gap) <= 1e-9 * wanted:
-            break
-        if slope == 0.0:  # to where the first cell alone holds all that is wanted
-            a = np.inf
-            for j in range(n):
-                a = min(a, (wanted - z[j] - u * b[j]) / v[j])
-            continue
-        a -= gap / slope
-    return a
+def _fill_rows(z: Matrix, weights: Weights, rows: Int64, a: Float64, b: Float64) -> None:
+    """Fill each row up to its sum."""
+    u, v = weights
+    for i in range(len(z)):
+        a[i] = fill(z[i], (u[i], b), v, float(rows[i]), EXACT * rows[i], a[i])
 
 
 @inner_kernel
@@ -183,7 +172,11 @@ def _fill_columns(
     filled: Float64,
     slope: Float64,
 ) -> float:
-    """Fill all columns together; return how far the farthest one was off before."""
+    """Fill all columns together; return how far the farthest one was off before.
+
+    This is `hedgerow.estimate.families.units.fill` of every column, but step by step of all of
+    them: a column by itself lies across memory, and would take several times as long.
+    """
     before = np.inf
     for step in range(NEWTON):
         worst = _survey_columns(z, weights, columns, (a, b), filled, slope)
@@ -244,7 +237,7 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
             missing -= y[i, j]
         if abs(missing) > FEW:
             problem = (0.5, wanted, family_hash(t[i], wanted))
-            cheapest_units(t[i], v, problem, keys, y[i])
+            cheapest_units(t[i], v, None, problem, keys, y[i])
             continue
         # Unit by unit: one more costs (y - t + 1/2) / v, one less (t - y + 1/2) / v; u is the
         # row's, and the same for all.

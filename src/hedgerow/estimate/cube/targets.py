@@ -23,8 +23,9 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.axis_squares import lines, over_lines
-from hedgerow.estimate.cube.block import NEAR, fill_row
+from hedgerow.estimate.cube.block import EXACT, NEAR
 from hedgerow.estimate.cube.blocks import LIMIT, CuboidBlocks
+from hedgerow.estimate.families.units import fill
 from hedgerow.kernels import kernel
 
 TURNS = 30
@@ -108,6 +109,6 @@ def _fill_lines(
                 far[p] = max(far[p], abs(filled - total))
                 # t + w λ, the positive part of which has the sum: a multiplier a family.
                 here, weights = t[i, first:last, r], w[first:last]
-                level = fill_row(here, weights, 0.0, weights, 0.0, total)
+                level = fill(here, (0.0, weights), weights, total, EXACT * total, 0.0)
                 for c in range(last - first):
                     here[c] += weights[c] * level

@@ -72,7 +72,7 @@ def _project_weighted(
         # t0 does not reach c: the least t is the cost of its last unit, offset 0 from below and 1
         # from above.
         offset = 0.0 if upper < total else 1.0
-        cost, equal_left = cheapest_units(x, s, (offset, total, 0), keys, y)
+        cost, equal_left = cheapest_units(x, s, None, (offset, total, 0), keys, y)
         if not equal_left:
             return
         # Units that cost just as much go by rank instead: all are given, and taken back in order.

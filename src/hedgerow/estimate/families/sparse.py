@@ -58,7 +58,7 @@ def project_penalised(
         # Without the penalty: its support holds that of the penalised optimum.
         equal = write_variances(variance, begin, len(x), s)
         hashed = family_hash(x, totals[family])
-        cutoff = cheapest_units(x, s, (0.5, totals[family], hashed), keys, y)[0]
+        cutoff = cheapest_units(x, s, None, (0.5, totals[family], hashed), keys, y)[0]
         if room == 0 or len(x) == 1:
             continue
         # Equal variances are 1 in s, so the penalty is in units of theirs.
@@ -189,7 +189,7 @@ def _solve(
         return np.inf
     x = scratch[5, :k]
     # Counts from 1 on: least squares of x - 1 to c - k.
-    cheapest_units(x, scratch[6, :k], (0.5, total - k, hashed), scratch[7, :k], units[:k])
+    cheapest_units(x, scratch[6, :k], None, (0.5, total - k, hashed), scratch[7, :k], units[:k])
     # price · k + Σ (y - x)² / s.
     cost = price * k
     k = 0

@@ -21,56 +21,88 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.estimator import Families
 from hedgerow.kernels import inner_kernel, kernel
 
-# The search for a cutoff λ at which about c units of a family cost no more: N(λ) = Σ max(floor(x +
-# offset + s λ), 0). `real_cutoff` solves the problem without the floor by Newton's method; then
-# `cutoff_below` finds a λ where N falls short of c by a few units, or by units of about one cost.
+# `fill` is the one water-filling over real numbers. There the search for a cutoff λ begins at which
+# about c units of a family cost no more: at N(λ) = Σ max(floor(x + offset + s λ), 0) without the
+# floor. Then `cutoff_below` finds a λ where N falls short of c by a few units, or by units of about
+# one cost. Where counts have upper bounds, N is cut off at them; lower bounds are the caller's, who
+# takes them from x and c. Two water-fillings stay apart: that of whole numbers up to 2^61, in words
+# of 32 bits (`hedgerow.estimate.families.euclidean`), and that of all columns of a block at once,
+# which runs along its rows (`hedgerow.estimate.cube.block`).
 
 FEW = 6.0
 """A level short of the total by this many units is near enough."""
 
+ROUNDING = 2.0**-48
+"""What rounding makes of a sum, of the size of all that is added up."""
+
 PATIENCE = 16
 """Steps after which every other one is a bisection, so that the search ends on any family."""
 
+NEWTON = 40
+"""Steps of Newton's method at most; it ends after as many as there are changes of the active set,
+mostly three."""
 
-@kernel
-def real_cutoff(x: Float64, s: Float64, offset: float, total: float) -> float:
-    """Return a level where the real solution is a little short of the total."""
-    shift = offset - 0.5
-    sum_x = 0.0
-    size = total
-    slope = 0.0
-    for i in range(len(x)):
-        sum_x += x[i] + shift
-        size += abs(x[i])
+
+@inner_kernel
+def fill(
+    t: Float64, raised: tuple[float, Float64], s: Float64, total: float, near: float, level: float
+) -> float:
+    """Return the level λ at which ``Σ max(t + u b + λ s, 0)`` is the total, by Newton's method.
+
+    The sum is convex and piecewise linear in λ: from the right of the solution no step goes past
+    it, and one from the left ends to the right of it.
+
+    Args:
+        t: float64 (cells), of at least one cell.
+        raised: u, and b, float64 (cells); (0, s) where nothing is added.
+        s: float64 (cells), above 0.
+        total: above 0.
+        near: how far from the total the sum may be.
+        level: a first guess.
+    """
+    for _ in range(NEWTON):
+        filled, slope = 0.0, 0.0
+        for i in range(len(t)):
+            x = t[i] + raised[0] * raised[1][i] + s[i] * level
+            filled += max(x, 0.0)
+            slope += s[i] if x > 0.0 else 0.0
+        gap = filled - total
+        if abs(gap) <= near:
+            break
+        if slope == 0.0:  # to where the first cell alone holds all that is wanted
+            level = np.inf
+            for i in range(len(t)):
+                level = min(level, (total - t[i] - raised[0] * raised[1][i]) / s[i])
+            continue
+        level -= gap / slope
+    return level
+
+
+@inner_kernel
+def level_of(t: Float64, s: Float64, total: float, near: float = 0.0) -> float:
+    """Return the level of `fill` as near as rounding lets it, or nearer than ``near``.
+
+    It begins to the right of the solution, where all cells would be active, as if none were cut.
+    """
+    whole, size, slope = 0.0, total, 0.0
+    for i in range(len(t)):
+        whole += t[i]
+        size += abs(t[i])
         slope += s[i]
-    # All cells active gives a level to the right of the root; the margin covers the sums' rounding.
-    resolution = (len(x) + 8) * 2.0**-52
-    cutoff = (total - sum_x + resolution * size) / slope
-    while True:
-        excess = -total
-        slope = 0.0
-        active = 0
-        for i in range(len(x)):
-            part = x[i] + shift + cutoff * s[i]
-            if part > 0.0:
-                excess += part
-                slope += s[i]
-                active += 1
-        # Integers decide the rest. N differs from the real sum by some 0.3 sqrt(active).
-        if excess <= 0.25 + resolution * total or cutoff - excess / slope >= cutoff:
-            return float(cutoff - min(0.5 * active, 1.0 + 0.4 * np.sqrt(active)) / slope)
-        cutoff -= excess / slope
+    return fill(t, (0.0, s), s, total, near + ROUNDING * size, (total - whole) / slope)
 
 
 @kernel
-def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: float) -> float:
+def cutoff_below(
+    x: Float64, s: Float64, most: Int64 | None, offset: float, total: float, cutoff: float
+) -> float:
     """Return a level that few units, or units of about one cost, keep from the total."""
     # N(low) < total <= N(high) all along.
     low = -np.inf
     high = np.inf
     step = 0
     while True:
-        units, slope = _count(x, s, offset, total, cutoff)
+        units, slope = _count(x, s, most, offset, total, cutoff)
         missing = total - units
         if 0.0 < missing <= FEW:
             return cutoff
@@ -82,8 +114,8 @@ def cutoff_below(x: Float64, s: Float64, offset: float, total: float, cutoff: fl
         after = cutoff + (missing - 0.5 * FEW) / slope
         if step % 4 == 2 and low > -np.inf:
             # Units of about one cost that span the total: no level is nearer than the one below.
-            after = _past_next_cost(x, s, offset, low)
-            if after < high and _count(x, s, offset, total, after)[0] >= total:
+            after = _past_next_cost(x, s, most, offset, low)
+            if after < high and _count(x, s, most, offset, total, after)[0] >= total:
                 return low
             low = min(after, high)
             after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - cutoff)
@@ -107,25 +139,33 @@ def _between(low: float, high: float, cutoff: float, step: int) -> float:
 
 @kernel
 def _count(
-    x: Float64, s: Float64, offset: float, total: float, cutoff: float
+    x: Float64, s: Float64, most: Int64 | None, offset: float, total: float, cutoff: float
 ) -> tuple[float, float]:
     """Return ``N(level)``, exact below 2^53, and by how much it grows a unit of level."""
     units = 0.0
     slope = 0.0
     for i in range(len(x)):
         part = np.floor(x[i] + offset + cutoff * s[i])
-        units += min(max(part, 0.0), total)
-        slope += s[i] if part > 0.0 else 0.0
+        if most is None:
+            units += min(max(part, 0.0), total)
+            slope += s[i] if part > 0.0 else 0.0
+        else:
+            units += min(max(part, 0.0), float(most[i]))
+            slope += s[i] if 0.0 < part < most[i] else 0.0
     return units, slope
 
 
 @kernel
-def _past_next_cost(x: Float64, s: Float64, offset: float, cutoff: float) -> float:
+def _past_next_cost(
+    x: Float64, s: Float64, most: Int64 | None, offset: float, cutoff: float
+) -> float:
     """Return a few roundings beyond the smallest cost above the level."""
     least = np.inf
     margin = 0.0
     for i in range(len(x)):
         unit = max(np.floor(x[i] + offset + cutoff * s[i]), 0.0) + 1.0
+        if most is not None and unit > most[i]:
+            continue
         cost = (unit - offset - x[i]) / s[i]
         if cost < least:
             least = cost
@@ -185,13 +225,15 @@ def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bo
 
 @kernel
 def cheapest_units(
-    x: Float64, s: Float64, problem: Problem, keys: Float64, y: Int64
+    x: Float64, s: Float64, most: Int64 | None, problem: Problem, keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Write the cheapest units to y; the cost of the last one, and whether an equal one is left.
 
     Args:
         x: float64 (cells), records; all other arrays may be longer than this one.
         s: float64 (cells), positive.
+        most: int64 (cells), records: how many units of each cell there are, together at least the
+            total; None where there is no bound.
         problem: of the family.
         keys: float64 (cells): scratch.
         y: int64 (cells), records.
@@ -202,22 +244,22 @@ def cheapest_units(
             y[i] = total
         return (total - offset - x[0]) / s[0], False
     # The level of the real solution, then one that few units keep from the total.
-    cutoff = real_cutoff(x, s, offset, float(total))
-    cutoff = cutoff_below(x, s, offset, float(total), cutoff)
-    missing = _units_at(x, s, problem, cutoff, keys, y)
+    cutoff = level_of(x, s, float(total), 0.25)
+    cutoff = cutoff_below(x, s, most, offset, float(total), cutoff)
+    missing = _units_at(x, s, most, problem, cutoff, keys, y)
     nudge = 2.0**-51 * (abs(cutoff) + 1.0)
     while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
         cutoff -= nudge
         nudge *= 4.0
-        missing = _units_at(x, s, problem, cutoff, keys, y)
+        missing = _units_at(x, s, most, problem, cutoff, keys, y)
     if missing > 0:
-        return _add_missing(x, s, (offset, missing, hashed), keys, y)
+        return _add_missing(x, s, most, (offset, missing, hashed), keys, y)
     return cutoff, False
 
 
 @kernel
 def _add_missing(
-    x: Float64, s: Float64, problem: Problem, keys: Float64, y: Int64
+    x: Float64, s: Float64, most: Int64 | None, problem: Problem, keys: Float64, y: Int64
 ) -> tuple[float, bool]:
     """Add the cheapest missing units, all of one cost at a time; returns as `cheapest_units`."""
     # keys[i] is minus the cost of cell i's next unit; each round adds all units of the least cost.
@@ -241,13 +283,21 @@ def _add_missing(
             if keys[i] == highest:
                 y[i] += 1
                 keys[i] = (x[i] - (y[i] + 1 - offset)) / s[i]
+                if most is not None and y[i] == most[i]:
+                    keys[i] = -np.inf
         missing -= filled + empty
     return -highest, False
 
 
 @kernel
 def _units_at(
-    x: Float64, s: Float64, problem: Problem, cutoff: float, keys: Float64, y: Int64
+    x: Float64,
+    s: Float64,
+    most: Int64 | None,
+    problem: Problem,
+    cutoff: float,
+    keys: Float64,
+    y: Int64,
 ) -> int:
     """Write the units that cost at most the level, minus the next ones' costs; how many lack."""
     offset, total, _ = problem
@@ -255,15 +305,16 @@ def _units_at(
     for i in range(len(x)):
         # Clipped before the cast: doubles beyond int64 have no defined integer.
         whole = np.floor(x[i] + offset + cutoff * s[i])
-        units = int(min(max(whole, 0.0), float(total)))
+        room = total if most is None else most[i]
+        units = int(min(max(whole, 0.0), float(room)))
         # The floor and the cost (k - offset - x) / s may differ by a rounding: costs decide.
         while units > 0 and (units - offset - x[i]) / s[i] > cutoff:
             units -= 1
         following = (units + 1 - offset - x[i]) / s[i]
-        while units < total and following <= cutoff:
+        while units < room and following <= cutoff:
             units += 1
             following = (units + 1 - offset - x[i]) / s[i]
-        keys[i] = -following
+        keys[i] = -following if most is None or units < room else -np.inf
         y[i] = units
         missing -= units
     return missing

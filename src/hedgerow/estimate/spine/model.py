@@ -118,6 +118,10 @@ class Model(ABC):
         """Return what sums of cells weigh of each component; see `Forms.of`."""
 
     @abstractmethod
+    def settler(self, key: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole: families, blocks or fit."""
+
+    @abstractmethod
     def _settled_root(self, upward: Upward, total: int | None) -> Int64:
         """Return the whole counts of the spine's root."""
 

@@ -17,12 +17,15 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import round_family, round_root
+from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.matrices import Blocks
-from hedgerow.estimate.spine.support import Part, Support, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part, run_starts, starts_within
 from hedgerow.kernels import kernel, over_families
+from hedgerow.limits import LARGEST_REAL_COUNT
 
+LIMIT = float(LARGEST_REAL_COUNT)
+"""Estimates beyond it count as it."""
 TOLERANCE = 0.02
 """Records: how near the fit comes before it is rounded; a tenth of it changes no mean error."""
 SUM_TOLERANCE = 0.002
@@ -31,8 +34,7 @@ MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
 Cells: TypeAlias = tuple[Int64, Runs, Int32, Float64]
-"""The extents, runs and sums' places of `Residuals`; and float64 (groups, groups): how many
-levels of their tree have two groups in one cell."""
+"""The extents, runs and sums' places of `Residuals`; and ``near`` of `weights_of`."""
 Rows: TypeAlias = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
 where the covariance of each child begins; all from 0. And the group of each row of a node."""
@@ -41,6 +43,7 @@ where the covariance of each child begins; all from 0. And the group of each row
 def settle_families(
     residuals: Residuals,
     components: Sequence[Component],
+    near: Float64,
     part: Part,
     level: int,
     said: Float64,
@@ -51,6 +54,7 @@ def settle_families(
     Args:
         residuals: of the attributes beside the groups.
         components: for each residual least squares along the spine.
+        near: of `Cells`.
         part: a part of the spine.
         level: one of its levels, below the spine's root.
         said: float64 (rows, W): what each node's subtree says, in coordinates.
@@ -68,10 +72,11 @@ def settle_families(
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(components, level, nodes, matrices)
-    out = np.zeros(said.shape, dtype=np.int64)
+    out, said = np.zeros(said.shape, dtype=np.int64), np.clip(said, -LIMIT, LIMIT)
     tables = said, covariance, np.ascontiguousarray(above), out
     stop = TOLERANCE, MOST_ROUNDS
-    task = partial(_settle_range, _cells(support, residuals), layout, bounds, tables, stop)
+    cells = residuals.extents, residuals.runs, residuals.sum_place, near
+    task = partial(_settle_range, cells, layout, bounds, tables, stop)
     over_families(task, layout[1][layout[0]] * residuals.width)
     return out
 
@@ -79,6 +84,7 @@ def settle_families(
 def settle_root(
     residuals: Residuals,
     components: Sequence[Component],
+    near: Float64,
     allowed: Bool,
     said: Float64,
     total: int | None,
@@ -88,6 +94,7 @@ def settle_root(
     Args:
         residuals: of the attributes beside the groups.
         components: for each residual least squares along the spine.
+        near: of `Cells`.
         allowed: bool (groups, W): where counts may be above 0.
         said: float64 (rows, W): what its subtree says, in coordinates.
         total: the number of all records, where it is public.
@@ -102,18 +109,22 @@ def settle_root(
             f"the public number of records, {total}, is outside the public bounds of its groups, "
             f"which sum to {low.sum()} at least and {high.sum()} at most"
         )
-    extents, runs, place, near = _cells(support, residuals)
+    extents, runs = residuals.extents, residuals.runs
     matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
     rows = np.array([0, len(low)]), np.arange(len(low))
+    said = np.clip(said, -LIMIT, LIMIT)
     fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
     known = False, nan if total is None else float(total)
     sums = _root_sums(rows, (said, covariance), (low, high, known))
     bounds = free.astype(np.float64), sums, sums, known
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
-    here = np.ascontiguousarray(near[np.ix_(support.group[0], support.group[0])])
-    round_root((place, here), (free, low, high), -1 if total is None else total, fit, out)
+    place = residuals.sum_place
+    own = near, support.group[0]
+    metric = metric_of(own, rows, (said, covariance), fit, place[-1, -1] + 1)
+    wanted = -1 if total is None else total
+    round_root((place, *metric), (free, low, high), wanted, fit, out)
     return out
 
 
@@ -136,17 +147,11 @@ def _root_sums(
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
     bounds = np.ones_like(found), low.astype(np.float64), high.astype(np.float64), known
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), found)
-    if known[1] > 0:  # to the last digit: cells keep both these sums and the total
+    # To the last digit, as cells keep both these sums and the total; a fit of absurd estimates may
+    # end at 0.
+    if known[1] > 0 and found.any():
         found *= known[1] / found.sum()
     return found.ravel()
-
-
-def _cells(support: Support, residuals: Residuals) -> Cells:
-    """Return what kernels need of the residuals and of the groups' tree."""
-    near = np.zeros((support.groups, support.groups))
-    for level in range(support.tree.depth + 1):
-        near += support.together(level)
-    return residuals.extents, residuals.runs, residuals.sum_place, near
 
 
 def _covariances(
@@ -212,8 +217,5 @@ def _settle_range(
         )  # fmt: skip
         fit_family((extents, runs), own, (said[r:s], matrix), bounds, stop, fit)
         groups = group[upper_start[f] : upper_start[f + 1]]
-        here = np.empty((len(groups), len(groups)))
-        for i in range(len(groups)):
-            for j in range(len(groups)):
-                here[i, j] = near[groups[i], groups[j]]
-        round_family((place, here), own, (counts, low, high), fit, out[r:s])
+        metric = metric_of((near, groups), own, (said[r:s], matrix), fit, place[-1, -1] + 1)
+        round_family((place, *metric), own, (counts, low, high), fit, out[r:s])

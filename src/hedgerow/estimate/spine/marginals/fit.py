@@ -18,7 +18,8 @@ The first is done residual by residual, without a matrix larger than the groups;
 water-filling, row by row (`hedgerow.estimate.spine.marginals.steps`). Steps are over-relaxed, and ρ
 is balanced after 8 rounds, then after twice as many each time.
 
-*Where it begins.* At the conditional estimate (x in the limit ρ → 0), projected cell by cell as if
+*Where it begins.* At the conditional estimate (x in the limit ρ → 0), which is the solution if it
+is within all bounds. Else projected cell by cell as if
 cells were independent with the variance of the finest residual, and at the multipliers of that
 projection; where only the detail is measured well, that is the solution.
 
@@ -37,6 +38,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
+from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.marginals.steps import (
     Runs,
     dampen,
@@ -44,7 +46,6 @@ from hedgerow.estimate.spine.marginals.steps import (
     keep_sums,
     keep_total,
     project_row,
-    shift_to,
     variances_of,
 )
 from hedgerow.kernels import kernel
@@ -55,6 +56,8 @@ CHECK = 4
 """Rounds from one look at whether it may stop to the next."""
 FIRST_BALANCE = 8
 """Rounds before ρ is balanced first, a multiple of `CHECK`; then after twice as many each time."""
+WITHIN = 1e-9
+"""Records by which rounding may put an estimate outside its bounds."""
 SUM_TOLERANCE = 4.0
 """How near the sums of a row and of a child must come, in tolerances of a cell."""
 
@@ -99,6 +102,8 @@ def fit_family(
     x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
     invert_sums(damped, rows, joint)
     _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+    if _is_within(rows[1], bounds, x, y):
+        return 0
     _begin(rows, variances[:, -1], bounds, rho, x, y, u)
 
     balance = FIRST_BALANCE
@@ -154,9 +159,21 @@ def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u:
     for row in range(len(x)):
         for k in range(x.shape[1]):
             q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
-        project_row(q[row], above[slot[row]], low[row], high[row], y[row])
+        project_row(row, (above, slot[row]), (low[row], high[row]), q, y)
         for k in range(x.shape[1]):
             u[row, k] = q[row, k] - y[row, k]
+
+
+@kernel
+def _is_within(slot: Int64, bounds: Bounds, x: Float64, y: Float64) -> bool:
+    """Write y; return whether the conditional estimate is within all bounds, so that it is it."""
+    above, low, high, _ = bounds
+    for row in range(len(x)):
+        project_row(row, (above, slot[row]), (low[row], high[row]), x, y)
+        for k in range(x.shape[1]):
+            if abs(x[row, k] - y[row, k]) > WITHIN:
+                return False
+    return True
 
 
 @kernel
@@ -180,11 +197,11 @@ def _begin(
         for k in range(x.shape[1]):
             if is_family and above[s, k] > 0:
                 # a of the cell: max(0, x + va) sums to n.
-                shift = shift_to(above[s, k], here, x[:, k], variance)
+                shift = level_of(x[here, k], variance[here], above[s, k])
                 for child in here:
                     x[child, k] += variance[child] * shift
     for row in range(len(x)):
-        project_row(x[row], above[slot[row]], low[row], high[row], y[row])
+        project_row(row, (above, slot[row]), (low[row], high[row]), x, y)
         for k in range(x.shape[1]):
             # ρu is the multiplier of x >= 0 there, in units of the finest residual.
             pull = min(0.0, x[row, k]) if above[slot[row], k] > 0 else x[row, k]

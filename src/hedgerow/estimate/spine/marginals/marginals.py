@@ -22,6 +22,7 @@ Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite, prod, sqrt
 from typing import Any
 
@@ -176,16 +177,28 @@ class Marginals(Model):
         turned = turn(weights.reshape(-1, *self.residuals.sizes))
         return keys, [each.reshape(len(keys), -1) for each in self.residuals.apart(turned)]
 
+    def settler(self, key: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole: the fit."""
+        del key
+        return "fit"
+
     def _settled_root(self, upward: Upward, total: int | None) -> Int64:
         """Return the whole counts of the spine's root."""
         said = self._said(upward, 0)
-        known = self.residuals, self.components
+        known = self.residuals, self.components, self._near
         return settle_root(*known, self.allowed, said, total).ravel()
 
     def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
         """Return the whole counts of a level of a part."""
         over, said = above.reshape(-1, self.residuals.width), self._said(upward, level)
-        return settle_families(self.residuals, self.components, part, level, said, over).ravel()
+        known = self.residuals, self.components, self._near
+        return settle_families(*known, part, level, said, over).ravel()
+
+    @cached_property
+    def _near(self) -> Float64:
+        """How many levels of the groups' tree have two groups in one cell: all weigh alike."""
+        levels = range(self.support.tree.depth + 1)
+        return np.asarray(sum(self.support.together(b).astype(np.float64) for b in levels))
 
     def _said(self, upward: Upward, level: int) -> Float64:
         """Return what each node's subtree says, in coordinates: float64 (rows, W)."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
 
@@ -49,7 +50,8 @@ def keep_sums(
         _add_product(runs, own, (q, every[first:last]), (x, every[first:last]))
     # n less the sums of these, and λ = (Σ D)⁻¹ of it.
     for row in range(len(x)):
-        missing[slot[row]] -= x[row]
+        for k in range(x.shape[1]):
+            missing[slot[row], k] -= x[row, k]
     _add_product(runs, joint, (missing, every[: len(known)]), (share, every[: len(known)]))
     # And D λ of each child.
     begin = 0
@@ -74,6 +76,11 @@ def _add_product(
     start, residual = runs
     (given, at), (found, to) = source, target
     for i in range(matrix.shape[1]):
+        # One coordinate alone would pay more for views of rows than for the product.
+        if given.shape[1] == 1:
+            for j in range(matrix.shape[1]):
+                found[to[i], 0] += matrix[0, i, j] * given[at[j], 0]
+            continue
         out = found[to[i]]
         for j in range(matrix.shape[1]):
             row = given[at[j]]
@@ -134,9 +141,10 @@ def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> N
         own, begin = _matrix(damped, begin, len(joint), row_start[c + 1] - row_start[c])
         here = slot[row_start[c] : row_start[c + 1]]
         # Each child's D where its groups stand among the node's.
-        for i in range(len(here)):
-            for j in range(len(here)):
-                joint[:, here[i], here[j]] += own[:, i, j]
+        for r in range(len(joint)):
+            for i in range(len(here)):
+                for j in range(len(here)):
+                    joint[r, here[i], here[j]] += own[r, i, j]
     for r in range(len(joint)):
         invert(joint[r])
 
@@ -154,43 +162,30 @@ def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float
 
 
 @kernel
-def project_row(point: Float64, above: Float64, low: float, high: float, out: Float64) -> None:
+def project_row(
+    row: int, above: tuple[Float64, int], within: tuple[float, float], point: Float64, out: Float64
+) -> None:
     """Write the nearest row to a point: not negative, 0 where ``above`` is, its sum within bounds.
 
     Outside its bounds the sum is brought to the nearer one by an equal shift of all that stays
     positive.
+
+    Args:
+        row: which row of the tables.
+        above: float64 (rows of the node, W), and the row of it above this one.
+        within: the least and the largest sum.
+        point: float64 (rows, W).
+        out: float64 (rows, W).
     """
-    total = 0.0
-    for k in range(len(point)):
-        out[k] = max(point[k], 0.0) if above[k] > 0 else 0.0
-        total += out[k]
+    # Tables and numbers of rows: views of short rows would take longer than the work on them.
+    (known, upper), (low, high), total = above, within, 0.0
+    for k in range(point.shape[1]):
+        out[row, k] = max(point[row, k], 0.0) if known[upper, k] > 0 else 0.0
+        total += out[row, k]
     if total < low or total > high:
-        wanted, free, shift = low if total < low else high, np.flatnonzero(above > 0), -np.inf
+        wanted, free = low if total < low else high, point[row][known[upper] > 0]
+        shift = -np.inf
         if wanted > 0 and len(free) > 0:
-            shift = shift_to(wanted, free, point, np.ones(len(point)))
-        for k in range(len(point)):
-            out[k] = max(point[k] + shift, 0.0) if above[k] > 0 else 0.0
-
-
-@kernel
-def shift_to(wanted: float, which: Int64, x: Float64, v: Float64) -> float:
-    """Return the a with Σ max(0, x + va) = wanted, above 0, over some of the numbers.
-
-    Newton's method from above, where it cannot overshoot: the sum is convex in a.
-    """
-    total, weight = 0.0, 0.0
-    for i in which:
-        total += x[i]
-        weight += v[i]
-    shift = (wanted - total) / weight  # with all of them positive: not below the solution
-    for _ in which:
-        total, weight = 0.0, 0.0
-        for i in which:
-            if x[i] + v[i] * shift > 0:
-                total += x[i]
-                weight += v[i]
-        better = (wanted - total) / weight
-        if better >= shift:
-            break
-        shift = better
-    return shift
+            shift = level_of(free, np.ones(len(free)), wanted)
+        for k in range(point.shape[1]):
+            out[row, k] = max(point[row, k] + shift, 0.0) if known[upper, k] > 0 else 0.0

@@ -176,6 +176,12 @@ class Nested(Model):
         keys, *weights = self.trees.weights(labels)
         return keys, weights
 
+    def settler(self, key: Levels) -> str:
+        """Return which way makes the counts of a cuboid whole; see `settle_below`."""
+        if key[1] <= self.group_level:
+            return "fit"
+        return "blocks" if key[0] > 0 else "families"
+
     def _settled_root(self, upward: Upward, total: int | None) -> Int64:
         """Return the whole counts of the spine's root."""
         return settle_top(self.components[1], self.trees, [z[0] for z in upward.said], total)

@@ -2,8 +2,8 @@
 
 From the root of a part down, level by level of the spine:
 
-1. the counts of groups, family by family of nodes, within public bounds
-   (`hedgerow.estimate.spine.nested.groups`);
+1. the counts of groups, family by family of nodes, within public bounds: the fit of marginals
+   (`hedgerow.estimate.spine.marginals.families`) where each group has one cell;
 2. from the groups down their attribute trees, level by level, blocks of the nodes of a family that
    have the group × sibling cells. Below a row of the parent node (a group) stand the rows of its
    children that have the group; below a cell of the group's tree stand its children. Their cells
@@ -23,14 +23,19 @@ from functools import partial
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.cube.blocks import LIMIT, settle_blocks
+from hedgerow.estimate.cube.blocks import settle_blocks
+from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.matrices import invert_blocks
+from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
-from hedgerow.estimate.spine.nested.groups import settle_families, settle_root
-from hedgerow.estimate.spine.support import Part, run_starts, runs, starts_within
+from hedgerow.estimate.spine.support import Part, run_starts, runs
 from hedgerow.kernels import over_families
+
+ONE_CELL = Residuals((), ())
+"""Of the groups alone: nothing stands beside them."""
+OWN = np.zeros((0, 0))
+"""Whole counts are nearest to the fit in its own metric."""
 
 
 def settle_top(
@@ -48,10 +53,8 @@ def settle_top(
         EstimateError: a total outside public bounds.
     """
     here, (rest, whole) = component.support, said
-    group = here.group[0]
-    metric = np.linalg.inv(component.at_root)
-    bounds = here.low[0], here.high[0]
-    counts = settle_root((metric + metric.T) / 2, np.clip(whole, -LIMIT, LIMIT), bounds, total)
+    group, any_count = here.group[0], np.ones((here.groups, 1), dtype=np.bool_)
+    counts = settle_root(ONE_CELL, [component], OWN, any_count, whole[:, None], total).ravel()
     rests = trees.sums(group, rest)
     for level in range(trees.depth):
         start, _, child_start, variance = trees.level(level)
@@ -86,7 +89,8 @@ def settle_below(
     counts = np.bincount(parent, minlength=upper.stop - upper.start)
     members = run_starts(counts), np.argsort(parent, kind="stable")
     column_sums = trees.sums(group_above, above)
-    counts = _groups(groups, where, said[1], column_sums[0], members)
+    known, totals = (ONE_CELL, [groups], OWN), column_sums[0][:, None]
+    counts = settle_families(*known, part, level, said[1][:, None], totals).ravel()
     each, u = trees.sums(group, said[0]), rests.combined[level][rows]
     for k in range(trees.depth):
         start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
@@ -98,28 +102,4 @@ def settle_below(
         )  # fmt: skip
         over_families(task, start_above)
         counts = found
-    return counts
-
-
-def _groups(
-    component: Component,
-    where: tuple[Part, int],
-    said: Float64,
-    totals: Int64,
-    members: tuple[Int64, Int64],
-) -> Int64:
-    """Return the counts of the groups of every node of a level: int64 (rows)."""
-    (part, level), here = where, component.support
-    rows, nodes = here.part_rows(part, level), here.nodes(part, level)
-    z = np.clip(said, -LIMIT, LIMIT)
-    x = component.step(part, level, z, totals.astype(np.float64))
-    first, size, at, combined = component.metric(level, nodes)
-    entries = combined.copy()
-    invert_blocks(component.blocks(level, nodes), entries)
-    counts = np.zeros(len(z), dtype=np.int64)
-    bounded = z, here.low[level][rows], here.high[level][rows]
-    parents = starts_within(here.start[level - 1], here.nodes(part, level - 1)), totals
-    metric = first, size, at, entries
-    task = partial(settle_families, bounded, metric, members, parents, x, counts)
-    over_families(task, members[0][parents[0]])
     return counts
