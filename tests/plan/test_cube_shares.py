@@ -11,7 +11,8 @@ import hedgerow as hr
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation import fair
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.products import CubeMeans
+from hedgerow.plan.allocation.cube_means import CubeMeans
+from hedgerow.plan.allocation.optimum import Total, least
 from hedgerow.plan.joint import shape_of_tree
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_tree
@@ -250,7 +251,8 @@ def test_shares_that_are_computed_are_short_and_sum_to_one():
         PAIRS, hr.Cube(), hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.All(), []
     )
     means = CubeMeans.of(problem)
-    by_axis = means.rounded(means.least_total(np.ones(len(problem.cuboids))))
+    ones = np.ones(len(problem.cuboids))
+    by_axis = means.rounded(least(means, Total(means.costs(ones)), means.starts(ones)).shares)
     for each in by_axis:
         given = [share for share in each if share is not None]
         assert sum(given) == 1

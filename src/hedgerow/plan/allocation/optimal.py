@@ -24,11 +24,10 @@ from hedgerow.plan.allocation.allocation import (
     importances,
     rounded_shares,
 )
-from hedgerow.plan.allocation.descent import Means, least_largest
-from hedgerow.plan.allocation.named import NamedMeans
-from hedgerow.plan.allocation.products import CubeMeans
+from hedgerow.plan.allocation.cube_means import CubeMeans
+from hedgerow.plan.allocation.means import Along, Means, NamedMeans
+from hedgerow.plan.allocation.optimum import Largest, Total, least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
-from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
@@ -122,13 +121,12 @@ class Optimal:
         if is_chain and not estimated:
             return self._before_estimation(problem)
         means, importance = means_of(problem), importances(problem, self.importance, self.prior)
-        if self.objective == "largest":
-            shares = least_largest(means, importance / importance.max())
-        elif estimated:
-            shares = means.least_total(importance)
-        else:
+        if self.objective == "cells":
             check_measured(problem, importance)
-            shares = means.apart(importance)
+            return means.exact(problem, means.rounded(means.apart(importance)))
+        largest = Largest(importance / importance.max())
+        objective = largest if self.objective == "largest" else Total(means.costs(importance))
+        shares = least(means, objective, means.starts(importance)).shares
         return means.exact(problem, means.rounded(shares))
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
