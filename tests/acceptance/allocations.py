@@ -21,7 +21,7 @@ from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan.allocation.allocation import Problem, importances
 from hedgerow.plan.cuboids import whole_cuboids
-from hedgerow.plan.joint import shape_of_tree
+from hedgerow.plan.joint import Joint, shape_of_tree
 from tests.acceptance.random_plans import axes_tree, axis_tree, cube_tree, every, small_tree, some
 
 WORSE = 1e-6
@@ -100,6 +100,7 @@ def variances(problem: Problem, plan: hr.Plan) -> np.ndarray:
     given = dict(zip(plan.levels, plan.shares, strict=True))
     shares = np.array([float(given[levels] or 0) for levels in problem.cuboids])
     if problem.is_cube:
+        assert isinstance(plan.design, Joint)
         return np.array([plan.design.nominal_variance(levels) for levels in problem.cuboids])
     if problem.is_named:
         shape = shape_of_tree(tree, problem.workload.cuboids(tree))
@@ -129,7 +130,7 @@ Maker = Callable[[np.random.Generator, str], Made]
 
 def optimal(rng, kind) -> Made:
     problem, how = drawn(rng, kind)
-    objective = "largest" if "largest" in kind else "released"
+    objective: Any = "largest" if "largest" in kind else "released"
     importance = weights(rng, problem.tree, problem.cuboids, kind)
     rule = hr.Optimal(importance=importance, objective=objective)
     plan = hr.make_plan(problem.tree, allocation=rule, **how)
@@ -149,7 +150,9 @@ def cheapest(rng, kind) -> Made:
     del how["budget"]
     if "level" in kind:
         chosen = {problem.cuboids[-1], *some(rng, problem.cuboids, 1, 3)}
-        goal = {"per_level": {problem.tree.name_of(c): float(rng.uniform(2, 30)) for c in chosen}}
+        goal: dict[str, Any] = {
+            "per_level": {problem.tree.name_of(c): float(rng.uniform(2, 30)) for c in chosen}
+        }
     else:
         goal = {"target": float(10 ** rng.uniform(3, 5))}
     budget = hr.cheapest(problem.tree, **goal, **how)

@@ -417,7 +417,8 @@ def test_shares_of_combined_depths_keep_the_ratio_too(seed, kind):
             own[t] = np.inf if share is None else float(share) ** -power
         found = judge.dense_combined(tree, own)
         above = [each[each > 1e-9] for each in found]
-        return max(each.max() / each.min() for each in above), sum(found[t].mean() for t in asked.depths)
+        cost = sum(found[t].mean() for t in asked.depths)
+        return max(each.max() / each.min() for each in above), cost
 
     unfair, least = judged(free.shares(asked))
     narrow = least_ratio(asked)

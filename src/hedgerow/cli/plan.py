@@ -146,6 +146,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         frames = {"forecast": expected, "sums": sums, **shown, **more}
         facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
         facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
+        near = made.optimum
+        facts["optimum"] = near and {"gap": near.gap, "words": str(near)}
         facts |= {name: frame.to_dicts() for name, frame in frames.items()}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
@@ -255,6 +257,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if chosen := " ".join(made.choices.values()):
         say(f"{chosen}\n")
     say(f"{made.efficiency}\n")
+    if made.optimum is not None:
+        say(f"{made.optimum}\n")
     say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
         say(f"{made.public_facts}\n")

@@ -127,7 +127,8 @@ class CubeMeans(Means):
         What these would get is lost, so that they get nothing.
         """
         used, public = _margins(self._table(np.ones(len(self.cuboids)))), self.public or ()
-        return [(np.arange(len(n)) <= k) * (n > 0.0) for n, k in zip(used, public, strict=True)]
+        each = zip(used, public, strict=True)
+        return [np.where(np.arange(len(n)) <= k, n > 0, False) * 1.0 for n, k in each]
 
     @staticmethod
     def _outer(factors: Sequence[Float64]) -> Float64:
@@ -175,7 +176,7 @@ class CubeMeans(Means):
     def costs(self, importance: Float64) -> Float64:
         """Return what mean variances of cuboids cost: float64 (cuboids)."""
         cells = np.array([each.sum() for each in self.nodes])
-        return importance / importance.max() * cells
+        return np.asarray(importance / importance.max() * cells)
 
     def _table(self, costs: Float64) -> Float64:
         """Return costs of cuboids by the levels of all axes; 0 where public."""

@@ -1,16 +1,12 @@
 """An allocation under which no cell of a cuboid is much less precise than another.
 
 What a cell's variance is depends on how many siblings, cousins and ancestors' siblings its nodes
-have: on their classes (`hedgerow.plan.allocation.fairness`). Shares are sought at which the largest
-ratio of two variances of a cuboid is least, then those of least mean variances under the bound, by
-sequential quadratic programming in the logarithms of shares. Pairs of classes enter as constraints
-when a solution breaks them, so that few ever do, and each is smooth.
-
-*A chain measured from survivors.* Variances are linear in those of the measurements, so a bound of
-ratios is a cone there, and the optimum is global: docs/proofs.md, "Fair shares". *A cube.*
-Estimates are combined: a variance is a product over the axes, less what a public cuboid explains
-(`hedgerow.estimate.cube.variances`). No optimum is proved: what is returned keeps the bound, which
-is verified, the best of several starts.
+have: on their classes (`hedgerow.plan.allocation.fairness`). The models of errors tell the variance
+of one node a class in place of means (`hedgerow.plan.allocation.means`), and the one optimiser
+keeps the bound (`hedgerow.plan.allocation.optimum.Within`). From survivors along a chain variances
+are linear in those of the measurements, so the least is proved: docs/proofs.md, "Fair shares".
+Where estimates are combined no optimum is proved: what is returned keeps the bound, which is
+verified after shares are rounded.
 """
 
 from collections.abc import Sequence
@@ -22,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.allocation import (
@@ -51,10 +47,10 @@ NINE_DIGITS, LITTLE = 10**9, 1e-6
 class Fair:
     """The least mean variance at which no node is ``ratio`` times less precise than another.
 
-    At each depth the largest variance of a node is at most ``ratio`` times the least above 0. Along
-    a chain for noise measured from survivors, where variances are those of large counts; of a cube
-    for ``All``, where they are those of the estimates under wide noise, and the least mean variance
-    is not proved.
+    In each cuboid the largest variance of a cell is at most ``ratio`` times the least above 0. From
+    survivors along a chain variances are those of large counts, and the least mean variance is
+    proved; where all cells are measured, along a chain or of a cube, they are those of the
+    estimates under wide noise, and it is not proved.
 
     Attributes:
         ratio: at least 1.
@@ -96,6 +92,13 @@ class Fair:
             raise PlanError("fair shares of a cube count its cuboids alike: no importance")
         return fair_shares(problem, self.ratio, self.importance)
 
+    def optimum(self, problem: Problem) -> Optimum:
+        """Return how near its shares are to the least within the ratio."""
+        slack = SLACKS[0] if problem.is_cube else LITTLE
+        return Kinds.of(problem, importances(problem, self.importance)).within(
+            log(self.ratio) - slack
+        )
+
 
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
@@ -109,12 +112,12 @@ def fair_shares(
     kinds = Kinds.of(problem, importances(problem, importance))
     slacks, parts = (SLACKS, PARTS) if problem.is_cube else ((LITTLE,), NINE_DIGITS)
     for slack in slacks:
-        shares = kinds.within(log(ratio) - slack)
+        shares = kinds.within(log(ratio) - slack).shares
         found = kinds.means.rounded(shares, parts)
         each = np.array([float(share or 0) for group in found for share in group])
         if kinds.log_ratio(each) <= log(ratio):
             return kinds.means.exact(problem, found)
-    reached = kinds.log_ratio(kinds.narrowest)
+    reached = kinds.log_ratio(kinds.narrowest.shares)
     if reached > log(ratio):
         raise PlanError(
             f"no shares were found that keep the cells of every cuboid within {ratio:g} times the "
@@ -129,7 +132,7 @@ def fair_shares(
 def least_ratio(problem: Problem) -> float:
     """Return the smallest ratio that shares were found to reach."""
     kinds = Kinds.of(problem, np.ones(len(problem.cuboids)))
-    return float(np.exp(kinds.log_ratio(kinds.narrowest)))
+    return float(np.exp(kinds.log_ratio(kinds.narrowest.shares)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +164,7 @@ class Kinds:
         equal = np.concatenate(
             [np.full(n, 1 / n) for n in np.diff(means.ends, prepend=0, append=len(means.needed))]
         )
-        found, first, chosen = means.variances(equal)[0], [], list[Float64]()
+        found, first, chosen = means.variances(equal)[0], [], list[Int64]()
         ends = np.cumsum([n.size for n in nodes])
         for part in np.split(np.arange(len(found)), ends[:-1]):
             above = part[found[part] > 1e-9 * max(found[part].max(), 1e-300)]
@@ -176,20 +179,20 @@ class Kinds:
         """Return the largest ln(largest / least above 0) of a cuboid."""
         return self.apart.log_ratio(self.means.variances(shares)[0])
 
-    def within(self, bound: float) -> Float64:
+    def within(self, bound: float) -> Optimum:
         """Return the shares of least weighted mean variances within a bound, or the narrowest."""
         objective = replace(self.apart, bound=bound)
         found = self._least(objective) if len(self.apart.chosen) else self._least(self.total)
-        if found.value == inf and self.log_ratio(self.narrowest) < bound:
+        if found.value == inf and self.log_ratio(self.narrowest.shares) < bound:
             # Near the narrowest ones, and not first away from them.
-            found = least(self.means, replace(objective, sharp=SHARP), [self.narrowest])
-        return self.narrowest if found.value == inf else found.shares
+            found = least(self.means, replace(objective, sharp=SHARP), [self.narrowest.shares])
+        return self.narrowest if found.value == inf else found
 
     @cached_property
-    def narrowest(self) -> Float64:
+    def narrowest(self) -> Optimum:
         """The shares of the smallest largest ratio that were found."""
         is_open = len(self.apart.chosen) > 0
-        return self._least(replace(self.apart, costs=None) if is_open else self.total).shares
+        return self._least(replace(self.apart, costs=None) if is_open else self.total)
 
     @property
     def total(self) -> Total:

@@ -197,7 +197,7 @@ class Along(Means):
 
     def costs(self, importance: Float64) -> Float64:
         """Return what mean variances of depths cost: float64 (depths)."""
-        return importance / importance.max() * self.cells
+        return np.asarray(importance / importance.max() * self.cells)
 
     def own(self, shares: Float64, public: int = -1) -> Float64:
         """Return the variances that shares buy: float64 (T + 1), infinite for a share of 0.

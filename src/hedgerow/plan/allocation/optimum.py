@@ -14,12 +14,14 @@ error").
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import Means
 
 ACCURACY, ROUGH = 1e-10, 1e-3
@@ -42,6 +44,16 @@ LOST = 500.0
 
 TRIED = 3
 """Starting points that are followed where there may be several minima."""
+
+SMALLEST_GAP = 1e-9
+"""The smallest gap that is told: smaller ones are rounding errors of doubles."""
+
+UNPROVED = {
+    "power": "under a budget in ε errors are not convex in the shares",
+    "product": "shares of cuboids are sought among products of levels' shares",
+    "uneven": "families of a level are taken to be alike, and they are not",
+    "ratio": "the ratio of combined estimates is not convex in the shares",
+}
 
 Function = Callable[[Float64], tuple[float, Float64]]
 
@@ -192,7 +204,7 @@ class Within(Objective):
 
     def _penalties(self, variances: Float64) -> tuple[Float64, Float64]:
         """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
-        penalty, slope = 0.0, 0.0
+        penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
         times = np.diff(self.first, append=len(self.chosen))
         for sign, terms in zip((1, -1), self._ends(variances), strict=True):
             most = np.maximum.reduceat(terms, self.first)
@@ -200,7 +212,7 @@ class Within(Objective):
             sums = np.add.reduceat(shown, self.first)
             penalty = penalty + most + np.log(sums)
             slope = slope + sign * shown / np.repeat(sums, times)
-        return np.asarray(penalty), np.asarray(slope)
+        return penalty, slope
 
     def _pairs(self, variances: Float64) -> tuple[float, Float64]:
         """Return ln ΣP, and its derivatives by p times the logarithms of chosen variances."""
@@ -275,6 +287,30 @@ class Optimum:
     least: float
     unproved: str
 
+    @property
+    def gap(self) -> float | None:
+        """How much more they cost than the least at most, relatively: a power of 10, if known."""
+        if self.unproved or not self.least > 0:
+            return None
+        return float(10.0 ** np.ceil(np.log10(max(self.value / self.least - 1, SMALLEST_GAP))))
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        if self.gap is not None:
+            return (
+                f"The shares are within {self.gap:.0e} of the least cost, before they are rounded."
+            )
+        reason = UNPROVED.get(self.unproved, "the search did not end")
+        return f"The shares are near the least cost; that none are better is not proved: {reason}."
+
+
+@runtime_checkable
+class Optimised(Protocol):
+    """An allocation whose shares are of least cost."""
+
+    def optimum(self, problem: Problem) -> Optimum | None:
+        """Return how near its shares are to the least, if that is asked of it."""
+
 
 def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Optimum:
     """Return the shares at which an objective is least, the best of descents from several."""
@@ -335,7 +371,7 @@ class Lifted:
 
     def sums(self, values: Float64) -> Float64:
         """Return the sums over groups, for each share: float64 (shares)."""
-        return np.bincount(self.group, values)[self.group]
+        return np.asarray(np.bincount(self.group, values)[self.group], dtype=np.float64)
 
     def shares(self, y: Float64) -> Float64:
         """Return shares of each group, what is needed at its least or above."""
