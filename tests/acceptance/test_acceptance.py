@@ -1,11 +1,14 @@
-"""A sample of what the commands of this folder measure: of estimates, counts and intervals."""
+"""A sample of what the commands of this folder measure, of estimates, counts and shares."""
+
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
-from tests.acceptance import coverage, efficiency, estimates, settling
+from tests.acceptance import allocations, coverage, efficiency, estimates, settling
 from tests.acceptance.random_plans import drawn
 
 SEED = 2
@@ -65,3 +68,18 @@ def test_intervals_that_are_too_narrow_are_seen(monkeypatch):
     monkeypatch.setattr(coverage, "USUAL", Confidence(0.85))
     made = coverage.with_wide_noise(SAMPLE[0], hr.DiscreteGaussian)
     assert any(each.faults for each in coverage.coverage(made, 40).values())
+
+
+def test_shares_cost_no_more_than_those_of_the_optimisers_before():
+    """510 plans: ``python -m tests.acceptance.allocations compare FILE``."""
+    sample = Path(__file__).with_name("allocations.json").read_text(encoding="utf-8")
+    found = allocations.compare(json.loads(sample))
+    costs = {kind: max(filter(None, each), default=0) for kind, each in found.items()}
+    assert not {kind: more for kind, more in costs.items() if more > allocations.WORSE}
+
+
+def test_shares_that_cost_more_are_seen():
+    plan, cost = allocations.made("chain, all, ρ", 0)
+    before = {"chain, all, ρ/0": {"hash": "", "cost": cost * (1 - 1e-5)}}
+    assert plan.shares
+    assert allocations.compare(before)["chain, all, ρ"][0] > allocations.WORSE

@@ -11,7 +11,8 @@ import hedgerow as hr
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation import fair
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.products import CubeMeans
+from hedgerow.plan.allocation.cube_means import CubeMeans
+from hedgerow.plan.allocation.optimum import UNPROVED, Total, least
 from hedgerow.plan.joint import shape_of_tree
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_tree
@@ -250,7 +251,8 @@ def test_shares_that_are_computed_are_short_and_sum_to_one():
         PAIRS, hr.Cube(), hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.All(), []
     )
     means = CubeMeans.of(problem)
-    by_axis = means.rounded(means.least_total(np.ones(len(problem.cuboids))))
+    ones = np.ones(len(problem.cuboids))
+    by_axis = means.rounded(least(means, Total(means.costs(ones)), means.starts(ones)).shares)
     for each in by_axis:
         given = [share for share in each if share is not None]
         assert sum(given) == 1
@@ -398,3 +400,24 @@ def test_shares_that_lose_the_ratio_when_they_are_rounded_are_not_taken(monkeypa
     monkeypatch.setattr(fair, "SLACKS", (-0.1,))
     with pytest.raises(PlanError, match=r"do not keep a ratio of 1\.95, so near the smallest"):
         plan_of(hr.Fair(1.95), tree)
+
+
+def test_a_plan_says_why_nothing_is_proved_of_its_shares():
+    rule, even = hr.Optimal(importance=hr.PerLevel()), {"total": "measured"}
+    proved = plan_of(rule, **even).optimum
+    assert proved.gap == 1e-9
+    assert "within 1e-09 of the least cost" in str(proved)
+    uneven = random_tree(np.random.default_rng(1), 2, 2, 3)
+    names = [uneven.name_of(uneven.finest), uneven.name_of((1, 0)), uneven.name_of((0, 2))]
+    named = hr.make_plan(uneven, budget=hr.Rho(1), workload=hr.Cuboids(names), allocation=rule)
+    for plan, key in (
+        (plan_of(rule, total="public"), "product"),
+        (plan_of(rule, mechanism=hr.DiscreteLaplace, **even), "power"),
+        (plan_of(hr.Fair(2), uneven, **even), "ratio"),
+        (named, "uneven"),
+    ):
+        assert plan.optimum.unproved == key
+        assert plan.optimum.gap is None
+        assert str(plan.optimum).endswith(f"is not proved: {UNPROVED[key]}.")
+    assert plan_of(hr.Uniform()).optimum is None
+    assert plan_of(hr.Optimal(objective="cells")).optimum is None

@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan import cuboids
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.named import NamedMeans
+from hedgerow.plan.allocation.means import NamedMeans
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import tables_of
@@ -222,7 +222,8 @@ def test_derivatives_of_the_even_forecast_are_those_of_differences(mechanism):
     plan = planned("o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3")
     facts = NamedMeans.of(problem(plan, mechanism))
     shares = np.array([0.1, 0.3, 0.2, 0.4])
-    _, slope = facts.variances(shares)
+    _, back = facts.variances(shares)
+    slope = np.array([back(unit) for unit in np.eye(len(shares))])
     for i, step in enumerate(np.eye(4) * 1e-6):
         up, down = facts.variances(shares + step)[0], facts.variances(shares - step)[0]
         np.testing.assert_allclose(slope[:, i], (up - down) / 2e-6, rtol=1e-5)

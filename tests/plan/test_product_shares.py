@@ -5,9 +5,10 @@ from scipy.special import softmax
 
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.plan.allocation.descent import least_largest
-from hedgerow.plan.allocation.products import CubeMeans
-from hedgerow.plan.allocation.released import Along
+from hedgerow.estimate.tree.shapes import Shapes
+from hedgerow.plan.allocation.cube_means import CubeMeans
+from hedgerow.plan.allocation.means import Along
+from hedgerow.plan.allocation.optimum import Largest, Total, least
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
 PUBLIC = [None, (0, 0), (1, 0)]
@@ -42,8 +43,13 @@ def mean_variances(shape, shares, public=None, *, power=1):
 
 def axis_shares(axis, importance, power=1):
     """The shares of one axis's levels at which the sum of its mean variances is least."""
-    wanted = np.array(importance) / axis.sizes
-    return Along.axis(axis.child_start, power).least_total(wanted)
+    means = Along.axis(Shapes.along(axis.child_start), power)
+    return least_total(means, np.array(importance) / axis.sizes)
+
+
+def least_total(means, importance):
+    """The shares at which the weighted sum of squared errors is least."""
+    return least(means, Total(means.costs(importance)), means.starts(importance)).shares
 
 
 def measured_means(shape, public):
@@ -128,7 +134,7 @@ def test_product_shares_with_a_public_cuboid_are_no_worse_than_nearby_ones(publi
 
     means = measured_means(shape, public)
     wanted = np.array([importance[c] / shape.cells(c) for c in means.cuboids])
-    shares = np.split(means.least_total(wanted), means.ends)
+    shares = np.split(least_total(means, wanted), means.ends)
     least = error(shares)
     for _ in range(60):
         moved = [s * np.exp(rng.normal(0, 0.05, len(s))) for s in shares]
@@ -140,7 +146,8 @@ def test_level_shares_make_the_cuboids_alike(public):
     children = [np.array([0, 12]), np.arange(0, 61, 5), np.arange(0, 361, 6)]
     shape = CubeShape.of([children, children])
     means = measured_means(shape, public)
-    shares = np.split(least_largest(means, np.ones(len(means.cuboids))), means.ends)
+    ones = np.ones(len(means.cuboids))
+    shares = np.split(least(means, Largest(ones), means.starts(ones)).shares, means.ends)
     found = mean_variances(shape, shares, public)
     errors = np.sqrt([v for c, v in found.items() if c != public])
     assert errors.max() / errors.min() <= 1.05

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.plan.allocation import released as simplex
+from hedgerow.plan.allocation import optimum
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.released import Along
+from hedgerow.plan.allocation.means import Along
+from hedgerow.plan.allocation.optimum import Largest, Total, least
 from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
@@ -28,8 +29,13 @@ def problem_of(tree, what=RHO, measure=None, neighbours=None):
     return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), cuboids)
 
 
+def released_optimum(problem, importance):
+    along, wanted = Along.of(problem), np.asarray(importance, dtype=float)
+    return least(along, Total(along.costs(wanted)), along.starts(wanted))
+
+
 def released_shares(problem, importance):
-    return Along.of(problem).least_total(np.asarray(importance, dtype=float)).tolist()
+    return released_optimum(problem, importance).shares.tolist()
 
 
 def own_variances(problem, shares):
@@ -138,7 +144,7 @@ def test_under_epsilon_depths_that_do_not_pay_are_left_unmeasured():
 
 def test_every_choice_of_depths_is_tried_for_up_to_six_of_them():
     problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2, 2)]), EPSILON)
-    starts = {tuple(start > 0) for start in Along.of(problem).tried(np.ones(6))}
+    starts = {tuple(start > 0) for start in Along.of(problem).starts(np.ones(6))}
     assert len(starts) == 2**5
 
 
@@ -151,7 +157,7 @@ def compared(problem, importance):
         "program 6": along.apart(wanted),
         "released": np.array(released_shares(problem, importance)),
     }
-    weights = along.weights(wanted)
+    weights = along.costs(wanted)
     return shares, {name: along.total(each, weights)[0] for name, each in shares.items()}
 
 
@@ -208,8 +214,26 @@ def test_a_single_depth_gets_the_whole_budget():
     assert released_shares(problem, [1]) == [1.0]
 
 
-def test_shares_whose_gap_is_not_closed_are_refused(monkeypatch):
-    monkeypatch.setattr(simplex, "_newton_step", lambda _, y, __: np.zeros(len(y)))
+@given(SEEDS)
+@settings(max_examples=30)
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_the_gap_is_closed_and_proved_where_the_error_is_convex(what, measure, seed):
+    found = released_optimum(*some_problem(np.random.default_rng(seed), what=what, measure=measure))
+    assert found.value == pytest.approx(found.least, rel=1e-9)
+    is_convex = what is RHO or measure == hr.Survivors()
+    assert found.unproved == ("" if is_convex else "power")
+
+
+@pytest.mark.parametrize("sharpest", [1.0, 16.0, 256.0])
+def test_no_shares_are_below_the_bound_however_little_the_search_has_done(monkeypatch, sharpest):
+    monkeypatch.setattr(optimum, "_newton_step", lambda _, y, *__: np.zeros(len(y)))
+    monkeypatch.setattr(optimum, "SHARPEST", sharpest)
     problem = problem_of(hr.Tree([fixed_axis("geo", 5, 3, 4)]))
-    with pytest.raises(hr.PlanError, match="certified"):
-        released_shares(problem, [1] * 4)
+    along = Along.of(problem)
+    rng = np.random.default_rng(1)
+    for objective in (Total(along.costs(np.ones(4))), Largest(np.array([1.0, 2.0, 0.5, 1.0]))):
+        found = least(along, objective, along.starts(np.ones(4)))
+        assert found.least < found.value * (1 - 1e-3)
+        for shares in rng.dirichlet(np.ones(4), 300):
+            assert objective.reached(along.variances(shares)[0]) >= found.least

@@ -41,7 +41,7 @@ from hedgerow.evaluate.forecast import (
 )
 from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
-from hedgerow.plan.allocation.fairness import fairness, fairness_rows
+from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.describe import aligned, price_table
@@ -62,7 +62,7 @@ from hedgerow.release.preflight import check_combines
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.text import Rows, visible
+from hedgerow.text import visible
 
 MOST_AREAS = 20
 """Areas that a terminal lists."""
@@ -146,6 +146,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         frames = {"forecast": expected, "sums": sums, **shown, **more}
         facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
         facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
+        near = made.optimum
+        facts["optimum"] = near and {"gap": near.gap, "words": str(near)}
         facts["settled"] = made.design.by_settler
         facts |= {name: frame.to_dicts() for name, frame in frames.items()}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
@@ -256,6 +258,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
     if chosen := " ".join(made.choices.values()):
         say(f"{chosen}\n")
     say(f"{made.efficiency}\n")
+    if made.optimum is not None:
+        say(f"{made.optimum}\n")
     say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
         say(f"{made.public_facts}\n")
@@ -284,27 +288,13 @@ def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _show_fairness(made: Plan) -> None:
-    frame = fairness(made)
-    by = "cuboid" if frame["depth"].null_count() else "the number of siblings"
-    stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
-    sentences = fairness_rows(made)
-    for sentence in sentences:
-        say(sentence)
-    frame = frame.filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
-    if not sentences and not len(frame):
-        stdout.print("All counts of a cuboid have the same variance.")
-    elif not sentences:
-        words = [
-            (str(r["depth"]), r["cuboid"], f"{r['siblings'] or 0:,}", f"{r['families'] or 0:,}",
-             f"{r['sd']:.4g}", f"{r['ratio']:.4f}")
-            for r in frame.iter_rows(named=True)
-        ]  # fmt: skip
-        rows: Rows = [
-            ("depth", "cuboid", "siblings", "families", "sd", "ratio"),
-            *words,
-        ]
-        if frame["depth"].null_count():
-            kept = [("", cuboid, sd, ratio) for _, cuboid, _, _, sd, ratio in words]
-            rows = [("", "cuboid", "sd", "largest / least"), *kept]
-        say(aligned(rows))
+    """Print whose counts vary most beside the least variable ones of their cuboid."""
+    stdout.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
+    frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+    rows = [
+        (cuboid, f"{siblings:,}" if siblings else "", f"{sd:.4g}", f"{ratio:.4f}")
+        for cuboid, siblings, sd, ratio in frame.select("cuboid", "siblings", "sd", "ratio").rows()
+    ]
+    same = "All counts of a cuboid have the same variance."
+    say(aligned([("cuboid", "siblings", "sd", "ratio"), *rows], left=(0,)) if rows else same)
     stdout.print("")

@@ -101,6 +101,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         importance=judged_by(allocation),
         facts=facts,
         chosen=(*of_shares, *of_measure),
+        rule=allocation,
     )
 
 

@@ -13,7 +13,8 @@ from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.pages.catalogue import USUAL, catalogue
-from hedgerow.plan.allocation.allocation import Importance, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
 from hedgerow.plan.cuboids import (
@@ -83,6 +84,7 @@ class Plan:
             is signed.
         facts: what public files say of cells that hold nobody, and of bounds.
         description: what the table is, in words (see `described`); no part of what is signed.
+        rule: that shared the budget out, if it is known; no part of what is signed.
         chosen: what was chosen by default and why, and what shares weigh, as keys of the sentences
             of `choices`; no part of what is signed.
 
@@ -116,6 +118,7 @@ class Plan:
     facts: tuple[Fact, ...] = ()
     description: Description = field(default_factory=Description)
     chosen: Texts = ()
+    rule: Allocation | None = None
 
     def __post_init__(self) -> None:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
@@ -384,6 +387,27 @@ class Plan:
         """Return what travels to other machines: the design is made anew where it is asked for."""
         return {name: value for name, value in vars(self).items() if name != "design"}
 
+    @property
+    def problem(self) -> Problem:
+        """The problem that its shares are an answer to."""
+        return Problem.of(
+            self.tree, self.workload, self.neighbours, self.mechanism, self.budget, self.measure,
+            self.invariants,
+        )  # fmt: skip
+
+    @cached_property
+    def optimum(self) -> Optimum | None:
+        """How near its shares are to the least cost; None where they were not chosen by one.
+
+        Example:
+            >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+            >>> print(hr.make_plan(tree, budget=hr.Rho("1/10")).optimum)
+            The shares are within 1e-09 of the least cost, before they are rounded.
+        """
+        if isinstance(self.rule, Optimised) and len(self.problem.cuboids) > 1:
+            return self.rule.optimum(self.problem)
+        return None
+
     @cached_property
     def efficiency(self) -> Efficiency:
         """The least squared error of any unbiased estimates at its price, over its own.
@@ -394,12 +418,8 @@ class Plan:
             >>> round(plan.efficiency.value, 3)
             0.975
         """
-        problem = Problem.of(
-            self.tree, self.workload, self.neighbours, self.mechanism, self.budget, self.measure,
-            self.invariants,
-        )  # fmt: skip
         rho = self.guarantee.rho or Fraction(0)
-        found = efficiency_of(problem, self.importance, self.prior, self.design, rho)
+        found = efficiency_of(self.problem, self.importance, self.prior, self.design, rho)
         return replace(found, is_plain=self.allocation in {Uniform.name, Shares.name})
 
     @property
@@ -460,7 +480,8 @@ class Plan:
         expected = forecast(self)
         tables = forecast_table(expected), forecast_matrix(self, expected)
         chosen = " ".join(self.choices.values())
-        parts = *tables, chosen, str(self.efficiency), str(self.promise), self.public_facts
+        near = str(self.optimum or "")
+        parts = *tables, chosen, str(self.efficiency), near, str(self.promise), self.public_facts
         return "\n\n".join(part for part in parts if part)
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,8 @@ def test_the_gradient_is_that_of_differences(kind, seed):
     sizes, every = [axis.sizes for axis in observed.shape.axes], answerable(observed)
     even = EvenMeans(sizes, tuple(observed.variances), observed.public, every)
     precisions = 1 / np.array(list(observed.variances.values()))
-    means, found = even.of(precisions)
+    means, by_precision = even.of(precisions)
+    found = by_precision(np.eye(len(even.wanted)))
     assert found.shape == (len(even.wanted), len(even.cuboids))
     for j, own in enumerate(precisions):
         step = np.zeros(len(precisions))
@@ -87,9 +88,9 @@ def test_the_gradient_is_that_of_differences(kind, seed):
 def test_measured_cuboids_are_wanted_unless_others_are():
     even = EvenMeans([(1, 2), (1, 3)], [(1, 0), (1, 1)])
     assert even.wanted == even.cuboids == ((1, 0), (1, 1))
-    means, slopes = even.of(np.array([0.0, 2.0]))
+    means, by_precision = even.of(np.array([0.0, 2.0]))
     np.testing.assert_allclose(means, [1.5, 0.5])
-    np.testing.assert_allclose(slopes, [[-2.25, -0.75], [-0.25, -0.25]])
+    np.testing.assert_allclose(by_precision(np.eye(2)), [[-2.25, -0.75], [-0.25, -0.25]])
 
 
 def test_too_many_combinations_of_levels_are_refused():

@@ -201,14 +201,14 @@ class Passes:
             found[t] = found[t - 1] if self.shapes.is_single(t) else np.inf
         return found
 
-    def value_and_gradient(self, weight: Float64) -> tuple[float, Float64]:
+    def value_and_gradient(self, weight: Sequence[Float64] | Float64) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
-        The passes backwards: first the one down, whose adjoints begin at the leaves, then the one
-        up, whose adjoints begin at the root.
+        Weights of a depth may differ by distinct subtree. The passes backwards: first the one down,
+        whose adjoints begin at the leaves, then the one up, whose adjoints begin at the root.
         """
         totals = self.down()
-        value = float(sum(weight[t] * total.sum() for t, total in totals.items()))
+        value = float(sum((weight[t] * total).sum() for t, total in totals.items()))
         by_combined = {t: np.zeros_like(u) for t, u in self.combined.items()}
         by_family = {t: np.zeros_like(s) for t, s in self.family.items()}
         by_total = np.full_like(totals[self.last], weight[self.last])

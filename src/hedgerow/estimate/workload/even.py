@@ -18,7 +18,7 @@ residuals within a public cuboid having none. Each term is convex in the precisi
 axes are taken to have even families of their mean size: an approximation, for shares alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
@@ -79,24 +79,31 @@ class EvenMeans:
         repeated = leaves / _cells(sizes, self.wanted) ** 2
         self._weight = _within(residuals, self.wanted) * size * repeated[:, None]
 
-    def of(self, precisions: Float64) -> tuple[Float64, Float64]:
-        """Return the mean variances, and their derivatives by the precisions.
+    def of(self, precisions: Float64) -> tuple[Float64, Callable[[Float64], Float64]]:
+        """Return the mean variances, and what turns derivatives by them to those by precisions.
 
         Args:
             precisions: float64 (cuboids), at least 0: 1/v of each, above 0 for those that no other
                 one refines.
 
         Returns:
-            float64 (wanted), and float64 (wanted, cuboids): row c the derivatives of V_c.
+            float64 (wanted), and a function of float64 (wanted), to float64 (cuboids).
         """
         inverse = 1 / (self._told @ precisions)
-        return self._weight @ inverse, -(self._weight * inverse**2) @ self._told
+
+        def by_precision(by_mean: Float64) -> Float64:
+            return -((by_mean @ self._weight) * inverse**2) @ self._told
+
+        return self._weight @ inverse, by_precision
 
 
 def _within(residuals: Sequence[Levels], cuboids: Sequence[Levels]) -> Float64:
     """Return 1 where a residual is one of a cuboid, else 0: float64 (cuboids, residuals)."""
-    found = [[is_within(b, c) for b in residuals] for c in cuboids]
-    return np.array(found, dtype=np.float64).reshape(len(cuboids), len(residuals))
+    found = np.ones((len(cuboids), len(residuals)))
+    for axis in range(len(cuboids[0]) if cuboids else 0):
+        own = np.array([cuboid[axis] for cuboid in cuboids])
+        found *= np.array([residual[axis] for residual in residuals]) <= own[:, None]
+    return found
 
 
 def _cells(sizes: Sequence[Sequence[float] | Float64], cuboids: Sequence[Levels]) -> Float64:

@@ -19,8 +19,8 @@ from hedgerow.plan.allocation.allocation import (
     checked_importance,
     importances,
 )
-from hedgerow.plan.allocation.descent import least_largest
 from hedgerow.plan.allocation.optimal import levels_of, means_of
+from hedgerow.plan.allocation.optimum import Largest, Total, least
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.cuboids import (
     Invariant,
@@ -93,7 +93,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     Of other workloads the targets are for estimates, after cuboids are combined: τ bounds the sum
     of their variances, each times its importance, and the root of the mean variance of a cuboid is
     at most its own target. Of a cube the least budget among products of shares of levels is found
-    to about 1 %; of named cuboids the shares are near the best (`hedgerow.plan.allocation.named`).
+    to about 1 %; of named cuboids the shares are near the best (`hedgerow.plan.allocation.means`).
 
     Args:
         tree: the public domain.
@@ -211,12 +211,10 @@ def _least_of_joint(
     (Canonne, Kamath & Steinke 2020, Corollary 9, of the Gaussian), so it meets the targets too.
     """
     means, weights = means_of(problem), importances(problem, importance)
-    if goal is None:
-        costs = [1 / goals[k] if k in goals else 0.0 for k in problem.cuboids]
-        found = least_largest(means, np.array(costs))
-    else:
-        found = means.least_total(weights)
-    shares = means.exact(problem, means.rounded(found))
+    costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
+    objective = Largest(costs) if goal is None else Total(means.costs(weights))
+    starts = means.starts(costs if goal is None else weights)
+    shares = means.exact(problem, means.rounded(least(means, objective, starts).shares))
     unit = planned(Fraction(1), shares).design
     assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
     nominal = {k: unit.nominal_variance(k) for k in problem.cuboids}

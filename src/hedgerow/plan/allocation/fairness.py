@@ -19,7 +19,7 @@ from hedgerow.estimate.tree.error import Passes
 from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes, steps_along
 from hedgerow.limits import MOST_AXES_OF_CLASSES, MOST_CLASSES
 from hedgerow.plan.chain import noise_variances
-from hedgerow.plan.cuboids import All, RunningSums, Survivors
+from hedgerow.plan.cuboids import All, RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Tree
 
@@ -162,33 +162,6 @@ def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
 
-def fairness_rows(plan: Plan) -> list[str]:
-    """Return one sentence a depth 1..T of a single axis, naming the most and least precise area.
-
-    From survivors it names the parents of two families; where depths are combined, siblings differ
-    too, so it names the areas themselves. Depths that are exact or whose areas are all alike have
-    no sentence, nor have trees of several axes.
-    """
-    if len(plan.tree.axes) > 1:
-        return []
-    classes, by_depth = _variances(plan)
-    sentences = []
-    for t in range(1, plan.tree.depth + 1):
-        (_, _, siblings), variance = classes.above(t), by_depth[t]
-        most = int(variance.argmax())
-        reference = _least_above_zero(variance)
-        if not reference or variance[most] <= reference * (1 + 1e-9):
-            continue
-        least = int(np.flatnonzero(variance == reference)[0])
-        worse, better = (_area(plan, t, c, classes) for c in (most, least))
-        sentences.append(
-            f"{plan.tree.cuboid_name(t)}: {worse}: {_siblings(int(siblings[most]))}, "
-            f"{variance[most] / reference - 1:.1%} more variance than {better} with "
-            f"{_siblings(int(siblings[least]))}"
-        )
-    return sentences
-
-
 def _variances(plan: Plan) -> tuple[Classes, list[Float64]]:
     if isinstance(plan.measure, RunningSums):
         raise PlanError("fairness is defined for noisy counts, and this plan measures running sums")
@@ -202,17 +175,3 @@ def _variances(plan: Plan) -> tuple[Classes, list[Float64]]:
 def _least_above_zero(variance: Float64) -> float | None:
     above = variance[variance > 0]
     return float(above.min()) if len(above) else None
-
-
-def _area(plan: Plan, depth: int, number: int, classes: Classes) -> str:
-    """Return the code of the first area of a class, or of its parent where families are named."""
-    if isinstance(plan.measure, Survivors):
-        if depth == 1:
-            return "everything"
-        number, depth = int(classes.above(depth)[1][number]), depth - 1
-    node = int(np.flatnonzero(classes.members[0][depth] == number)[0])
-    return str(plan.tree.axes[0].labels[depth - 1][node])
-
-
-def _siblings(n: int) -> str:
-    return "an only child" if n == 1 else f"{n:,} siblings"

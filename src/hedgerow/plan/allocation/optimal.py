@@ -3,8 +3,8 @@
 Along a chain ``cells`` is program (6) of Ko et al.: the error of every noisy count on its own,
 clipped at 0, before depths are combined: for depths that are used separately, and for priors whose
 counts are mostly near 0, because clipping at zero dominates the error there. ``released`` is the
-error after depths are combined (`hedgerow.plan.allocation.released`): for counts that are large
-against the noise. Over a cube see `hedgerow.plan.allocation.products`.
+error after depths are combined (`hedgerow.plan.allocation.optimum`): for counts that are large
+against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,10 @@ from hedgerow.plan.allocation.allocation import (
     importances,
     rounded_shares,
 )
-from hedgerow.plan.allocation.descent import Means, least_largest
-from hedgerow.plan.allocation.named import NamedMeans
-from hedgerow.plan.allocation.products import CubeMeans
+from hedgerow.plan.allocation.cube_means import CubeMeans
+from hedgerow.plan.allocation.means import Along, Means, NamedMeans
+from hedgerow.plan.allocation.optimum import Largest, Optimum, Total, least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
-from hedgerow.plan.allocation.released import Along
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
@@ -51,7 +50,7 @@ class Optimal:
     with w the importance and f the mean squared error of max(0, N + noise). N is taken from a
     public prior; without one all counts count as large, which gives ε_ℓ ∝ (w_ℓ n_ℓ Δ₁²)^(1/3) and
     ρ_ℓ ∝ (w_ℓ n_ℓ Δ₂²)^(1/2) for n_ℓ nodes. A depth of importance 0 stays unmeasured, so the last
-    one's must be above 0. With ``objective="released"`` see `hedgerow.plan.allocation.released`:
+    one's must be above 0. With ``objective="released"`` see `hedgerow.plan.allocation.optimum`:
     the mean of w over a depth stands for w, the prior matters for `Relative` alone, and a depth may
     stay unmeasured because others tell its counts well enough.
 
@@ -66,7 +65,7 @@ class Optimal:
     products of shares of levels. ``released`` is exact where importances are a product and the
     total is measured, and near the least where it is public or importances are by cuboid.
     Of named cuboids it is optimal for axes of even families, and near it elsewhere
-    (`hedgerow.plan.allocation.named`). ``largest`` makes the largest mean squared error of a
+    (`hedgerow.plan.allocation.means`). ``largest`` makes the largest mean squared error of a
     cuboid, times its importance, least, which makes all alike where shares can: with an importance
     of one over another plan's mean squared errors, it is better at every cuboid if shares can be.
 
@@ -122,14 +121,23 @@ class Optimal:
         if is_chain and not estimated:
             return self._before_estimation(problem)
         means, importance = means_of(problem), importances(problem, self.importance, self.prior)
-        if self.objective == "largest":
-            shares = least_largest(means, importance / importance.max())
-        elif estimated:
-            shares = means.least_total(importance)
-        else:
+        if self.objective == "cells":
             check_measured(problem, importance)
-            shares = means.apart(importance)
-        return means.exact(problem, means.rounded(shares))
+            return means.exact(problem, means.rounded(means.apart(importance)))
+        found = self._released(means, importance)
+        return means.exact(problem, means.rounded(found.shares))
+
+    def _released(self, means: Means, importance: Float64) -> Optimum:
+        largest = Largest(importance / importance.max())
+        objective = largest if self.objective == "largest" else Total(means.costs(importance))
+        return least(means, objective, means.starts(importance))
+
+    def optimum(self, problem: Problem) -> Optimum | None:
+        """Return how near its shares are to the least; None where it is about noisy counts."""
+        if self.objective == "cells" or (self.objective is None and self.prior is not None):
+            return None
+        importance = importances(problem, self.importance, self.prior)
+        return self._released(means_of(problem), importance)
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""

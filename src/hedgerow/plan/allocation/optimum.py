@@ -1,0 +1,491 @@
+"""The shares of least cost, and how near they are to the least: one optimiser for all workloads.
+
+A cost is a function of a model's variances (`hedgerow.plan.allocation.means`): a weighted sum, the
+largest of them, or a weighted sum while no cell of a cuboid is much less precise than another. The
+last two are stood in for by smooth functions, a p-norm and a sum with a penalty of the p-th power,
+whose p grows, and which then get multipliers (Bertsekas 1982, exponential penalties): at the end
+they have the optimum itself, and the weights of its variances that prove it.
+
+Every proof is the same: where a weighted sum F of variances is convex in the shares, no shares have
+less than F - gap, gap = max_t (-∂F/∂s_t) - Σ_t s_t (-∂F/∂s_t) (docs/proofs.md, "Shares of least
+error").
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.means import Means
+
+ACCURACY, ROUGH = 1e-10, 1e-3
+"""The slopes at which the minimisation stops, in units of the cost: at the end, and before it."""
+
+LEAST_SHARE = 1e-6
+"""The least share of all together that must be measured."""
+
+FEW = 200
+"""Shares up to which second derivatives are used."""
+
+SHARP, STEP, SHARPEST = 256.0, 4.0, 2.0**14
+"""The exponent at which multipliers begin, by what it grows on the way there, and the last one."""
+
+CLOSE, MOST_ROUNDS = 5e-7, 20
+"""How near multipliers come to the optimum, and how often they are changed at most."""
+
+LOST = 500.0
+"""The logarithm of penalties beyond which a bound is taken to be out of reach."""
+
+TRIED = 3
+"""Starting points that are followed where there may be several minima."""
+
+SMALLEST_GAP = 1e-9
+"""The smallest gap that is told: smaller ones are rounding errors of doubles."""
+
+UNPROVED = {
+    "power": "under a budget in ε errors are not convex in the shares",
+    "product": "shares of cuboids are sought among products of levels' shares",
+    "uneven": "families of a level are taken to be alike, and they are not",
+    "ratio": "the ratio of combined estimates is not convex in the shares",
+}
+
+Function = Callable[[Float64], tuple[float, Float64]]
+
+
+class Objective(ABC):
+    """What is made least: a function of variances, or a smooth one that stands in for it.
+
+    Attributes:
+        sharp: the exponent of the one that stands in.
+    """
+
+    sharp: float = 1.0
+
+    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+        """Return the smooth function, and its derivatives by shares."""
+        variances, back = means.variances(shares)
+        value, slope = self.smooth(variances)
+        return value, back(slope)
+
+    @abstractmethod
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the smooth function of variances, and its derivatives by them."""
+
+    @abstractmethod
+    def reached(self, variances: Float64) -> float:
+        """Return what is made least; infinite where a bound is not kept."""
+
+    @abstractmethod
+    def sharper(self, variances: Float64) -> "Objective | None":
+        """Return the next function to make least, from the last one's minimum; None at the end."""
+
+    @abstractmethod
+    def weights(self, variances: Float64) -> Float64:
+        """Return weights whose sum of variances nowhere exceeds what is made least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Objective):
+    """A weighted sum of variances.
+
+    Attributes:
+        costs: float64 (variances).
+    """
+
+    costs: Float64
+
+    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+        """Return the sum, and its derivatives by shares."""
+        return means.total(shares, self.costs)
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the sum, and its derivatives."""
+        return self.reached(variances), self.costs
+
+    def reached(self, variances: Float64) -> float:
+        """Return the sum."""
+        return float(self.costs @ variances)
+
+    def sharper(self, variances: Float64) -> None:
+        """Return None: nothing stands in for it."""
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return the costs."""
+        del variances
+        return self.costs
+
+
+@dataclass(frozen=True, eq=False)
+class Largest(Objective):
+    """The largest variance, each times its cost; its p-norm stands in for it.
+
+    Attributes:
+        costs: float64 (variances), at least 0; 0 for those that do not matter.
+        sharp: p.
+        logs: float64 (variances): the logarithms of multipliers.
+    """
+
+    costs: Float64
+    sharp: float = 1.0
+    logs: Float64 | float = 0.0
+    rounds: int = 0
+
+    def _terms(self, variances: Float64) -> Float64:
+        with np.errstate(divide="ignore"):
+            return self.logs + self.sharp * np.log(self.costs * variances)
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the p-norm, and its derivatives."""
+        terms = self._terms(variances)
+        norm = float(np.exp(logsumexp(terms) / self.sharp))
+        return norm, norm * softmax(terms) / variances
+
+    def reached(self, variances: Float64) -> float:
+        """Return the largest."""
+        return float((self.costs * variances).max())
+
+    def sharper(self, variances: Float64) -> "Largest | None":
+        """Return a sharper norm, or one with other multipliers; None where there is no gap."""
+        if self.sharp < SHARP:
+            return replace(self, sharp=STEP * self.sharp)
+        least, terms = float(self.weights(variances) @ variances), self._terms(variances)
+        if self.rounds >= MOST_ROUNDS or self.reached(variances) <= least * (1 + CLOSE):
+            return None
+        sharp = min(2 * self.sharp, SHARPEST)
+        return replace(self, sharp=sharp, logs=terms - logsumexp(terms), rounds=self.rounds + 1)
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return multipliers as weights of the costs, which sum to 1."""
+        found = softmax(self._terms(variances)) / variances
+        return np.asarray(found / (found[self.costs > 0] / self.costs[self.costs > 0]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Objective):
+    """A weighted sum, while the variances of a cuboid differ by less than a ratio.
+
+    With h and l multipliers of the larger and the smaller ones, a cuboid c has the penalty
+    P_c = Σ_k h_k V_k^p Σ_k l_k (r V_k)^-p, and F (1 + ΣP/p) stands in for F. Without costs the
+    largest ratio itself is made least, and (ΣP)^(1/p) stands in for it.
+
+    Attributes:
+        costs: float64 (variances); None to make the ratio least.
+        bound: the logarithm of the ratio.
+        chosen: int64: the variances that may differ, cuboid by cuboid: above 0 in any plan.
+        first: int64 (cuboids): where those of each cuboid begin.
+    """
+
+    costs: Float64 | None
+    bound: float
+    chosen: Int64
+    first: Int64
+    sharp: float = 1.0
+    high: Float64 | float = 0.0
+    low: Float64 | float = 0.0
+    rounds: int = 0
+
+    def log_ratio(self, variances: Float64) -> float:
+        """Return the largest ln(largest / least) of a cuboid."""
+        logs = np.log(variances[self.chosen])
+        if not len(logs):
+            return 0.0
+        spread = np.maximum.reduceat(logs, self.first) - np.minimum.reduceat(logs, self.first)
+        return float(spread.max())
+
+    def _ends(self, variances: Float64) -> tuple[Float64, Float64]:
+        logs = self.sharp * np.log(variances[self.chosen])
+        return self.high + logs, self.low - logs - self.sharp * self.bound
+
+    def _penalties(self, variances: Float64) -> tuple[Float64, Float64]:
+        """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
+        penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
+        times = np.diff(self.first, append=len(self.chosen))
+        for sign, terms in zip((1, -1), self._ends(variances), strict=True):
+            most = np.maximum.reduceat(terms, self.first)
+            shown = np.exp(terms - np.repeat(most, times))
+            sums = np.add.reduceat(shown, self.first)
+            penalty = penalty + most + np.log(sums)
+            slope = slope + sign * shown / np.repeat(sums, times)
+        return penalty, slope
+
+    def _pairs(self, variances: Float64) -> tuple[float, Float64]:
+        """Return ln ΣP, and its derivatives by p times the logarithms of chosen variances."""
+        penalty, slope = self._penalties(variances)
+        return float(logsumexp(penalty)), slope * np.repeat(
+            softmax(penalty), np.diff(self.first, append=len(self.chosen))
+        )
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return F (1 + ΣP/p), or (ΣP)^(1/p), and its derivatives."""
+        whole, by_logs = self._pairs(variances)
+        slope = np.zeros(len(variances))
+        slope[self.chosen] = by_logs / variances[self.chosen]
+        if self.costs is None:
+            norm = float(np.exp(whole / self.sharp))
+            return norm, norm * slope
+        total, penalty = float(self.costs @ variances), float(np.exp(min(whole, LOST)))
+        more = 1 + penalty / self.sharp
+        return total * more, self.costs * more + total * penalty * slope
+
+    def reached(self, variances: Float64) -> float:
+        """Return the sum, infinite where the bound is missed; or the ratio."""
+        ratio = self.log_ratio(variances)
+        if self.costs is None:
+            return ratio
+        return float(self.costs @ variances) if ratio <= self.bound + CLOSE else np.inf
+
+    def sharper(self, variances: Float64) -> "Within | None":
+        """Return a sharper penalty, or other multipliers; None where nothing changes any more."""
+        if self.sharp < SHARP:
+            return replace(self, sharp=STEP * self.sharp)
+        whole, by_logs = self._pairs(variances)
+        ratio, (high, low) = self.log_ratio(variances), self._ends(variances)
+        if self.costs is None:  # the mean ratio, by the multipliers, is near the largest
+            is_close = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
+            high, low = high - whole / 2, low - whole / 2
+        else:
+            total, least = float(self.costs @ variances), float(self.weights(variances) @ variances)
+            is_close = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
+        if is_close or self.rounds >= MOST_ROUNDS or whole > LOST:
+            return None
+        sharp = min(2 * self.sharp, SHARPEST)
+        return replace(self, sharp=sharp, high=high, low=low, rounds=self.rounds + 1)
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return the costs, and multipliers of what is too large less r times what is too small."""
+        found, values = np.zeros(len(variances)), variances[self.chosen]
+        if self.costs is None or not len(values):
+            return found if self.costs is None else self.costs
+        penalty, slope = self._penalties(variances)
+        times, total = np.diff(self.first, append=len(values)), float(self.costs @ variances)
+        each = total * np.exp(penalty - np.logaddexp(0, logsumexp(penalty) - np.log(self.sharp)))
+        larger = np.maximum(slope, 0) * np.repeat(each, times) / values
+        both = np.repeat(np.add.reduceat(larger, self.first), times)
+        found[self.chosen] = larger - np.exp(self.bound) * both * np.maximum(-slope, 0)
+        return found + self.costs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimum:
+    """Shares, and how near their cost is to the least.
+
+    Attributes:
+        shares: float64 (shares).
+        value: what they cost.
+        least: below which no shares are, if that is proved.
+        unproved: why it is not, as a key; empty where it is.
+    """
+
+    shares: Float64
+    value: float
+    least: float
+    unproved: str
+
+    @property
+    def gap(self) -> float | None:
+        """How much more they cost than the least at most, relatively: a power of 10, if known."""
+        if self.unproved or not self.least > 0:
+            return None
+        return float(10.0 ** np.ceil(np.log10(max(self.value / self.least - 1, SMALLEST_GAP))))
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        if self.gap is not None:
+            return (
+                f"The shares are within {self.gap:.0e} of the least cost, before they are rounded."
+            )
+        reason = UNPROVED.get(self.unproved, "the search did not end")
+        return f"The shares are near the least cost; that none are better is not proved: {reason}."
+
+
+@runtime_checkable
+class Optimised(Protocol):
+    """An allocation whose shares are of least cost."""
+
+    def optimum(self, problem: Problem) -> Optimum | None:
+        """Return how near its shares are to the least, if that is asked of it."""
+
+
+def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Optimum:
+    """Return the shares at which an objective is least, the best of descents from several."""
+    lifted = Lifted.of(means, objective)
+    begun = [lifted.multiplied(lifted.back(start)) for start in starts]
+    if len(begun) > 1:
+        begun.sort(key=lambda y: lifted.slopes(y)[0])
+    found = [followed(lifted, y) for y in begun[: 1 if means.is_convex else TRIED]]
+    return min(found, key=lambda each: each.value)
+
+
+def followed(lifted: "Lifted", y: Float64) -> Optimum:
+    """Return the best shares on the way from an objective's stand-ins to itself."""
+    means, best = lifted.means, Optimum(y, np.inf, -np.inf, "")
+    while True:
+        y = replace(lifted, scale=lifted.slopes(y)[0]).least(y)
+        shares, step = lifted.shares(y), lifted.objective
+        variances = means.variances(shares)[0]
+        if (value := step.reached(variances)) <= best.value:
+            weights = step.weights(variances)
+            proved = replace(lifted, objective=Total(weights)).bound(y)
+            best = Optimum(shares, value, proved, means.unproved(weights))
+        following = step.sharper(variances)
+        if following is None:
+            return best
+        lifted = replace(lifted, objective=following)
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted:
+    """An objective over y ≥ 0, whose minima are those on the simplex but for scale.
+
+    With ŷ the shares y makes of each group, F the objective and |y| a group's sum, it is
+    F(ŷ) Π |y|^-power / power + Σ |y|, for F scaled to 1: for one group, of which F has degree
+    -power, F(y)/power + Σ y (Bertsekas 1982 for such bounds). What must be measured keeps a share
+    of 1e-6 in all.
+
+    Attributes:
+        group: int64 (shares): the number of each share's group.
+        floor: float64 (shares): the least shares.
+        scale: of F.
+    """
+
+    means: Means
+    objective: Objective
+    group: Int64
+    floor: Float64
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, means: Means, objective: Objective) -> "Lifted":
+        """Return the one of an objective."""
+        needed = means.needed
+        sizes = np.diff(means.ends, prepend=0, append=len(needed))
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        floor = LEAST_SHARE * needed / np.maximum(np.bincount(group, needed), 1)[group]
+        return cls(means, objective, group, floor)
+
+    def sums(self, values: Float64) -> Float64:
+        """Return the sums over groups, for each share: float64 (shares)."""
+        return np.asarray(np.bincount(self.group, values)[self.group], dtype=np.float64)
+
+    def shares(self, y: Float64) -> Float64:
+        """Return shares of each group, what is needed at its least or above."""
+        return (1 - LEAST_SHARE) * y / self.sums(y) + self.floor
+
+    def back(self, shares: Float64) -> Float64:
+        """Return the y of some shares."""
+        return np.maximum(shares - self.floor, 0.0)
+
+    def slopes(self, y: Float64) -> tuple[float, Float64]:
+        """Return F, and its derivatives by the shares of each group."""
+        value, gradient = self.objective.at(self.means, self.shares(y))
+        return value, (1 - LEAST_SHARE) * gradient
+
+    def __call__(self, y: Float64) -> tuple[float, Float64]:
+        """Return the lifted objective, and its derivatives by y."""
+        power, sums = self.means.power, self.sums(y)
+        if sums.min() <= 0:
+            return np.inf, y
+        value, gradient = self.slopes(y)
+        unit = self.scale * power * float((np.bincount(self.group, y) ** power).prod())
+        value, gradient = value / unit, gradient / unit
+        own = self.sums(gradient * y / sums)
+        return value + float(y.sum()), (gradient - own - power * value) / sums + 1
+
+    def multiplied(self, y: Float64, times: int = 4) -> Float64:
+        """Return shares after a few steps y_t ← y_t (-∂F/∂y_t)^(1/(power+1)).
+
+        The multiplicative algorithm of optimal design (Silvey, Titterington & Torsney 1978), exact
+        for separable F: a starting point; no rate or monotonicity is relied on.
+        """
+        for _ in range(times):
+            falls = -self.slopes(y)[1]
+            if len(self.means.ends) or falls.min() < 0 or not falls.any():
+                break  # it is for one group, and for what falls with every share
+            y = y * np.maximum((falls / falls.max()) ** (1 / (self.means.power + 1)), 1e-9)
+            y = y / y.sum()
+        return y
+
+    def bound(self, y: Float64) -> float:
+        """Return what no shares are below, where F is convex, or a product of such over groups."""
+        value, gradient = self.slopes(y)
+        if value <= 0 or gradient.max() > 0:  # a weighted sum that grows with a share is not convex
+            return -np.inf
+        y = y / self.sums(y)
+        gaps = np.array([
+            (-gradient[own]).max() + y[own] @ gradient[own]
+            for own in (self.group == g for g in range(self.group[-1] + 1))
+        ])  # fmt: skip
+        return float(value * np.maximum(1 - gaps / value, 0.0).prod())
+
+    def least(self, y: Float64) -> Float64:
+        """Return a minimum that is found from y."""
+        if len(y) <= FEW:
+            sharp = self.objective.sharp
+            accuracy = ROUGH if 1 < sharp < SHARP else ACCURACY
+            return descended(self, y, 1e-5 / sharp**0.5, accuracy)
+        roots = np.sqrt(np.maximum(y, 1e-12))  # in whose units curvatures are alike
+
+        def in_roots(z: Float64) -> tuple[float, Float64]:
+            value, gradient = self(z * roots)
+            return value, gradient * roots
+
+        end = minimize(
+            in_roots, roots, jac=True, bounds=[(0, None)] * len(y), method="L-BFGS-B",
+            options={"ftol": 1e-13, "gtol": 1e-9, "maxiter": 500},
+        )  # fmt: skip
+        return np.asarray(end.x * roots)
+
+
+def descended(function: Function, y: Float64, size: float, accuracy: float) -> Float64:
+    """Return a minimum of a function on y ≥ 0, by projected Newton steps.
+
+    Args:
+        function: with its derivatives, of which differences are taken for second ones.
+        y: to begin at.
+        size: of a difference, relative; less than what the function bends in.
+        accuracy: the slopes at which to stop.
+    """
+    value, gradient = function(y)
+    for _ in range(100):
+        distance = _distance(y, gradient)
+        if distance < accuracy:
+            break
+        step = _newton_step(function, y, gradient, size)
+        for halvings in range(40):
+            ahead = np.maximum(y + step / 2**halvings, 0.0)
+            ahead_value, slope = function(ahead)
+            # At the bottom F is flat to the last bit; there the slopes decide.
+            is_level = ahead_value <= value * (1 + 1e-13) and _distance(ahead, slope) < distance / 2
+            if is_level or ahead_value <= value + 1e-4 * float(gradient @ (ahead - y)) < value:
+                break
+        else:
+            break
+        y, value, gradient = ahead, ahead_value, slope
+    return y
+
+
+def _distance(y: Float64, gradient: Float64) -> float:
+    """Return the distance of y from a minimum on y ≥ 0: negative slopes, slopes where y > 0."""
+    return max(-float(gradient.min()), float(np.abs(gradient * y).max()))
+
+
+def _newton_step(function: Function, y: Float64, gradient: Float64, size: float) -> Float64:
+    """Return the step to the minimum of the quadratic model over what is not held at 0."""
+    held = (y <= 1e-9 * y.sum()) & (gradient > 0)
+    free = np.flatnonzero(~held)
+    hessian = np.empty((len(free), len(free)))
+    for row, t in enumerate(free):
+        ahead = y.copy()
+        ahead[t] += size * max(y[t], 1e-5 * y.sum())
+        hessian[row] = (function(ahead)[1] - gradient)[free] / (ahead[t] - y[t])
+    curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
+    curvatures = np.maximum(np.abs(curvatures), 1e-12 * np.abs(curvatures).max())
+    step = -y
+    step[free] = -directions @ ((directions.T @ gradient[free]) / curvatures)
+    return step
