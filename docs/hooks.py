@@ -26,7 +26,7 @@ DOCS = Path(__file__).parent
 MARK = re.compile(r"^<!-- generated: (?P<what>[a-z-]+) -->$", re.MULTILINE)
 PLACE = re.compile(r"<code>([\w/]+\.py):([\w.]+)</code>")
 KEYS = "reference/keys.toml"
-EVIDENCE = "Evidence"
+EVIDENCE = "Measured"
 NOTEBOOK = ".ipynb"
 OTHER_MODELS: dict[str, tuple[type[BaseModel], bool]] = {"simulate": (SimulateSection, False)}
 """Sections that the release file does not parse itself."""

@@ -40,6 +40,7 @@ from hedgerow.spec.toml_file import Section
 LANGUAGES = {"python", "output", "console", "toml", "csv", "text", "r"}
 STRICTNESS = {"<!-- noisy -->": "noisy", "<!-- about -->": "about"}
 ABOUT = 0.02
+MARK = "\N{NUMERO SIGN}"
 
 _OPEN = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
@@ -216,9 +217,12 @@ def compare(block: Block, shown: str, said: str, where: str | None = None) -> No
         want, got = _words(shown), _words(said)
     same = doctest.OutputChecker().check_output(want, got, doctest.ELLIPSIS)
     if same and block.strictness == "about":
+        every = _numbers(said)
         same = all(
-            abs(a - b) <= ABOUT * max(abs(a), abs(b))
-            for a, b in zip(_numbers(shown), _numbers(said), strict=True)
+            a == b or (None not in {a, b} and abs(a - b) <= ABOUT * max(abs(a), abs(b)))
+            for a, b in zip(
+                _numbers(shown), map(every.__getitem__, _places(want, got)), strict=True
+            )
         )
         want, got = _tidy(shown), _tidy(said)
     if same:
@@ -235,11 +239,23 @@ def _tidy(text: str) -> str:
 
 def _words(text: str) -> str:
     """The text with one mark for each number, and without what numbers' widths change."""
-    plain = _RULE.sub(" ", _NUMBER.sub("#", text.replace("null", "0")))
+    plain = _RULE.sub(" ", _NUMBER.sub(MARK, _null(text)))
     return "".join(f"{line.strip()}\n" for line in plain.splitlines() if line.strip())
 
 
-def _numbers(text: str) -> list[float]:
-    """The numbers of a text, in order; hashes are none."""
-    found = (match[0].replace(",", "").rstrip(".") for match in _NUMBER.finditer(text))
-    return [float(number) for number in found if not re.fullmatch(r"[0-9a-f]{12,64}", number)]
+def _places(want: str, got: str) -> list[int]:
+    """Which numbers of what is said those that are shown stand for, "..." being anything."""
+    pattern = re.escape(want).replace(MARK, f"({MARK})").replace(re.escape("..."), ".*?")
+    match = re.fullmatch(pattern, got, re.DOTALL)
+    assert match is not None
+    return [got.count(MARK, 0, match.start(k + 1)) for k in range(match.re.groups)]
+
+
+def _null(text: str) -> str:
+    return text.replace("null", "0")
+
+
+def _numbers(text: str) -> list[float | None]:
+    """The numbers of a text, in order; None for hashes, each of which is another."""
+    found = (match[0].replace(",", "").rstrip(".") for match in _NUMBER.finditer(_null(text)))
+    return [None if re.fullmatch(r"[0-9a-f]{12,64}", each) else float(each) for each in found]

@@ -149,6 +149,9 @@ def test_a_command_that_fails_is_refused_unless_its_error_is_shown(page):
 def test_numbers_are_compared_as_strictly_as_the_page_says():
     compare(block("output", "", "noisy"), "a   12.5 of 7", "a -999 of 1e-3")
     compare(block("output", "", "about"), "a   12.5 of 7", "a 12.6 of 7.01")
+    compare(block("output", "", "about"), "a 12.5 ...\nb 7", "a 12.6 of 3\nc 4\nb 7.01")
+    with pytest.raises(AssertionError):
+        compare(block("output", "", "about"), "a 12.5 ...\nb 7", "a 12.6 of 7\nb 9")
     for strictness, said in [
         ("noisy", "b 12.5 of 7"),
         ("about", "a 13.5 of 7"),
