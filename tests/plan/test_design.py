@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.pages.catalogue import catalogue, languages
 from hedgerow.plan import spine as plan_spine
-from hedgerow.plan.cuboids import Measured
+from hedgerow.plan.cuboids import Measured, Public
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import PlannedTables
 from tests.estimate.workload.workloads import DenseWorkload
@@ -192,3 +192,24 @@ def test_named_cuboids_have_the_best_estimates_where_shares_are_a_product_and_no
 def mean_of(dense, cuboid):
     sums = dense.sums[cuboid]
     return float(np.einsum("ij,jk,ik->i", sums, dense.covariance, sums).mean())
+
+
+SETTLERS = {
+    "chain, all": "Whole counts: families.",
+    "marginals": "Whole counts: fit.",
+    "named, a product": "Whole counts: families for total, place.level1 × kind.level1, "
+    "place.level1 × kind.level2 and 1 more; blocks for place.level2 × kind.level2.",
+    "nested, public facts": "Whole counts: fit for person.level1, place.level1, place.level1 × "
+    "person.level1 and 4 more; families for person.level2, person.level3; blocks for "
+    "place.level1 × person.level2, place.level1 × person.level3, place.level2 × person.level2 and "
+    "3 more.",
+}
+
+
+@pytest.mark.parametrize("name", SETTLERS)
+def test_a_plan_says_which_way_makes_which_counts_whole(name):
+    design = plans.CASES[name]().plan.design
+    assert design.settlers == SETTLERS[name]
+    named = [name for names in design.by_settler.values() for name in names]
+    open_levels = [k for k, what in design.plan.by_levels.items() if not isinstance(what, Public)]
+    assert sorted(named) == sorted(map(design.tree.name_of, open_levels))
