@@ -219,7 +219,7 @@ def compare(block: Block, shown: str, said: str, where: str | None = None) -> No
     if same and block.strictness == "about":
         every = _numbers(said)
         same = all(
-            a == b or (None not in {a, b} and abs(a - b) <= ABOUT * max(abs(a), abs(b)))
+            abs(a - b) <= ABOUT * max(abs(a), abs(b))
             for a, b in zip(
                 _numbers(shown), map(every.__getitem__, _places(want, got)), strict=True
             )
@@ -255,7 +255,7 @@ def _null(text: str) -> str:
     return text.replace("null", "0")
 
 
-def _numbers(text: str) -> list[float | None]:
-    """The numbers of a text, in order; None for hashes, each of which is another."""
+def _numbers(text: str) -> list[float]:
+    """The numbers of a text, in order; 0 for hashes, which are no numbers."""
     found = (match[0].replace(",", "").rstrip(".") for match in _NUMBER.finditer(_null(text)))
-    return [None if re.fullmatch(r"[0-9a-f]{12,64}", each) else float(each) for each in found]
+    return [0.0 if re.fullmatch(r"[0-9a-f]{12,64}", each) else float(each) for each in found]

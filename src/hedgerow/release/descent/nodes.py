@@ -5,8 +5,7 @@ stays within the pass.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -39,7 +38,7 @@ class Rows:
     @property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """What is known of the nodes, an array each."""
-        return tuple(getattr(self, name) for name in _columns_of(type(self)))
+        return tuple(getattr(self, name) for name in self.__slots__)  # a subclass's own fields
 
     def take(self, which: Int64 | slice) -> Self:
         """Return some of the nodes, in ascending order."""
@@ -57,12 +56,6 @@ class Rows:
         codes = zip(*(part.codes for part in parts), strict=True)
         columns = zip(*(part.columns for part in parts), strict=True)
         return cast("Self", made(tuple(map(np.concatenate, codes)), *map(np.concatenate, columns)))
-
-
-@cache
-def _columns_of(rows: type[Rows]) -> tuple[str, ...]:
-    """Return the names of the arrays beside the codes."""
-    return tuple(each.name for each in fields(rows)[1:])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
