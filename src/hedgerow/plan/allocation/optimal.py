@@ -120,7 +120,10 @@ class Optimal:
         estimated = self.objective == "released" or (self.objective is None and self.prior is None)
         if is_chain and not estimated:
             return self._before_estimation(problem)
-        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
+        importance = importances(problem, self.importance, self.prior)
+        if len(importance) == 1:
+            return (Fraction(1),)
+        means = means_of(problem)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
