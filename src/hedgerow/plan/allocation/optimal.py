@@ -26,7 +26,8 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
-from hedgerow.plan.allocation.optimum import Largest, Optimum, Total, least
+from hedgerow.plan.allocation.objectives import Largest, Total
+from hedgerow.plan.allocation.optimum import Optimum, least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
