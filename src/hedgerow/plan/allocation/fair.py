@@ -5,8 +5,8 @@ have: on their classes (`hedgerow.plan.allocation.fairness`). The models of erro
 of one node a class in place of means (`hedgerow.plan.allocation.means`), and the one optimiser
 keeps the bound (`hedgerow.plan.allocation.objectives.Within`). From survivors along a chain
 variances are linear in those of the measurements, so the least is proved: docs/proofs.md, "Fair
-shares". Where estimates are combined no optimum is proved: what is returned keeps the bound, which is
-verified after shares are rounded.
+shares". Where estimates are combined no optimum is proved: what is returned keeps the bound, which
+is verified after shares are rounded.
 """
 
 from collections.abc import Sequence
