@@ -12,7 +12,8 @@ from hedgerow.errors import PlanError
 from hedgerow.plan.allocation import fair
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube_means import CubeMeans
-from hedgerow.plan.allocation.optimum import UNPROVED, Total, least
+from hedgerow.plan.allocation.objectives import Total
+from hedgerow.plan.allocation.optimum import UNPROVED, least
 from hedgerow.plan.joint import shape_of_tree
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
 from tests.made import fixed_axis, random_tree

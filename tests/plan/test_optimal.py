@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem, Relative, importances, rounded_shares
 from hedgerow.plan.allocation.means import Along
+from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimal import Optimal, levels_of
-from hedgerow.plan.allocation.optimum import Total, least
+from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.prior import Prior
 from tests.made import fixed_axis, random_counts
 

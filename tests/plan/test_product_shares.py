@@ -8,7 +8,8 @@ from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along
-from hedgerow.plan.allocation.optimum import Largest, Total, least
+from hedgerow.plan.allocation.objectives import Largest, Total
+from hedgerow.plan.allocation.optimum import least
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
 
 PUBLIC = [None, (0, 0), (1, 0)]

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.plan.allocation import optimum
+from hedgerow.plan.allocation import objectives, optimum
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import Along
-from hedgerow.plan.allocation.optimum import Largest, Total, least
+from hedgerow.plan.allocation.objectives import Largest, Total
+from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
@@ -228,7 +229,7 @@ def test_the_gap_is_closed_and_proved_where_the_error_is_convex(what, measure, s
 @pytest.mark.parametrize("sharpest", [1.0, 16.0, 256.0])
 def test_no_shares_are_below_the_bound_however_little_the_search_has_done(monkeypatch, sharpest):
     monkeypatch.setattr(optimum, "_newton_step", lambda _, y, *__: np.zeros(len(y)))
-    monkeypatch.setattr(optimum, "SHARPEST", sharpest)
+    monkeypatch.setattr(objectives, "SHARPEST", sharpest)
     problem = problem_of(hr.Tree([fixed_axis("geo", 5, 3, 4)]))
     along = Along.of(problem)
     rng = np.random.default_rng(1)

@@ -19,8 +19,9 @@ from hedgerow.plan.allocation.allocation import (
     checked_importance,
     importances,
 )
+from hedgerow.plan.allocation.objectives import Largest, Total
 from hedgerow.plan.allocation.optimal import levels_of, means_of
-from hedgerow.plan.allocation.optimum import Largest, Total, least
+from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.cuboids import (
     Invariant,

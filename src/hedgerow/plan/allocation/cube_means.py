@@ -29,7 +29,8 @@ from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.allocation import Problem, of_whole
 from hedgerow.plan.allocation.means import Along, Back, Means, Part
-from hedgerow.plan.allocation.optimum import Total, least
+from hedgerow.plan.allocation.objectives import Total
+from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.joint import shape_of_tree
 

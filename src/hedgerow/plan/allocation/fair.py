@@ -3,10 +3,10 @@
 What a cell's variance is depends on how many siblings, cousins and ancestors' siblings its nodes
 have: on their classes (`hedgerow.plan.allocation.fairness`). The models of errors tell the variance
 of one node a class in place of means (`hedgerow.plan.allocation.means`), and the one optimiser
-keeps the bound (`hedgerow.plan.allocation.optimum.Within`). From survivors along a chain variances
-are linear in those of the measurements, so the least is proved: docs/proofs.md, "Fair shares".
-Where estimates are combined no optimum is proved: what is returned keeps the bound, which is
-verified after shares are rounded.
+keeps the bound (`hedgerow.plan.allocation.objectives.Within`). From survivors along a chain
+variances are linear in those of the measurements, so the least is proved: docs/proofs.md, "Fair
+shares". Where estimates are combined no optimum is proved: what is returned keeps the bound, which
+is verified after shares are rounded.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,8 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.allocation.means import Along
-from hedgerow.plan.allocation.optimum import SHARP, Objective, Optimum, Total, Within, least
+from hedgerow.plan.allocation.objectives import SHARP, Objective, Total, Within
+from hedgerow.plan.allocation.optimum import Optimum, least
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior

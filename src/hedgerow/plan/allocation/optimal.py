@@ -26,7 +26,8 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
-from hedgerow.plan.allocation.optimum import Largest, Optimum, Total, least
+from hedgerow.plan.allocation.objectives import Largest, Total
+from hedgerow.plan.allocation.optimum import Optimum, least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
@@ -120,7 +121,10 @@ class Optimal:
         estimated = self.objective == "released" or (self.objective is None and self.prior is None)
         if is_chain and not estimated:
             return self._before_estimation(problem)
-        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
+        importance = importances(problem, self.importance, self.prior)
+        if len(importance) == 1:
+            return (Fraction(1),)
+        means = means_of(problem)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))

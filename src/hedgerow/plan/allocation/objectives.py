@@ -1,0 +1,236 @@
+"""What shares are chosen for: costs of variances, and smooth functions that stand in for them.
+
+A p-norm stands in for the largest cost, and a sum with a penalty of the p-th power for one within a
+bound; p grows, and then multipliers make the stand-ins exact (`hedgerow.plan.allocation.optimum`).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.plan.allocation.means import Means
+
+SHARP, STEP, SHARPEST = 256.0, 4.0, 2.0**14
+"""The exponent at which multipliers begin, by what it grows on the way there, and the last one."""
+
+CLOSE, MOST_ROUNDS = 5e-7, 20
+"""How near multipliers come to the optimum, and how often they are changed at most."""
+
+LOST = 500.0
+"""The logarithm of penalties beyond which a bound is taken to be out of reach."""
+
+
+class Objective(ABC):
+    """What is made least: a function of variances, or a smooth one that stands in for it.
+
+    Attributes:
+        sharp: the exponent of the one that stands in.
+    """
+
+    sharp: float = 1.0
+
+    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+        """Return the smooth function, and its derivatives by shares."""
+        variances, back = means.variances(shares)
+        value, slope = self.smooth(variances)
+        return value, back(slope)
+
+    @abstractmethod
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the smooth function of variances, and its derivatives by them."""
+
+    @abstractmethod
+    def reached(self, variances: Float64) -> float:
+        """Return what is made least; infinite where a bound is not kept."""
+
+    @abstractmethod
+    def sharper(self, variances: Float64) -> "Objective | None":
+        """Return the next function to make least, from the last one's minimum; None at the end."""
+
+    @abstractmethod
+    def weights(self, variances: Float64) -> Float64:
+        """Return weights whose sum of variances nowhere exceeds what is made least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Objective):
+    """A weighted sum of variances.
+
+    Attributes:
+        costs: float64 (variances).
+    """
+
+    costs: Float64
+
+    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+        """Return the sum, and its derivatives by shares."""
+        return means.total(shares, self.costs)
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the sum, and its derivatives."""
+        return self.reached(variances), self.costs
+
+    def reached(self, variances: Float64) -> float:
+        """Return the sum."""
+        return float(self.costs @ variances)
+
+    def sharper(self, variances: Float64) -> None:
+        """Return None: nothing stands in for it."""
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return the costs."""
+        del variances
+        return self.costs
+
+
+@dataclass(frozen=True, eq=False)
+class Largest(Objective):
+    """The largest variance, each times its cost; its p-norm stands in for it.
+
+    Attributes:
+        costs: float64 (variances), at least 0; 0 for those that do not matter.
+        sharp: p.
+        logs: float64 (variances): the logarithms of multipliers.
+    """
+
+    costs: Float64
+    sharp: float = 1.0
+    logs: Float64 | float = 0.0
+    rounds: int = 0
+
+    def _terms(self, variances: Float64) -> Float64:
+        with np.errstate(divide="ignore"):
+            return self.logs + self.sharp * np.log(self.costs * variances)
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return the p-norm, and its derivatives."""
+        terms = self._terms(variances)
+        norm = float(np.exp(logsumexp(terms) / self.sharp))
+        return norm, norm * softmax(terms) / variances
+
+    def reached(self, variances: Float64) -> float:
+        """Return the largest."""
+        return float((self.costs * variances).max())
+
+    def sharper(self, variances: Float64) -> "Largest | None":
+        """Return a sharper norm, or one with other multipliers; None where there is no gap."""
+        if self.sharp < SHARP:
+            return replace(self, sharp=STEP * self.sharp)
+        least, terms = float(self.weights(variances) @ variances), self._terms(variances)
+        if self.rounds >= MOST_ROUNDS or self.reached(variances) <= least * (1 + CLOSE):
+            return None
+        sharp = min(2 * self.sharp, SHARPEST)
+        return replace(self, sharp=sharp, logs=terms - logsumexp(terms), rounds=self.rounds + 1)
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return multipliers as weights of the costs, which sum to 1."""
+        found = softmax(self._terms(variances)) / variances
+        return np.asarray(found / (found[self.costs > 0] / self.costs[self.costs > 0]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Objective):
+    """A weighted sum, while the variances of a cuboid differ by less than a ratio.
+
+    With h and l multipliers of the larger and the smaller ones, a cuboid c has the penalty
+    P_c = Σ_k h_k V_k^p Σ_k l_k (r V_k)^-p, and F (1 + ΣP/p) stands in for F. Without costs the
+    largest ratio itself is made least, and (ΣP)^(1/p) stands in for it.
+
+    Attributes:
+        costs: float64 (variances); None to make the ratio least.
+        bound: the logarithm of the ratio.
+        chosen: int64: the variances that may differ, cuboid by cuboid: above 0 in any plan.
+        first: int64 (cuboids): where those of each cuboid begin.
+    """
+
+    costs: Float64 | None
+    bound: float
+    chosen: Int64
+    first: Int64
+    sharp: float = 1.0
+    high: Float64 | float = 0.0
+    low: Float64 | float = 0.0
+    rounds: int = 0
+
+    def log_ratio(self, variances: Float64) -> float:
+        """Return the largest ln(largest / least) of a cuboid."""
+        logs = np.log(variances[self.chosen])
+        if not len(logs):
+            return 0.0
+        spread = np.maximum.reduceat(logs, self.first) - np.minimum.reduceat(logs, self.first)
+        return float(spread.max())
+
+    def _ends(self, variances: Float64) -> tuple[Float64, Float64]:
+        logs = self.sharp * np.log(variances[self.chosen])
+        return self.high + logs, self.low - logs - self.sharp * self.bound
+
+    def _penalties(self, variances: Float64) -> tuple[Float64, Float64]:
+        """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
+        penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
+        times = np.diff(self.first, append=len(self.chosen))
+        for sign, terms in zip((1, -1), self._ends(variances), strict=True):
+            most = np.maximum.reduceat(terms, self.first)
+            shown = np.exp(terms - np.repeat(most, times))
+            sums = np.add.reduceat(shown, self.first)
+            penalty = penalty + most + np.log(sums)
+            slope = slope + sign * shown / np.repeat(sums, times)
+        return penalty, slope
+
+    def _pairs(self, variances: Float64) -> tuple[float, Float64]:
+        """Return ln ΣP, and its derivatives by p times the logarithms of chosen variances."""
+        penalty, slope = self._penalties(variances)
+        return float(logsumexp(penalty)), slope * np.repeat(
+            softmax(penalty), np.diff(self.first, append=len(self.chosen))
+        )
+
+    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+        """Return F (1 + ΣP/p), or (ΣP)^(1/p), and its derivatives."""
+        whole, by_logs = self._pairs(variances)
+        slope = np.zeros(len(variances))
+        slope[self.chosen] = by_logs / variances[self.chosen]
+        if self.costs is None:
+            norm = float(np.exp(whole / self.sharp))
+            return norm, norm * slope
+        total, penalty = float(self.costs @ variances), float(np.exp(min(whole, LOST)))
+        more = 1 + penalty / self.sharp
+        return total * more, self.costs * more + total * penalty * slope
+
+    def reached(self, variances: Float64) -> float:
+        """Return the sum, infinite where the bound is missed; or the ratio."""
+        ratio = self.log_ratio(variances)
+        if self.costs is None:
+            return ratio
+        return float(self.costs @ variances) if ratio <= self.bound + CLOSE else np.inf
+
+    def sharper(self, variances: Float64) -> "Within | None":
+        """Return a sharper penalty, or other multipliers; None where nothing changes any more."""
+        if self.sharp < SHARP:
+            return replace(self, sharp=STEP * self.sharp)
+        whole, by_logs = self._pairs(variances)
+        ratio, (high, low) = self.log_ratio(variances), self._ends(variances)
+        if self.costs is None:  # the mean ratio, by the multipliers, is near the largest
+            is_close = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
+            high, low = high - whole / 2, low - whole / 2
+        else:
+            total, least = float(self.costs @ variances), float(self.weights(variances) @ variances)
+            is_close = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
+        if is_close or self.rounds >= MOST_ROUNDS or whole > LOST:
+            return None
+        sharp = min(2 * self.sharp, SHARPEST)
+        return replace(self, sharp=sharp, high=high, low=low, rounds=self.rounds + 1)
+
+    def weights(self, variances: Float64) -> Float64:
+        """Return the costs, and multipliers of what is too large less r times what is too small."""
+        found, values = np.zeros(len(variances)), variances[self.chosen]
+        if self.costs is None or not len(values):
+            return found if self.costs is None else self.costs
+        penalty, slope = self._penalties(variances)
+        times, total = np.diff(self.first, append=len(values)), float(self.costs @ variances)
+        each = total * np.exp(penalty - np.logaddexp(0, logsumexp(penalty) - np.log(self.sharp)))
+        larger = np.maximum(slope, 0) * np.repeat(each, times) / values
+        both = np.repeat(np.add.reduceat(larger, self.first), times)
+        found[self.chosen] = larger - np.exp(self.bound) * both * np.maximum(-slope, 0)
+        return found + self.costs
