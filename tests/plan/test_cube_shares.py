@@ -388,7 +388,7 @@ def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechan
 def test_fair_shares_of_a_cube_are_for_all_cells_and_cuboids_alike():
     with pytest.raises(PlanError, match='fair shares of a cube need measure = "all"'):
         plan_of(hr.Fair(2), measure=hr.Survivors())
-    with pytest.raises(PlanError, match="count its cuboids alike"):
+    with pytest.raises(PlanError, match="count the cuboids of a workload alike"):
         plan_of(hr.Fair(2, (1.0, 1.0)))
 
 

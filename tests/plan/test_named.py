@@ -307,9 +307,26 @@ def test_the_cheapest_plan_meets_its_targets_and_no_cheaper_one_does():
     assert 0.99e5 <= float((frame["cells"].cast(float) * frame["rmse"] ** 2).sum()) <= 1e5
 
 
+def test_fair_shares_are_those_of_least_error_where_cells_of_a_cuboid_are_alike():
+    names = "o.o3", "d.d3", "o.o2 × d.d2", "o.o3 × d.d3"
+    fair = planned(*names, allocation=hr.Fair(1))
+    level = planned(*names, allocation=hr.Optimal(importance=hr.PerLevel()))
+    assert fair.shares == level.shares
+    table = {"o3": [f"o3-{i:03d}" for i in range(12)], "d3": [f"d3-{i:03d}" for i in range(12)]}
+    release = hr.release(hr.Counts.from_frame(PAIRS, table), fair)
+    for cuboid in fair.cuboids:
+        errors = release.level(cuboid, all=True)["standard_error"].to_numpy()
+        assert np.ptp(errors) <= 1e-9 * errors.max()
+
+
+def test_fair_shares_are_refused_where_cells_of_named_cuboids_differ():
+    columns = {"p1": ["a", "a", "b"], "p2": ["a1", "a2", "b1"]}
+    uneven = hr.Tree([hr.Axis.from_frame("p", columns, levels=["p1", "p2"]), axis("d", 2)])
+    with pytest.raises(hr.PlanError, match="families of a level are all as large"):
+        planned("p.p2", "d.d1", tree=uneven, allocation=hr.Fair(1.5))
+
+
 def test_what_is_for_chains_alone_is_refused():
-    with pytest.raises(hr.PlanError, match="fair shares are for a chain or a cube"):
-        planned("o.o3", "d.d3", allocation=hr.Fair(1.5))
     ages = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
     with pytest.raises(hr.PlanError, match="goes with cuboids"):
         planned("bin", tree=ages, allocation=hr.ForDistribution())

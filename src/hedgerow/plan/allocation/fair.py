@@ -29,12 +29,13 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
-from hedgerow.plan.allocation.means import Along
+from hedgerow.plan.allocation.means import Along, NamedMeans
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total, Within
 from hedgerow.plan.allocation.optimum import Optimum, least
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
+from hedgerow.plan.workload import Chain
 from hedgerow.text import as_double
 
 SLACKS = 1e-3, 4e-3, 1.6e-2
@@ -51,7 +52,8 @@ class Fair:
     In each cuboid the largest variance of a cell is at most ``ratio`` times the least above 0. From
     survivors along a chain variances are those of large counts, and the least mean variance is
     proved; where all cells are measured, along a chain or of a cube, they are those of the
-    estimates under wide noise, and it is not proved.
+    estimates under wide noise, and it is not proved. Of named cuboids over axes of even families
+    all cells of a cuboid have one variance, so that only the error is left to be made least.
 
     Attributes:
         ratio: at least 1.
@@ -84,13 +86,9 @@ class Fair:
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return shares as `fair_shares`."""
-        if problem.is_named:
-            raise PlanError(
-                "fair shares are for a chain or a cube; of named cuboids "
-                'method = "optimal" with objective = "largest" makes the errors of cuboids alike'
-            )
-        if problem.is_cube and self.importance is not None:
-            raise PlanError("fair shares of a cube count its cuboids alike: no importance")
+        is_chain = isinstance(problem.workload, Chain)
+        if not is_chain and self.importance is not None:
+            raise PlanError("fair shares count the cuboids of a workload alike: no importance")
         return fair_shares(problem, self.ratio, self.importance)
 
     def optimum(self, problem: Problem) -> Optimum:
@@ -111,7 +109,8 @@ def fair_shares(
             different, or no shares were found that keep the ratio.
     """
     kinds = Kinds.of(problem, importances(problem, importance))
-    slacks, parts = (SLACKS, PARTS) if problem.is_cube else ((LITTLE,), NINE_DIGITS)
+    is_chain = isinstance(problem.workload, Chain)
+    slacks, parts = ((LITTLE,), NINE_DIGITS) if is_chain else (SLACKS, PARTS)
     for slack in slacks:
         shares = kinds.within(log(ratio) - slack).shares
         found = kinds.means.rounded(shares, parts)
@@ -146,7 +145,7 @@ class Kinds:
         apart: what is made least, with the ratio as its bound.
     """
 
-    means: Along | CubeMeans
+    means: Along | CubeMeans | NamedMeans
     importance: Float64
     apart: Within
 
@@ -205,8 +204,17 @@ class Kinds:
         return least(self.means, objective, self.means.starts(self.importance))
 
 
-def _variances(problem: Problem) -> Along | CubeMeans:
+def _variances(problem: Problem) -> Along | CubeMeans | NamedMeans:
     """Return the variances of kinds of cells, by shares."""
+    if problem.is_named:
+        named = NamedMeans.of(problem)
+        if not named.is_even:
+            raise PlanError(
+                "fair shares of named cuboids are for axes whose families of a level are all as "
+                "large, where the cells of a cuboid have one variance; elsewhere "
+                'method = "optimal" with objective = "largest" makes the errors of cuboids alike'
+            )
+        return named  # one cell of a cuboid can be moved to any other, and all else stays
     if not problem.is_cube:
         combine = isinstance(problem.measure, All)
         return Along.of(problem, Classes.of(problem.tree, subtrees=combine))

@@ -303,6 +303,11 @@ class NamedMeans(Means):
         """The cells of each cuboid."""
         return self.cells
 
+    @property
+    def nodes(self) -> list[Float64]:
+        """The number of cells of each cuboid, which are of one kind: an array each."""
+        return [np.array([n]) for n in self.cells]
+
     def unproved(self, weights: Float64) -> str:
         """Return why no gap is proved, as a key."""
         return Means.unproved(self, weights) or ("" if self.is_even else "uneven")
