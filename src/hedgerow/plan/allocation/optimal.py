@@ -26,8 +26,8 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
-from hedgerow.plan.allocation.objectives import Largest, Total
-from hedgerow.plan.allocation.optimum import Optimum, least
+from hedgerow.plan.allocation.objectives import Largest, Objective, Total
+from hedgerow.plan.allocation.optimum import Optimum, least, rounded
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
@@ -128,20 +128,21 @@ class Optimal:
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
-        found = self._released(means, importance)
-        return means.exact(problem, means.rounded(found.shares))
+        objective = self._cost(means, importance)
+        found = least(means, objective, means.starts(importance))
+        return means.exact(problem, rounded(means, objective, found.shares))
 
-    def _released(self, means: Means, importance: Float64) -> Optimum:
-        largest = Largest(importance / importance.max())
-        objective = largest if self.objective == "largest" else Total(means.costs(importance))
-        return least(means, objective, means.starts(importance))
+    def _cost(self, means: Means, importance: Float64) -> Objective:
+        if self.objective == "largest":
+            return Largest(importance / importance.max())
+        return Total(means.costs(importance))
 
     def optimum(self, problem: Problem) -> Optimum | None:
         """Return how near its shares are to the least; None where it is about noisy counts."""
         if self.objective == "cells" or (self.objective is None and self.prior is not None):
             return None
-        importance = importances(problem, self.importance, self.prior)
-        return self._released(means_of(problem), importance)
+        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
+        return least(means, self._cost(means, importance), means.starts(importance))
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""
