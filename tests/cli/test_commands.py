@@ -99,6 +99,7 @@ def test_the_signed_plan_is_executed(run, commuting):
         "sums",
         "promise",
         "efficiency",
+        "optimum",
         "chosen",
         "settled",
     }

@@ -32,10 +32,8 @@ NEIGHBOURS = {"measured": hr.AddRemove(), "public": hr.Replace()}
 def plan_of(allocation, tree=PAIRS, *, total="public", mechanism=hr.DiscreteGaussian, **options):
     budget = hr.Epsilon(1) if mechanism is hr.DiscreteLaplace else hr.Rho("1/100")
     options = {"budget": budget, "workload": hr.Cube(), "measure": hr.All(), **options}
-    neighbours = NEIGHBOURS[total]
-    return hr.make_plan(
-        tree, allocation=allocation, neighbours=neighbours, mechanism=mechanism, **options
-    )
+    options = {"neighbours": NEIGHBOURS[total], **options}
+    return hr.make_plan(tree, allocation=allocation, mechanism=mechanism, **options)
 
 
 def shares_of(plan):
@@ -411,7 +409,18 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
     uneven = random_tree(np.random.default_rng(1), 2, 2, 3)
     names = [uneven.name_of(uneven.finest), uneven.name_of((1, 0)), uneven.name_of((0, 2))]
     named = hr.make_plan(uneven, budget=hr.Rho(1), workload=hr.Cuboids(names), allocation=rule)
+    nobody = hr.Zeros({"kind": ["nursing"], "age": ["minor"]})
+    blocks = hr.Axis.from_frame("place", {"block": ["a", "b", "c"]}, levels=["block"])
+    factors = [{"kind": ["home", "nursing"]}, {"age": ["adult", "minor"]}]
+    people = hr.Axis.from_product("people", factors, ["kind", "age"], attribute=True)
+    census = hr.make_plan(
+        hr.Tree([blocks, people]), budget=hr.Rho(1), workload=hr.Cube(), public=[nobody]
+    )
+    moving = hr.Replace(2, exactly=False)
     for plan, key in (
+        (census, "facts"),
+        (plan_of(rule, neighbours=moving), "price"),
+        (plan_of(rule, measure=hr.Survivors(), **even), "survivors"),
         (plan_of(rule, total="public"), "product"),
         (plan_of(rule, mechanism=hr.DiscreteLaplace, **even), "power"),
         (plan_of(hr.Fair(2), uneven, **even), "ratio"),

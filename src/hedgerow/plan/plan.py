@@ -25,6 +25,7 @@ from hedgerow.plan.cuboids import (
     Public,
     RunningSums,
     Summed,
+    Survivors,
     Unmeasured,
     check_running_sums,
     check_size,
@@ -384,8 +385,9 @@ class Plan:
                 raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what travels to other machines: the design is made anew where it is asked for."""
-        return {name: value for name, value in vars(self).items() if name != "design"}
+        """Return what travels to other machines: neither the design, made anew there, nor the rule."""
+        kept = {name: value for name, value in vars(self).items() if name != "design"}
+        return {**kept, "rule": None}
 
     @property
     def problem(self) -> Problem:
@@ -402,11 +404,20 @@ class Plan:
         Example:
             >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
             >>> print(hr.make_plan(tree, budget=hr.Rho("1/10")).optimum)
-            The shares are within 1e-09 of the least cost, before they are rounded.
+            The shares are within 1e-09 of the least cost under wide noise, before they are rounded.
         """
-        if isinstance(self.rule, Optimised) and len(self.problem.cuboids) > 1:
-            return self.rule.optimum(self.problem)
-        return None
+        problem = self.problem
+        if not isinstance(self.rule, Optimised) or len(problem.cuboids) == 1:
+            return None
+        found = self.rule.optimum(problem)
+        # What the problem that was solved leaves out of the plan's.
+        outside = {
+            "facts": bool(self.facts),
+            "price": len(problem.neighbours.changes(problem.depths[-1])) > 1,
+            "survivors": isinstance(self.measure, Survivors),
+        }
+        reason = next((key for key, is_so in outside.items() if is_so), "")
+        return replace(found, unproved=reason) if found and reason else found
 
     @cached_property
     def efficiency(self) -> Efficiency:

@@ -191,7 +191,7 @@ class CubeMeans(Means):
             return "ratio"
         sums, total = _margins(self._table(weights)), float(weights.sum())
         product = self._outer(sums) / total ** (len(sums) - 1)
-        is_product = np.allclose(product, self._table(weights), rtol=1e-9, atol=0)
+        is_product = np.allclose(product, self._table(weights), rtol=1e-12, atol=0)
         is_whole = self.public is None and is_product
         return Means.unproved(self, weights) or ("" if is_whole else "product")
 

@@ -120,12 +120,12 @@ def fair_shares(
     reached = kinds.log_ratio(kinds.narrowest.shares)
     if reached > log(ratio):
         raise PlanError(
-            f"no shares were found that keep the cells of every cuboid within {ratio:g} times the "
-            f"variance of each other; the smallest ratio found is {np.exp(reached):.6g}"
+            f"no shares were found that keep the cells of every cuboid within {ratio:.9g} times "
+            f"the variance of each other; the smallest ratio found is {np.exp(reached):.9g}"
         )
     raise PlanError(
-        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:g}, so near the smallest "
-        f"one found, {np.exp(reached):.6g}; allow a little more"
+        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:.9g}, so near the smallest "
+        f"one found, {np.exp(reached):.9g}; allow a little more"
     )
 
 
@@ -186,7 +186,7 @@ class Kinds:
         if found.value == inf and self.log_ratio(self.narrowest.shares) < bound:
             # Near the narrowest ones, and not first away from them.
             found = least(self.means, replace(objective, sharp=SHARP), [self.narrowest.shares])
-        return self.narrowest if found.value == inf else found
+        return replace(self.narrowest, unproved="narrowest") if found.value == inf else found
 
     @cached_property
     def narrowest(self) -> Optimum:

@@ -48,6 +48,10 @@ UNPROVED = {
     "product": "shares of cuboids are sought among products of levels' shares",
     "uneven": "families of a level are taken to be alike, and they are not",
     "ratio": "the ratio of combined estimates is not convex in the shares",
+    "narrowest": "they were chosen for the ratio alone, so near the smallest one",
+    "survivors": "where survivors are measured, leaving a level out may cost less",
+    "price": "where units may come, go or move, the noise depends on the shares otherwise",
+    "facts": "public facts change which cells there are",
 }
 
 Function = Callable[[Float64], tuple[float, Float64]]
@@ -55,7 +59,7 @@ Function = Callable[[Float64], tuple[float, Float64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """Shares, and how near their cost is to the least.
+    """Shares before they are rounded, and how near their cost is to the least under wide noise.
 
     Attributes:
         shares: float64 (shares).
@@ -72,7 +76,7 @@ class Optimum:
     @property
     def gap(self) -> float | None:
         """How much more they cost than the least at most, relatively: a power of 10, if known."""
-        if self.unproved or not self.least > 0:
+        if self.unproved or not 0 < self.least <= self.value * (1 + SMALLEST_GAP):
             return None
         return float(10.0 ** np.ceil(np.log10(max(self.value / self.least - 1, SMALLEST_GAP))))
 
@@ -80,7 +84,8 @@ class Optimum:
         """Return it as a sentence."""
         if self.gap is not None:
             return (
-                f"The shares are within {self.gap:.0e} of the least cost, before they are rounded."
+                f"The shares are within {self.gap:.0e} of the least cost under wide noise, before "
+                f"they are rounded."
             )
         reason = UNPROVED.get(self.unproved, "the search did not end")
         return f"The shares are near the least cost; that none are better is not proved: {reason}."
@@ -230,13 +235,16 @@ class Lifted:
         return y
 
     def bound(self, y: Float64) -> float:
-        """Return what no shares are below, where F is convex, or a product of such over groups."""
-        value, gradient = self.slopes(y)
+        """Return what no shares are below, where F is convex, or a product of such over groups.
+
+        None at all: neither those below the floor.
+        """
+        shares = self.shares(y)
+        value, gradient = self.objective.at(self.means, shares)
         if value <= 0 or gradient.max() > 0:  # a weighted sum that grows with a share is not convex
             return -np.inf
-        y = y / self.sums(y)
         gaps = np.array([
-            (-gradient[own]).max() + y[own] @ gradient[own]
+            (-gradient[own]).max() + shares[own] @ gradient[own]
             for own in (self.group == g for g in range(self.group[-1] + 1))
         ])  # fmt: skip
         return float(value * np.maximum(1 - gaps / value, 0.0).prod())
