@@ -5,8 +5,11 @@ import pytest
 
 from hedgerow.estimate.cube.blocks import CuboidBlocks
 from hedgerow.estimate.cube.residuals import Residuals
+from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.families.units import cheapest_units
+from hedgerow.estimate.families.units import cheapest_units, cutoff_below, level_of
+from hedgerow.estimate.spine.nested.nested import Nested
+from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.random_families import Family, rounded
 
 CHILDREN = 1_000_000
@@ -125,3 +128,63 @@ def test_a_long_block_of_two_columns(total):
     y = settle_block(rng.normal(total / 40_000, 3, (20_000, 2)), rows, columns)
     assert (y.sum(axis=0) == columns).all()
     assert (y.sum(axis=1) == rows).all()
+
+
+@pytest.mark.parametrize("spread", [27, 50, 80])
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_few_units_are_left_to_be_counted_out_one_by_one(spread, is_bounded):
+    """Whatever variances there are: a level that leaves many would count for hours."""
+    rng = np.random.default_rng(spread)
+    for _ in range(300):
+        cells = int(rng.integers(5, 60))
+        s = 2.0 ** (spread + rng.uniform(-spread, 0, cells))
+        x = -np.round(2.0 ** rng.uniform(0, 40, cells))
+        most = np.round(2.0 ** rng.uniform(0, rng.choice([3, 10, 20, 38]), cells)).astype(np.int64)
+        most[np.argmin(s)] = 1 << rng.integers(10, 38)
+        total, bounds = int(most.sum() - rng.integers(0, 5)), most if is_bounded else None
+        level = cutoff_below(x, s, bounds, 0.5, float(total), level_of(x, s, float(total), 0.25))
+        units = np.floor(x + 0.5 + s * level).clip(0, most if is_bounded else total).sum()
+        next_costs = (np.minimum(np.maximum(np.floor(x + 0.5 + s * level), 0), 1e18) + 0.5 - x) / s
+        assert 0 <= total - units <= 64 or np.ptp(next_costs) <= 1e-9 * abs(next_costs).max()
+        y = np.empty(cells, dtype=np.int64)
+        cheapest_units(x, s, bounds, (0.5, total, 1), np.empty(cells), y)
+        assert y.sum() == total
+        assert (y <= (most if is_bounded else total)).all()
+
+
+def spine_of(groups, leaves, bounds=(), *, total_known):
+    """A root with two parts beside attributes, all of which are measured with one variance."""
+    attribute = [np.array([0, groups]), np.arange(0, groups * leaves + 1, leaves)]
+    axes = AxisShape.of([np.array([0, 2])]), AxisShape.of(attribute)
+    zero = np.zeros(groups * leaves, dtype=bool)
+    return Nested.of(*axes, 1, None, bounds, zero, [1.0, 1.0], [1.0] * 3, total_known=total_known)
+
+
+def settled(model, noisy, total):
+    part = Part.top(1)
+    return model.settle(part, model.up(part, noisy), None, total)
+
+
+def test_a_public_total_is_kept_over_a_thousand_groups_without_bounds():
+    """Bounds of 2^53 each: 1,024 of them are more than 64 bits hold."""
+    model = spine_of(1024, 2, total_known=True)
+    rng = np.random.default_rng(1)
+    sizes = model.support.spine.sizes
+    noisy = {key: rng.normal(5, 1, model.cells(key).count(range(sizes[key[0]])))
+             for key in model.measured}  # fmt: skip
+    for counts in settled(model, noisy, 5120).values():
+        assert counts.sum() == 5120
+
+
+def test_a_table_beyond_the_limit_of_a_count_is_cut_to_it_beside_a_public_bound():
+    most = 2.0**40
+    bound = [(0, np.array([0]), np.array([1]), np.array([0]), np.array([100]))]
+    model = spine_of(2, 2, bound, total_known=False)
+    noisy = {
+        (0, 0): [most], (0, 1): [most, 1099], (0, 2): [most, 0, 1099, 0], (1, 0): [most, most],
+        (1, 1): [most, 1009, most, 0], (1, 2): [most, 0, 1000, 0, most, 0, 0, 0],
+    }  # fmt: skip
+    noisy = {key: np.clip(np.array(each, float), -most, most) for key, each in noisy.items()}
+    counts = settled(model, noisy, None)[0]
+    assert counts.max() <= most
+    assert counts[2:].sum() <= 100

@@ -121,7 +121,7 @@ def cutoff_below(
             after = low + (high - low) / 2.0 if high < np.inf else after + abs(after - cutoff)
         if not low < after < high or (step > PATIENCE and step % 2 == 0):
             # Steps that leave the bracket, or take long: bisection.
-            after = _between(low, high, cutoff, step)
+            after = _between(low, high, max(cutoff, low), step)
         if after <= low or after >= high:
             return low
         cutoff = after
@@ -247,7 +247,9 @@ def cheapest_units(
     cutoff = level_of(x, s, float(total), 0.25)
     cutoff = cutoff_below(x, s, most, offset, float(total), cutoff)
     missing = _units_at(x, s, most, problem, cutoff, keys, y)
-    nudge = 2.0**-51 * (abs(cutoff) + 1.0)
+    nudge = np.inf  # a rounding of the level, or of the costs near 0 if these are larger
+    for i in range(len(x)):
+        nudge = min(nudge, 2.0**-51 * (abs(cutoff) + (abs(x[i]) + 1.0) / s[i]))
     while missing < 0:  # the floor of a sum and the cost itself may differ by a rounding
         cutoff -= nudge
         nudge *= 4.0

@@ -104,11 +104,13 @@ def settle_root(
     """
     support = components[0].support
     low, high = support.low[0], support.high[0]
-    if total is not None and not low.sum() <= total <= high.sum():
+    least, most = sum(low.tolist()), sum(high.tolist())  # of many unbounded groups beyond 2^63
+    if total is not None and not least <= total <= most:
         raise EstimateError(
             f"the public number of records, {total}, is outside the public bounds of its groups, "
-            f"which sum to {low.sum()} at least and {high.sum()} at most"
+            f"which sum to {least} at least and {most} at most"
         )
+    high = np.maximum(low, np.minimum(high, LARGEST_REAL_COUNT))
     extents, runs = residuals.extents, residuals.runs
     matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)

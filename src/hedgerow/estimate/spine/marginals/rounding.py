@@ -243,7 +243,8 @@ def _improve_root(slopes: Slopes, free: Int64, limits: Limits, wanted: int, x: F
     total = limits[2]
     # Any sum will do: whichever of the two gains more.
     if wanted < 0:
-        if min(adding, removing) >= -GAIN:
+        # Not for a rounding error of what one unit changes.
+        if min(adding, removing) >= -GAIN * _curvature(slopes, row if adding < removing else back):
             return False
         if adding < removing:
             _move(slopes, row, k, 1, total, x)
