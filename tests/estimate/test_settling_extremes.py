@@ -135,21 +135,20 @@ def test_a_long_block_of_two_columns(total):
 def test_few_units_are_left_to_be_counted_out_one_by_one(spread, is_bounded):
     """Whatever variances there are: a level that leaves many would count for hours."""
     rng = np.random.default_rng(spread)
-    for _ in range(300):
+    for _ in range(3000):
         cells = int(rng.integers(5, 60))
-        s = 2.0 ** (spread + rng.uniform(-spread, 0, cells))
-        x = -np.round(2.0 ** rng.uniform(0, 40, cells))
+        s = 2.0 ** rng.uniform(-spread, 0, cells)
+        x = np.full(cells, -(2.0**40))
+        if rng.random() < 0.5:
+            x = -np.round(2.0 ** rng.uniform(0, 40, cells))
         most = np.round(2.0 ** rng.uniform(0, rng.choice([3, 10, 20, 38]), cells)).astype(np.int64)
-        most[np.argmin(s)] = 1 << rng.integers(10, 38)
-        total, bounds = int(most.sum() - rng.integers(0, 5)), most if is_bounded else None
+        widest = np.argmin(s)
+        most[widest] = 1 << rng.integers(10, 38)
+        less = rng.integers(0, 5) if rng.random() < 0.7 else rng.integers(0, most[widest])
+        total, bounds = int(most.sum() - less), most if is_bounded else None
         level = cutoff_below(x, s, bounds, 0.5, float(total), level_of(x, s, float(total), 0.25))
         units = np.floor(x + 0.5 + s * level).clip(0, most if is_bounded else total).sum()
-        next_costs = (np.minimum(np.maximum(np.floor(x + 0.5 + s * level), 0), 1e18) + 0.5 - x) / s
-        assert 0 <= total - units <= 64 or np.ptp(next_costs) <= 1e-9 * abs(next_costs).max()
-        y = np.empty(cells, dtype=np.int64)
-        cheapest_units(x, s, bounds, (0.5, total, 1), np.empty(cells), y)
-        assert y.sum() == total
-        assert (y <= (most if is_bounded else total)).all()
+        assert 0 <= total - units <= 100
 
 
 def spine_of(groups, leaves, bounds=(), *, total_known):
