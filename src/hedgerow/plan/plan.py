@@ -385,7 +385,7 @@ class Plan:
                 raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what travels to other machines: neither the design, made anew there, nor the rule."""
+        """Return what travels to other machines: no rule, and no design, made there."""
         kept = {name: value for name, value in vars(self).items() if name != "design"}
         return {**kept, "rule": None}
 
