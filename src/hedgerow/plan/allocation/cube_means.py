@@ -158,8 +158,8 @@ class CubeMeans(Means):
             table = np.zeros(products[0].shape)
             table.ravel()[places] = by * cost**self.power
             by_factors = [
-                [sums / x for sums, x in zip(_margins(table * p), factors, strict=True)]
-                for p, factors in zip(products, terms, strict=True)
+                [_contracted(table, factors, axis) for axis in range(len(factors))]
+                for factors in terms
             ]
             lower = self.power * cost ** (self.power - 1) * float(by @ found)
             slopes = []
@@ -238,6 +238,14 @@ class CubeMeans(Means):
         names = (axis.name for axis in problem.tree.axes)
         each = ([share or Fraction(0) for share in own] for own in rounded)
         return of_whole(problem.by_axis("shares", dict(zip(names, each, strict=True))))
+
+
+def _contracted(table: Float64, factors: Sequence[Float64], axis: int) -> Float64:
+    """Return the sums of a table times a factor along each axis but one, over all of these."""
+    found = np.moveaxis(table, axis, 0)
+    for factor in (*factors[:axis], *factors[axis + 1 :])[::-1]:  # the last axis that is left
+        found = found @ factor
+    return found
 
 
 def _margins(table: Float64) -> list[Float64]:
