@@ -385,9 +385,8 @@ class Plan:
                 raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what travels to other machines: no rule, and no design, made there."""
-        kept = {name: value for name, value in vars(self).items() if name != "design"}
-        return {**kept, "rule": None}
+        """Return what travels to other machines: the design is made anew where it is asked for."""
+        return {name: value for name, value in vars(self).items() if name != "design"}
 
     @property
     def problem(self) -> Problem:
