@@ -289,8 +289,10 @@ def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
 
 def _show_fairness(made: Plan) -> None:
     """Print whose counts vary most beside the least variable ones of their cuboid."""
-    stdout.print("Variance of counts by the number of siblings (large counts, before rounding):\n")
-    frame = fairness(made).filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
+    every = fairness(made)
+    by = "cuboid" if every["depth"].null_count() else "the number of siblings"
+    stdout.print(f"Variance of counts by {by} (large counts, before rounding):\n")
+    frame = every.filter(pl.col("ratio") > 1).sort("ratio", descending=True).head(12)
     rows = [
         (cuboid, f"{siblings:,}" if siblings else "", f"{sd:.4g}", f"{ratio:.4f}")
         for cuboid, siblings, sd, ratio in frame.select("cuboid", "siblings", "sd", "ratio").rows()
