@@ -210,7 +210,8 @@ SENTENCES = {
     ),
     "fair shares": (
         {
-            "workload": listed("home.town", "work.town"),
+            "workload": listed("home.town × age.age", "work.town"),
+            "axes": AGE,  # groups of two ages and of one
             "more": '[allocation]\nmethod = "fair"\nratio = 2',
         },
         'method = "optimal" with objective = "largest" makes the errors of cuboids alike',
