@@ -7,8 +7,9 @@ in every run, unless HEDGEROW_FUZZ asks for new ones (see `tests/hostile/test_fu
 
 `make quick` runs what is not slow; the rest has the marker `slow` by its place (`SLOW`) or its own.
 
-Of a sweep, `make test` runs some cases, always the same, and `make sweeps` all: of cases that
-differ in their seed alone one in `SEEDS`, of a test with the marker `sweep` one in its number.
+Of a sweep, `make test` runs some cases, always the same, and `make hostile` the others: of cases
+that differ in their seed alone one in `SEEDS`, of a test with the marker `sweep` one in its number,
+and of one that attacks, kills or damages what it tries, by its place (`HOSTILE`), one in `ATTACKS`.
 """
 
 import hashlib
@@ -135,15 +136,28 @@ And whatever else takes many seconds; a folder or a file.
 """
 
 
-def is_slow(path):
-    """Whether `make quick` leaves a file out."""
+def is_in(path, places):
+    """Whether a file is one of some places, or in a folder of them."""
+    if not path.is_relative_to(HERE):
+        return False
     place = path.relative_to(HERE).as_posix()
-    return place in SLOW or place.startswith(tuple(f"{part}/" for part in SLOW))
+    return place in places or place.startswith(tuple(f"{part}/" for part in places))
 
 
-EVERY_CASE = "HEDGEROW_EVERY_CASE"
-SEEDS = 4
-"""One in so many seeds of random input is tried, unless `EVERY_CASE` is set."""
+HOSTILE = (
+    "audit",
+    "hostile",
+    "privacy/test_ledger_processes.py",
+    "release/test_every_call.py",
+    "release/test_lost_charge.py",
+    "spark/test_spark_killed.py",
+)
+"""Attacks, kills, damage, and what an audit finds."""
+
+REST = "HEDGEROW_REST_OF_SWEEPS"
+"""Set where the cases of sweeps run that are left out where it is not."""
+SEEDS, ATTACKS = 4, 6
+"""One in so many seeds of random input, and one in so many attacks of a test."""
 
 
 def sweep_of(item):
@@ -151,6 +165,8 @@ def sweep_of(item):
     marker = item.get_closest_marker("sweep")
     if marker is not None:
         return item.nodeid.partition("[")[0], marker.args[0]
+    if is_in(item.path, HOSTILE):
+        return item.nodeid.partition("[")[0], ATTACKS
     given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
     if type(given.pop("seed", None)) is not int:
         return None
@@ -158,7 +174,7 @@ def sweep_of(item):
 
 
 def cases_left_out(items):
-    """The cases of sweeps that do not run: all but the first in the order of their hashes."""
+    """The cases of sweeps that `make test` leaves out: all but the first ones by their hashes."""
     sweeps = {}
     for item in items:
         found = sweep_of(item)
@@ -179,12 +195,11 @@ def pytest_itemcollected(item):
 
 def pytest_collection_modifyitems(config, items):
     """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
-    if EVERY_CASE not in os.environ:
-        left_out = cases_left_out(items)
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+    is_rest, left_out = REST in os.environ, cases_left_out(items)
+    config.hook.pytest_deselected(items=[x for x in items if (x in left_out) != is_rest])
+    items[:] = [x for x in items if (x in left_out) == is_rest]
     for item in items:
-        if item.path.is_relative_to(HERE) and is_slow(item.path):
+        if is_in(item.path, SLOW):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 

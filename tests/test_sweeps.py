@@ -1,4 +1,4 @@
-"""Of every sweep `make test` runs a part, the same each time, and `make sweeps` all."""
+"""Of every sweep `make test` runs a part, the same each time, and `make hostile` the rest."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -61,20 +61,31 @@ def test_a_part_of_each_sweep_is_kept(conftest):
     assert conftest.cases_left_out(CASES[::-1]) == left_out
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_all_run_where_every_case_is_asked_for(conftest, monkeypatch, every):
-    monkeypatch.delenv(conftest.EVERY_CASE, raising=False)
-    if every:
-        monkeypatch.setenv(conftest.EVERY_CASE, "1")
+@pytest.mark.parametrize("is_rest", [False, True])
+def test_each_case_runs_in_one_of_both(conftest, monkeypatch, is_rest):
+    monkeypatch.delenv(conftest.REST, raising=False)
+    if is_rest:
+        monkeypatch.setenv(conftest.REST, "1")
     told = []
 
     def deselected(items):
         told.extend(items)
 
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=deselected))
-    cases = [case for case in CASES if case.name == "seeds"]
+    cases = list(CASES)
     conftest.pytest_collection_modifyitems(config, cases)
-    assert (len(cases), len(told)) == ((18, 0) if every else (6, 12))
+    left_out = conftest.cases_left_out(CASES)
+    assert {*cases} | {*told} == {*CASES}
+    assert {*(cases if is_rest else told)} == left_out
+
+
+def test_of_attacks_one_in_a_few_is_kept_and_one_at_least(conftest):
+    place = conftest.HERE / "hostile" / "test_it.py"
+    cases = [Case(name, {"kind": k}, path=place) for name in ("few", "many")
+             for k in range(3 if name == "few" else 13)]  # fmt: skip
+    left_out = conftest.cases_left_out(cases)
+    kept = Counter(case.name for case in cases if case not in left_out)
+    assert kept == {"few": 1, "many": 3}
 
 
 @pytest.mark.parametrize("of", ["a bean", "me@place"])

@@ -12,7 +12,7 @@ of the cells: many vectors at a time.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -24,7 +24,7 @@ from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AxisShape:
     """How the levels of one axis nest, without those of single children.
 
@@ -64,7 +64,7 @@ class AxisShape:
         """The deepest level, L."""
         return len(self.child_start)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of nodes of each level 0..L."""
         return (1, *(int(start[-1]) for start in self.child_start))
