@@ -25,6 +25,7 @@ from hypothesis.internal.constants_ast import Constants
 
 from hedgerow import cli
 from hedgerow.noise import bits
+from hedgerow.plan.page import points
 from hedgerow.release.directory import keys
 from tests import skips
 from tests.browser import chromium
@@ -257,6 +258,12 @@ def run_on_terminal(run, monkeypatch):
             return run(*arguments)
 
     return command
+
+
+@pytest.fixture
+def few_budgets(monkeypatch):
+    """Planning pages certify their own budget and both ends alone, which is soon done."""
+    monkeypatch.setattr(points, "CERTIFIED", set())
 
 
 @pytest.fixture(scope="module")

@@ -215,6 +215,7 @@ def facts_of(page):
     )
 
 
+@pytest.mark.usefixtures("few_budgets")
 @pytest.mark.parametrize("measure", [None, hr.All()])
 @pytest.mark.parametrize("workload", [hr.Chain(), hr.Cube()])
 def test_the_planning_page_says_it_of_each_division(workload, measure):

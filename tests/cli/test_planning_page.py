@@ -36,6 +36,9 @@ dataset = "register"
 """
 
 
+pytestmark = pytest.mark.usefixtures("few_budgets")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

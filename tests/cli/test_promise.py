@@ -198,6 +198,7 @@ def promising(text):
     return [sentence for sentence in sentences if PROMISING.search(sentence)]
 
 
+@pytest.mark.usefixtures("few_budgets")
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_every_sentence_that_promises_says_between_which_tables(run, made, language, tmp_path):
     """On pages, the terminal, in the manifest and a notebook: an invariant, a list of the table."""
@@ -235,6 +236,7 @@ def test_every_sentence_that_promises_says_between_which_tables(run, made, langu
         assert all(RESTRICTED.search(sentence) for sentence in found), (name, found)
 
 
+@pytest.mark.usefixtures("few_budgets")
 @pytest.mark.parametrize(
     ("privacy", "delta"),
     [

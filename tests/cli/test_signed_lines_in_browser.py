@@ -60,6 +60,7 @@ def planned(folder, capsys, text):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("budget", ['epsilon = "1"\ndelta = "1e-8"\n', 'rho = "1/30"\n'])
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_lines_of_the_page_give_the_hash_that_stands_beside_them(

@@ -349,6 +349,7 @@ def test_targets_of_a_cube_that_do_not_fit_are_refused(options, told):
         hr.cheapest(PAIRS, neighbours=hr.Replace(), workload=hr.Cube(), **options)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
 @pytest.mark.parametrize("total", NEIGHBOURS)
 def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechanism):

@@ -286,6 +286,7 @@ def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
     assert tab.complaints == []
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("language", "words"), [("en", "ε = at most "), ("fr", "ε = au plus ")])
 def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, language, words):
     """Noise so narrow that the page rounds its loss to a lattice; the plan's own is certified."""

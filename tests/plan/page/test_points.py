@@ -54,7 +54,7 @@ def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neig
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
     assert solver["kind"] == "combined"
     number, asked, plans = len(solver["measurable"]), [], []
-    for _ in range(12):
+    for _ in range(6):
         shares = random_shares(drawn, number)
         value = Fraction(str(float(f"{np.exp(drawn.uniform(np.log(0.06), np.log(9))):.2g}")))
         asked.append(([float(s) for s in shares], float(value)))
@@ -71,6 +71,7 @@ def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neig
         assert power <= one["found"] <= 1.01 * power * (1 if solver["moves"] else 1.03)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", ["chain", "cube"])
 def test_what_a_budget_buys_is_computed_for_any_division_to_a_ten_thousandth(kind):
     """Against certified plans at 40 random budgets, δ and divisions, lopsided ones included."""
