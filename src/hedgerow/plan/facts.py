@@ -3,8 +3,8 @@
 A fact says which cells of a spine × its attributes are empty, or how many records they have at
 least or at most. It is public before anyone opens the confidential table and says nothing of it:
 the noise is not measured in empty cells, estimates and whole counts keep to the bounds, and no
-promise is restricted (`docs/privacy.md`, "What public files say"). Exact counts *of the
-confidential table* are invariants (`hedgerow.plan.cuboids.Invariant`).
+promise is restricted (`docs/public-files.md`). Exact counts *of the confidential table* are
+invariants (`hedgerow.plan.cuboids.Invariant`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

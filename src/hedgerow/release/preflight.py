@@ -9,8 +9,8 @@ is refused before anything is read. It is an aim and no guarantee: Python, the c
 the system's own cache come on top.
 
 Whether a public table says exactly what the confidential one does, the confidential table decides,
-so no refusal, log or file may depend on it (`docs/privacy.md`, "Is a public file the table?"): a
-sentence for a terminal alone says so.
+so no refusal, log or file may depend on it (`docs/public-files.md`, "Is a public file the table?"):
+a sentence for a terminal alone says so.
 """
 
 import re
