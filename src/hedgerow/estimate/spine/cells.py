@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Int32, Int64, run_of, run_starts, starts_within
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support, run_of, run_starts, starts_within
+from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
 

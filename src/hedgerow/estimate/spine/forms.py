@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel
 
 DIGITS = 12

@@ -19,10 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
-from hedgerow.estimate.spine.support import run_starts
 
 AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""

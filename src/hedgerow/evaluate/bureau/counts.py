@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels, run_of
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.support import Support, run_of
+from hedgerow.estimate.spine.support import Support
 from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
 from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
 from hedgerow.kernels import over_families

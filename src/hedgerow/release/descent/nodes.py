@@ -12,9 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, begins, some_of
+from hedgerow.arrays import Codes, Float64, Int64, Levels, begins, run_of, some_of
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.spine.support import run_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts, starts_within
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
@@ -20,7 +20,7 @@ from hedgerow.estimate.spine.marginals.fit import fit_family
 from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family, round_root
 from hedgerow.estimate.spine.marginals.steps import Runs
 from hedgerow.estimate.spine.matrices import Blocks
-from hedgerow.estimate.spine.support import Part, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 

@@ -17,11 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.support import run_starts
 from hedgerow.estimate.tree.sums import climb
 from hedgerow.kernels import kernel
 
