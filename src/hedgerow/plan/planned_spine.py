@@ -15,7 +15,7 @@ from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part

@@ -3,7 +3,7 @@
 From the root of a part down, level by level of the spine:
 
 1. the counts of groups, family by family of nodes, within public bounds: the fit of marginals
-   (`hedgerow.estimate.spine.marginals.families`) where each group has one cell;
+   (`hedgerow.estimate.spine.fit.families`) where each group has one cell;
 2. from the groups down their attribute trees, level by level, blocks of the nodes of a family that
    have the group × sibling cells. Below a row of the parent node (a group) stand the rows of its
    children that have the group; below a cell of the group's tree stand its children. Their cells
@@ -26,7 +26,7 @@ from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
+from hedgerow.estimate.spine.fit.families import settle_families, settle_root
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.support import Part
 

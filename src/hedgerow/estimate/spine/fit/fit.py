@@ -15,7 +15,7 @@ their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
     u_c ← u_c + x_c - y_c.
 
 The first is done residual by residual, without a matrix larger than the groups; the second is a
-water-filling, row by row (`hedgerow.estimate.spine.marginals.steps`). Steps are over-relaxed, and ρ
+water-filling, row by row (`hedgerow.estimate.spine.fit.steps`). Steps are over-relaxed, and ρ
 is balanced after 8 rounds, then after twice as many each time.
 
 *Where it begins.* At the conditional estimate (x in the limit ρ → 0), which is the solution if it
@@ -39,7 +39,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.families.units import level_of
-from hedgerow.estimate.spine.marginals.steps import (
+from hedgerow.estimate.spine.fit.steps import (
     Runs,
     dampen,
     invert_sums,

@@ -15,7 +15,7 @@ along the spine as there are coordinates, each of vectors over groups, with the 
 the same for all coordinates of one residual: a component. Zeros by rule that are not along the
 group axis are not used by estimates; counts keep them.
 
-*Counts.* `hedgerow.estimate.spine.marginals.fit`, `hedgerow.estimate.spine.marginals.rounding`.
+*Counts.* `hedgerow.estimate.spine.fit.fit`, `hedgerow.estimate.spine.fit.rounding`.
 
 Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
@@ -35,7 +35,7 @@ from hedgerow.estimate.cube.residuals import Residuals, turn, within
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, spread
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component, check_apart
-from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
+from hedgerow.estimate.spine.fit.families import settle_families, settle_root
 from hedgerow.estimate.spine.model import Model, Upward
 from hedgerow.estimate.spine.support import Bounds, Part, Support
 from hedgerow.limits import MOST_ATTRIBUTES

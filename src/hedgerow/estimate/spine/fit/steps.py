@@ -1,6 +1,6 @@
 """The two steps of a family's fit: sums kept in coordinates, bounds kept in cells.
 
-The letters are those of `hedgerow.estimate.spine.marginals.fit`. Matrices over the rows of a child
+The letters are those of `hedgerow.estimate.spine.fit.fit`. Matrices over the rows of a child
 stand one behind the other, child by child, (residuals, rows, rows).
 """
 
