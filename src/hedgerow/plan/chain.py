@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,11 +32,13 @@ from hedgerow.plan.design import (
     PUBLIC,
     CarriedNoise,
     Design,
-    Planned,
     Work,
     kept_in_jobs,
 )
 from hedgerow.tables.tree import Tree
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
@@ -364,7 +367,7 @@ def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
     ]
 
 
-def chain_of(plan: Planned) -> PlannedChain:
+def chain_of(plan: "Plan") -> PlannedChain:
     """Return what a plan decides of its chain.
 
     Raises:
