@@ -38,7 +38,7 @@ BUDGETS: dict[str, Budget] = {
 TABLES = ("dense", "half-empty")
 NEIGHBOURS: dict[str, Neighbours] = {"measured": hr.AddRemove(), "public": hr.Replace()}
 MODES: dict[str, tuple[Measure, Estimator]] = {
-    "All nodes, least squares (listed by Chebyshev)": (hr.All(), hr.Chebyshev(combine=True)),
+    "All nodes, least squares (listed by Chebyshev)": (hr.All(), hr.Chebyshev()),
     "Survivors, Chebyshev": (hr.Survivors(), hr.Chebyshev()),
     "Survivors, Euclidean": (hr.Survivors(), hr.Euclidean()),
 }

@@ -28,15 +28,6 @@ class Estimator(Protocol):
         """What the release file and the manifest call this estimator."""
         ...
 
-    @property
-    def combine(self) -> bool | None:
-        """Whether upward-combined estimates are projected (True) or raw noisy counts (False).
-
-        None, the default, combines where the plan measures all nodes. The top-down pass reads
-        this; `project` does not.
-        """
-        ...
-
     def to_dict(self) -> dict[str, Any]:
         """Return method and parameters for the manifest; the registry reads them back."""
         ...

@@ -207,7 +207,6 @@ class Clipped:
     """
 
     name: ClassVar[str] = "clipped-euclidean"
-    combine: ClassVar[bool | None] = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return its name, which no manifest can hold."""
@@ -222,7 +221,7 @@ class Clipped:
     ) -> Int64:
         """Return the consistent counts, int64 (cells); see `Euclidean.project`."""
         clipped = np.maximum(noisy, 0)
-        return Euclidean(combine=False).project(clipped, family_start, totals, variance)
+        return Euclidean().project(clipped, family_start, totals, variance)
 
 
 def boninsegna(

@@ -20,7 +20,7 @@ from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
 from hedgerow.release.descent.nodes import Nodes, by_cuboid, sums_of_cells
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
-from hedgerow.release.preflight import check_combines, check_public_total
+from hedgerow.release.preflight import check_estimator, check_public_total
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
 
@@ -211,7 +211,7 @@ class Setting:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        check_combines(self.estimator, self.plan)
+        check_estimator(self.estimator, self.plan)
 
     def facts(self) -> dict[str, str]:
         """Return all of `FACTS`."""

@@ -85,9 +85,8 @@ class Outline:
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether an estimator is given combined, real-valued counts, or makes such."""
-        combines = self.everything and estimator.combine is not False
         below = range(self.public_depth + 1, self.tree.depth + 1)
-        sums = combines or not self.measured.issuperset(below)
+        sums = self.everything or not self.measured.issuperset(below)
         return sums or isinstance(estimator, Sparse | Isotonic)
 
 
@@ -229,14 +228,6 @@ class PlannedChain(Design):
             above -= 1
         pruned = isinstance(self.plan.measure, Survivors) and above >= 0
         return self.tree.cuboid(above) if pruned else None
-
-    def check_estimator(self, estimator: Estimator) -> None:
-        """Raise an EstimateError if depths are to be combined that survivors decided."""
-        if estimator.combine and not self.everything:
-            raise EstimateError(
-                f"{estimator.name} with combine = true needs a plan that measures all nodes "
-                '(measure = "all"): what is measured below survivors is biased by their survival'
-            )
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""

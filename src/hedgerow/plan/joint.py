@@ -237,8 +237,8 @@ class Joint(Design):
         return within and self.is_known(self.shape.given(levels))
 
     def check_estimator(self, estimator: Estimator) -> None:
-        """Raise an EstimateError but for Euclidean projection of combined estimates."""
-        if not isinstance(estimator, Euclidean) or estimator.combine is False:
+        """Raise an EstimateError but for Euclidean projection."""
+        if not isinstance(estimator, Euclidean):
             refuse_apart(self.plan.workload.noun, estimator)
 
     @property

@@ -28,7 +28,7 @@ from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import (
-    check_combines,
+    check_estimator,
     check_match,
     check_public_total,
 )
@@ -77,7 +77,7 @@ def release(
     """
     check_match(counts, plan)
     estimator = plan.design.usual if estimator is None else estimator
-    check_combines(estimator, plan)
+    check_estimator(estimator, plan)
     plan.design.rehearse()
     check_public_total(counts.unwrapped_total, plan)
     if directory is None:

@@ -50,16 +50,9 @@ class FamilyEstimator(Estimator):
     Attributes:
         kernels: that for real noisy counts, or variances that differ; and that for int64 noisy
             counts of one variance, if it has one of its own.
-
-    Raises:
-        EstimateError: ``combine`` is not True, False or None.
     """
 
     kernels: ClassVar[tuple[Kernel, WholeKernel | None]]
-
-    def __post_init__(self) -> None:
-        if self.combine is not None and not isinstance(self.combine, bool):
-            raise EstimateError(f"combine must be True, False or None, got {self.combine!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return method and parameters for the manifest."""

@@ -43,7 +43,7 @@ from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION, pass_of
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
@@ -132,7 +132,7 @@ class JointAnswers(Answers[Both]):
         check_stored(content.stored)
         if isinstance(method, LeastSquares):
             return self.cells(content.stored, self.plan.levels), self.covariance
-        check_combines(method, self.plan)
+        check_estimator(method, self.plan)
         if content.estimation != ESTIMATION and not self.plan.whole.issuperset(self.plan.levels):
             raise ReleaseError(
                 f"version {content.estimation} of the estimation made the counts, which decided "

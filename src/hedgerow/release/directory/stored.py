@@ -53,7 +53,7 @@ from hedgerow.release.directory.parquet_file import (
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.passes import ESTIMATION
-from hedgerow.release.preflight import check_combines, check_tables
+from hedgerow.release.preflight import check_estimator, check_tables
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.counts import label_nodes
@@ -303,7 +303,7 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         plan.protection.restriction,
     ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
-    check_combines(read_estimator(manifest["estimator"]), plan)
+    check_estimator(read_estimator(manifest["estimator"]), plan)
     description = Description.from_dict(manifest.get(DESCRIBE, {}))
     if DESCRIBE in manifest and not description:
         raise ReleaseError("the manifest describes the table by nothing")
