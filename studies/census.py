@@ -20,11 +20,11 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.estimate.spine.support import Part
-from hedgerow.evaluate.bureau.counts import bureau_counts
 from hedgerow.evaluate.metrics import band_name
 from hedgerow.examples.redistricting import PRODUCTION, noise_parameters
 from hedgerow.plan.forecast import forecast
 from hedgerow.spec.release_spec import ReleaseSpec
+from studies.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
 from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.redistricting import LEVELS, Table, write_files
@@ -80,7 +80,7 @@ replaced; the state's total is public, and so are where each kind of quarters ma
 facility other than a household has a person at least, and that no minors live in nursing homes.
 
 - *{bureau}*: the production's noise, and its estimation as published, written again
-  (`hedgerow.evaluate.bureau`): one parent's children at a time from their own measurements, totals
+  (`studies.bureau`): one parent's children at a time from their own measurements, totals
   first, then rounding by stages.
 - *{ours}*: the same noise; best linear unbiased estimates from all levels (`Marginals`), then whole
   counts family by family.

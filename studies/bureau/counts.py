@@ -12,9 +12,9 @@ from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels, run_of
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Support
-from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
-from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
 from hedgerow.kernels import over_families
+from studies.bureau.fit import UNKNOWN, Family
+from studies.bureau.rounding import rounded, rounded_root
 
 TOLERANCE = 0.1
 """Records: how far the second pass may take a total from what the first pass fitted."""
@@ -51,7 +51,7 @@ def bureau_counts(
     once. Cells in which the parent has nobody stay empty. The fit is non-negative, adds up to the
     parent cell by cell and keeps public zeros and bounds; so do the whole counts, which are rounded
     along a chain of attribute cuboids that begins with the totals, each stage keeping the counts of
-    the stage before. `hedgerow.evaluate.bureau.fit` and `.rounding` state both problems.
+    the stage before. `studies.bureau.fit` and `.rounding` state both problems.
 
     This is written from the published description, to be compared with; it is not the Bureau's
     code, and takes no commercial solver.
