@@ -140,7 +140,7 @@ def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, ki
     }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["chebyshev", "euclidean", "raw"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda made: made.name)
 @pytest.mark.parametrize("seed", range(6))
 def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, seed, estimator):
     rng = np.random.default_rng(seed)
