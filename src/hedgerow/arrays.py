@@ -22,6 +22,9 @@ Levels = tuple[int, ...]
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
 
+Tables = dict[Levels, Float64]
+"""The same, to be added to or overwritten."""
+
 
 def begins(codes: Codes) -> Bool:
     """Return which of listed cells begin a run of equal ones: bool (cells)."""

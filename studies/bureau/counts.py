@@ -1,16 +1,16 @@
 """Counts along a spine the Bureau's way: from each level's own measurements, from the top down."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels, run_of
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels, run_of
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
+from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import over_families
 from studies.bureau.fit import UNKNOWN, Family
@@ -20,24 +20,9 @@ TOLERANCE = 0.1
 """Records: how far the second pass may take a total from what the first pass fitted."""
 
 
-class Measured(Protocol):
-    """What is measured along a spine: any model of `hedgerow.estimate.spine` says it."""
-
-    @property
-    def support(self) -> Support:
-        """Which nodes have which groups."""
-
-    @property
-    def measured(self) -> Mapping[Levels, float]:
-        """The noise variance of each measured cuboid, records²."""
-
-    def cells(self, key: Levels) -> Cells:
-        """Return the cells of a cuboid, measured or not."""
-
-
 def bureau_counts(
-    model: Measured,
-    noisy: Mapping[Levels, Float64],
+    model: Model,
+    noisy: ByCuboid,
     total: int,
     chain: Sequence[Sequence[int]],
     *,
@@ -99,8 +84,8 @@ class Level:
         finest: the attribute cuboid of the detail.
     """
 
-    model: Measured
-    noisy: Mapping[Levels, Float64]
+    model: Model
+    noisy: ByCuboid
     level: int
     finest: Levels
 

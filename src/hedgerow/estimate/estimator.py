@@ -10,6 +10,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
+from hedgerow.text import Json
 
 Families = tuple[int, int]
 """Those from the first up to the last, exclusive, that a kernel is called for."""
@@ -28,7 +29,7 @@ class Estimator(Protocol):
         """What the release file and the manifest call this estimator."""
         ...
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return method and parameters for the manifest; the registry reads them back."""
         ...
 

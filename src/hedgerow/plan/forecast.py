@@ -16,6 +16,7 @@ from hedgerow.plan.cuboids import (
     Summed,
 )
 from hedgerow.plan.describe import aligned
+from hedgerow.text import Texts
 
 if TYPE_CHECKING:  # a plan makes its design
     from hedgerow.plan.plan import Plan
@@ -200,7 +201,7 @@ def _error_text(error: float | None) -> str:
     return "" if error is None else f"{error:,.4g}"
 
 
-def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+def forecast_rows(frame: pl.DataFrame) -> list[Texts]:
     """Return the rows of a `forecast` in words, under `HEADINGS`; empty words for null."""
     rows = []
     for row in frame.iter_rows(named=True):

@@ -33,9 +33,6 @@ from hedgerow.plan.design import (
 from hedgerow.plan.spine import Spine
 from hedgerow.tables.tree import Tree
 
-Tables = dict[Levels, Float64]
-
-
 NOT_BEST = "unbiased linear estimates (not the best ones)"
 """Of estimates under noise whose variances are no product over the axes, as it is narrow or a total
 costs half, or that each rest on some of the noisy counts."""

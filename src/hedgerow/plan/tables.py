@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels, Tables
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -40,7 +40,7 @@ from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_AXES_OF_TABLES, MOST_NUMBERED, MOST_ROWS_OF_A_BLOCK
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.design import Design
-from hedgerow.plan.joint import TARGETS, Joint, Tables, own_levels, shape_of_tree
+from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.product import AxisFactors, axis_factors, product_variances, wide_variance
 from hedgerow.plan.spine import Spine, is_cut
 from hedgerow.plan.workload import Cube

@@ -34,6 +34,7 @@ from hedgerow.release.preflight import (
 )
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
+from hedgerow.text import TextByName
 
 
 def release(
@@ -112,7 +113,7 @@ def release_into(
         BudgetError: the charge is refused.
         MachineError: the disk is full or not writable.
     """
-    ledger: dict[str, str] | None = None
+    ledger: TextByName | None = None
     if charging is not None:
         staging.charge(charging, plan)
         ledger = charging.to_dict(staging.release_id)

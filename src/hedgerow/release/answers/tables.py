@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, among, row_by_row
+from hedgerow.arrays import Codes, Float64, Int64, Levels, Tables, among, row_by_row
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
@@ -89,7 +89,7 @@ class JointAnswers(Answers[Both]):
                 found[levels] = Nodes(codes, counts, alone, variance)
         return found
 
-    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
+    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> Tables:
         """Return the estimates of all cells that may hold records, row by row.
 
         Args:
@@ -295,9 +295,7 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     return found
 
 
-def _by_iteration(
-    joint: PlannedTables, cuboid: Levels, weights: Product, tables: dict[Levels, Float64]
-) -> float:
+def _by_iteration(joint: PlannedTables, cuboid: Levels, weights: Product, tables: Tables) -> float:
     """Return wᵀ C w; the tables of zeros stay as they are."""
     table = reduce(np.multiply.outer, [weight for _, weight in weights])
     finer = [each for each in tables if each in joint.noise and is_within(cuboid, each)]

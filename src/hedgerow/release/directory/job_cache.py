@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.descent.jobs import Told
+from hedgerow.release.descent.jobs import JobCache, Told
 from hedgerow.release.descent.nodes import Found, Nodes, Noisy
 from hedgerow.release.directory.keys import sync
 
@@ -36,8 +36,8 @@ VALUES = ("count", "estimate", "variance")
 
 
 @dataclass(frozen=True, slots=True)
-class DiskCache:
-    """Finished jobs below one folder: a `hedgerow.release.descent.jobs.JobCache`.
+class DiskCache(JobCache):
+    """Finished jobs below one folder; a job that is found there is not run again.
 
     Attributes:
         folder: of this key's jobs alone.

@@ -61,6 +61,7 @@ from hedgerow.tables.description import Description
 from hedgerow.tables.lists.areas import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 FEW_AREAS, AREAS_A_BYTE = 1 << 21, 64
 """Areas that any list may have; of a longer one so many a byte, as they are different: our writer
@@ -273,7 +274,7 @@ def verified_release(folder: Path) -> OnDisk:
         ) from error
 
 
-def check_hash(manifest: dict[str, Any]) -> None:
+def check_hash(manifest: Json) -> None:
     """Raise unless the plan of a manifest has the hash beside it.
 
     Raises:
@@ -283,7 +284,7 @@ def check_hash(manifest: dict[str, Any]) -> None:
         raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
-def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
+def stated_plan(folder: Path, manifest: Json) -> Plan:
     """Return the plan of the manifest over the domain of the directory.
 
     Raises:
