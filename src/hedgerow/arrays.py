@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
+"""Of numbers of any type."""
 Bool = NDArray[np.bool_]
 Integers = NDArray[np.integer[Any]]
 Int32 = NDArray[np.int32]

@@ -1,12 +1,11 @@
 """What every estimator promises, and what every estimator refuses."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
@@ -134,7 +133,7 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
 
 
 @kernel
-def within(values: NDArray[Any], least: float, greatest: float) -> bool:
+def within(values: Array, least: float, greatest: float) -> bool:
     """Return whether all values are between the two; NaN is not, as no comparison with it holds."""
     outside = 0
     for value in values:

@@ -24,12 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Array, Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals, turn, within
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, spread
@@ -243,7 +241,7 @@ def _others(shape: CubeShape, group_axis: int | None) -> tuple[int, ...]:
     return tuple(a for a, axis in axes if a not in (0, group_axis) and axis.depth > 0)
 
 
-def _by_group(shape: CubeShape, group_axis: int | None, cells: NDArray[Any]) -> NDArray[Any]:
+def _by_group(shape: CubeShape, group_axis: int | None, cells: Array) -> Array:
     """Return a table of all attributes' finest cells as (groups, W)."""
     if group_axis is None:
         return cells.reshape(1, -1)

@@ -10,12 +10,12 @@ three margins need not admit a table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hedgerow.arrays import (
+    Array,
     Codes,
     Float64,
     Int32,
@@ -33,7 +33,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
-Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Int64]
+Listed: TypeAlias = tuple[Sequence[Array], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
 
 
@@ -277,7 +277,7 @@ def _only(cuboid: Levels, axes: Sequence[int]) -> Levels:
 
 
 def _numbered(
-    shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[NDArray[Any]]
+    shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[Array]
 ) -> Int32:
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)

@@ -19,12 +19,11 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, Tables, among, row_by_row
+from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, Tables, among, row_by_row
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
@@ -118,7 +117,7 @@ class JointAnswers(Answers[Both]):
         codes, order = self.places(levels, content.nodes)
         return codes, self._in_order(levels, content.measured[levels], order)
 
-    def _in_order(self, levels: Levels, noisy: NDArray[Any], order: Int64) -> NDArray[Any]:
+    def _in_order(self, levels: Levels, noisy: Array, order: Int64) -> Array:
         """Return noisy counts row by row, or raise a ReleaseError if they are more or fewer."""
         whole = self.plan.is_whole(levels)
         if len(noisy) != (self.design.possible_cells(levels) if whole else len(order)):
