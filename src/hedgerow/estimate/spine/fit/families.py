@@ -18,7 +18,7 @@ from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.fit.fit import fit_family
 from hedgerow.estimate.spine.fit.rounding import metric_of, round_family, round_root
-from hedgerow.estimate.spine.fit.steps import Runs
+from hedgerow.estimate.spine.fit.steps import ChildRows, Runs
 from hedgerow.estimate.spine.matrices import Blocks
 from hedgerow.estimate.spine.support import Part
 from hedgerow.kernels import kernel, over_families
@@ -131,7 +131,7 @@ def settle_root(
 
 
 def _root_sums(
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     given: tuple[Float64, Float64],
     limits: tuple[Int64, Int64, tuple[bool, float]],
 ) -> Float64:

@@ -40,6 +40,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.fit.steps import (
+    ChildRows,
     Runs,
     dampen,
     invert_sums,
@@ -68,7 +69,7 @@ Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
 @kernel
 def fit_family(
     cells: tuple[Int64, Runs],
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     given: tuple[Float64, Float64],
     bounds: Bounds,
     stop: tuple[float, int],
@@ -137,7 +138,7 @@ def fit_family(
 @kernel
 def _keep(
     cells: tuple[Int64, Runs],
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     z: Float64,
     matrices: tuple[Float64, Float64],
     known: tuple[Float64, tuple[bool, float]],
@@ -178,7 +179,7 @@ def _is_within(slot: Int64, bounds: Bounds, x: Float64, y: Float64) -> bool:
 
 @kernel
 def _begin(
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     variance: Float64,
     bounds: Bounds,
     rho: float,
