@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Array, Float64, Int64
 
-Peer = Callable[[Int64, int], NDArray[Any]]
+Peer = Callable[[Int64, int], Array]
 
 CVXPY, HIGHS = "cvxpy (Clarabel)", "milp (HiGHS)"
 ALGORITHM_4, SORT = "algorithm 4", "sort and round"
@@ -104,7 +103,7 @@ def quadratic_program(cvxpy: Any, size: int) -> Peer:
     return solved
 
 
-def agree(name: str, found: Int64, peer: NDArray[Any], x: Int64) -> bool:
+def agree(name: str, found: Int64, peer: Array, x: Int64) -> bool:
     """Whether a peer's answer is as good as ours, in the measure it shares with us."""
     if name == ALGORITHM_4:
         return bool((found == peer).all())

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg, lsqr
 import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Tables
 from hedgerow.estimate.workload.general import solver_of
 from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.tables import as_tables
@@ -22,8 +22,6 @@ from studies.cube import CASES
 from studies.page import DATA, markdown
 from studies.releases import DELTA, within
 from studies.tables import every_count, trips_between
-
-Tables = dict[Levels, Float64]
 
 RUNS = 2
 RESIDUAL = 1e-9

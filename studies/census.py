@@ -18,13 +18,13 @@ import numpy as np
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Int64
 from hedgerow.estimate.spine.support import Part
-from hedgerow.evaluate.bureau.counts import bureau_counts
 from hedgerow.evaluate.metrics import band_name
 from hedgerow.examples.redistricting import PRODUCTION, noise_parameters
 from hedgerow.plan.forecast import forecast
 from hedgerow.spec.release_spec import ReleaseSpec
+from studies.bureau.counts import bureau_counts
 from studies.census_figures import QUERIES, SIZES, STEPS, SURE, Errors
 from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.redistricting import LEVELS, Table, write_files
@@ -55,17 +55,17 @@ groups (Wright & Irimata 2021, SSS2021-02: 450 to 499)."""
 CORRECTIONS = 4
 """How often importances are corrected, the first ones included."""
 
-Estimate = Callable[[Table, Mapping[Levels, Float64]], Mapping[int, Int64]]
+Estimate = Callable[[Table, ByCuboid], Mapping[int, Int64]]
 """From noisy tables to counts of every level, detail layout."""
 
 
-def bureau_way(table: Table, noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
+def bureau_way(table: Table, noisy: ByCuboid) -> Mapping[int, Int64]:
     """As the Bureau estimated."""
     model, total = table.spine.model, table.counts.total
     return bureau_counts(model, noisy, total, CHAIN, allowed=table.spine.is_free)
 
 
-def our_way(table: Table, noisy: Mapping[Levels, Float64]) -> Mapping[int, Int64]:
+def our_way(table: Table, noisy: ByCuboid) -> Mapping[int, Int64]:
     """Best linear unbiased, then families that keep what is known."""
     model, part = table.spine.model, Part.top(len(LEVELS) - 1)
     return model.settle(part, model.up(part, noisy), None, table.counts.total)
@@ -80,7 +80,7 @@ replaced; the state's total is public, and so are where each kind of quarters ma
 facility other than a household has a person at least, and that no minors live in nursing homes.
 
 - *{bureau}*: the production's noise, and its estimation as published, written again
-  (`hedgerow.evaluate.bureau`): one parent's children at a time from their own measurements, totals
+  (`studies.bureau`): one parent's children at a time from their own measurements, totals
   first, then rounding by stages.
 - *{ours}*: the same noise; best linear unbiased estimates from all levels (`Marginals`), then whole
   counts family by family.

@@ -7,12 +7,12 @@ for variances v_c = Π_a v_a(c_a), by the alternating direction method of multip
 diagonal, with any multiple of the identity added, in the product of their eigenvectors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape
 
@@ -41,7 +41,7 @@ class Constrained:
         first, second = (np.linalg.eigh(information(axis)) for axis in squares)
         return cls(squares, (first[1], second[1]), np.outer(first[0], second[0]))
 
-    def nearest(self, noisy: Mapping[Levels, Float64], shape: CubeShape) -> Float64:
+    def nearest(self, noisy: ByCuboid, shape: CubeShape) -> Float64:
         """Return the leaves: float64 (leaves of each axis).
 
         Args:

@@ -8,14 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Array, Bool, Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.cuboids import Measure
 from hedgerow.privacy.budget import Budget
@@ -38,7 +36,7 @@ BUDGETS: dict[str, Budget] = {
 TABLES = ("dense", "half-empty")
 NEIGHBOURS: dict[str, Neighbours] = {"measured": hr.AddRemove(), "public": hr.Replace()}
 MODES: dict[str, tuple[Measure, Estimator]] = {
-    "All nodes, least squares (listed by Chebyshev)": (hr.All(), hr.Chebyshev(combine=True)),
+    "All nodes, least squares (listed by Chebyshev)": (hr.All(), hr.Chebyshev()),
     "Survivors, Chebyshev": (hr.Survivors(), hr.Chebyshev()),
     "Survivors, Euclidean": (hr.Survivors(), hr.Euclidean()),
 }
@@ -65,14 +63,14 @@ def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
     return census_of(frame.with_columns(count=values), LEVELS, "count")
 
 
-Simulated = list[NDArray[Any]]
+Simulated = list[Array]
 """Of one cuboid, all releases, (releases, cells) each: which cells were measured, and which are
 listed; of those that were measured the unbiased estimates, their variances and the noisy counts."""
 
 
 def simulated(counts: hr.Counts, plan: hr.Plan, estimator: Estimator) -> dict[Levels, Simulated]:
     """For each measured cuboid what `RUNS` releases say of its cells."""
-    tree, found = plan.tree, defaultdict[Levels, list[list[NDArray[Any]]]](list)
+    tree, found = plan.tree, defaultdict[Levels, list[list[Array]]](list)
     for run in range(RUNS):
         content = seeded(counts, plan, estimator, run).content
         every = answers_of(plan).cells(content.stored, list(content.stored.measured))

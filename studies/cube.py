@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Array, Levels
 from hedgerow.evaluate.method import CuboidCounts, Released, Releasing
 from hedgerow.evaluate.metrics import errors_of
 from hedgerow.evaluate.simulate import Tally
@@ -103,7 +101,7 @@ class Optimum:
             drawn = noise(self.plan, cube.levels(cuboid), bits, true.size)
             noisy[cuboid] = true + drawn.reshape(true.shape)
         problem = Constrained.of(cube.squares)
-        leaves: NDArray[Any] = problem.nearest(noisy, shape)
+        leaves: Array = problem.nearest(noisy, shape)
         whole = errors_of(np.rint(leaves), every_count(counts, shape.finest), leaves.size)
         self.rates.append([whole[name] for name in RATES])
         yield shape.finest, CuboidCounts(None, leaves.ravel())

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Int64, Tables
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Support
 from hedgerow.evaluate.simulate import seeded_bits
@@ -119,9 +119,9 @@ class Table:
             layout.add(tables[level], nodes, above[leaves.nodes], leaves.cells, leaves.values)
         return tables
 
-    def noisy(self, seed: int) -> dict[Levels, Float64]:
+    def noisy(self, seed: int) -> Tables:
         """The measurements of a run: exact noise from bits that all can draw."""
-        tables = dict[Levels, Float64]()
+        tables = Tables()
         for cuboid in self.spine.noise:
             levels, nodes = self.spine.levels(cuboid), range(self.support.spine.sizes[cuboid[0]])
             true = self.spine.cells(cuboid).sums(self.truth[cuboid[0]], nodes)

@@ -35,8 +35,8 @@ STATES = {"10": "Delaware", "35": "New Mexico", "56": "Wyoming"}
 BLOCK_GROUPS = ["state", "county", "tract", "block_group"]
 BUDGETS: dict[str, Budget] = {"ρ = 1/50": hr.Rho("1/50"), "ε = 1": hr.Epsilon(1)}
 PROJECTIONS: dict[str, Estimator] = {
-    "Euclidean": hr.Euclidean(combine=True),
-    "Chebyshev": hr.Chebyshev(combine=True),
+    "Euclidean": hr.Euclidean(),
+    "Chebyshev": hr.Chebyshev(),
 }
 ESTIMATORS = ("least squares", *PROJECTIONS)
 CELLS, LEVELS = "every cell alike", "every level alike"

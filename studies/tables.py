@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Array, Codes, Int64, Levels
 from hedgerow.evaluate.metrics import true_cells
 from studies.page import read
 
 ENDS = ("origin", "destination")
 
 
-def dense(tree: hr.Tree, levels: Levels, codes: Codes, values: NDArray[Any]) -> NDArray[Any]:
+def dense(tree: hr.Tree, levels: Levels, codes: Codes, values: Array) -> Array:
     """Values of all cells of a cuboid, 0 where none is given: one dimension an axis."""
     table = np.zeros(tree.sizes(levels), dtype=values.dtype)
     table[codes] = values

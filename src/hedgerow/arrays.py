@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
+"""Of numbers of any type."""
 Bool = NDArray[np.bool_]
 Integers = NDArray[np.integer[Any]]
 Int32 = NDArray[np.int32]
@@ -21,6 +23,9 @@ Levels = tuple[int, ...]
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
+
+Tables = dict[Levels, Float64]
+"""The same, to be added to or overwritten."""
 
 
 def begins(codes: Codes) -> Bool:
@@ -47,3 +52,24 @@ def among(numbers: Int64, wanted: Int64) -> tuple[Int64, Bool]:
     """Return where numbers, 0 or more, stand among ascending ones, and which of them are there."""
     place = np.searchsorted(numbers, wanted)
     return place, np.append(numbers, -1)[place] == wanted
+
+
+def run_starts(lengths: Integers) -> Int64:
+    """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def run_of(start: Int64, places: Integers) -> Int64:
+    """Return which run each place is in, the last one that begins there: int64 (places)."""
+    return np.asarray(np.searchsorted(start, places, side="right") - 1)
+
+
+def starts_within(start: Int64, some: range | slice) -> Int64:
+    """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
+    return np.asarray(start[some.start : some.stop + 1] - start[some.start])
+
+
+def runs(first: Int64, lengths: Int64) -> Int64:
+    """Return the numbers of runs, each from its first one on, one behind the other: int64."""
+    start = run_starts(lengths)
+    return np.asarray(np.repeat(first - start[:-1], lengths) + np.arange(start[-1]))

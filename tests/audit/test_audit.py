@@ -123,10 +123,8 @@ PAIRS = {
     "sums of incomes": incomes(RHO, REPLACE, of_column, RunningSums()),
     "sums of incomes, added": incomes(RHO, ADD_REMOVE, of_column, RunningSums()),
     "sums, counts alone": incomes(RHO, REPLACE, with_estimator(Isotonic()), RunningSums()),
-    "copies of incomes": incomes(PURE, REPLACE, with_estimator(hr.Euclidean(combine=True))),
-    "copies of Gaussian incomes": incomes(
-        RHO, REPLACE, with_estimator(hr.Euclidean(combine=True)), hr.All()
-    ),
+    "copies of incomes": incomes(PURE, REPLACE, with_estimator(hr.Euclidean())),
+    "copies of Gaussian incomes": incomes(RHO, REPLACE, with_estimator(hr.Euclidean()), hr.All()),
 }
 
 

@@ -265,9 +265,6 @@ def test_a_release_is_estimated_again_beside_itself(run, census, measure):
     assert (code, "exists already" in err) == (2, True)
     code, _, err = run("estimate", folder, "--method", "simplex")
     assert (code, "simplex" in err) == (2, True)
-    if measure == "survivors":
-        code, _, err = run("estimate", folder, "--method", "euclidean", "--combine")
-        assert (code, 'measure = "all"' in err) == (2, True)
 
 
 def test_noisy_counts_from_elsewhere_are_estimated(run, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.estimate.cube.blocks import CuboidBlocks
+from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -31,7 +31,7 @@ def settle_family(z, total):
 
 def settle_block(z, rows, columns):
     start = np.array([0, z.shape[0]]), np.array([0, z.shape[1]])
-    blocks = CuboidBlocks.of((np.ones(z.shape[0]), np.ones(z.shape[1])), start)
+    blocks = Blocks.of_cuboid((np.ones(z.shape[0]), np.ones(z.shape[1])), start)
     return blocks.settle(z, (rows[:, None], columns[None]))
 
 

@@ -206,20 +206,18 @@ def test_variances_of_another_length_are_refused(estimator):
 
 def test_a_description_is_read_back():
     for described in (
-        {"method": "chebyshev", "combine": None},
-        {"method": "euclidean", "combine": True},
-        {"method": "sparse", "penalty": 0.25, "combine": False},
+        {"method": "chebyshev"},
+        {"method": "euclidean"},
+        {"method": "sparse", "penalty": 0.25},
     ):
         estimator = read_estimator(described)
         assert estimator.to_dict() == described
         assert estimator.name == described["method"]
-        assert estimator.combine is described["combine"]
 
 
 def test_every_estimator_has_defaults_and_goes_by_its_name():
     for name, make in ESTIMATORS.items():
         assert make().name == name
-        assert make().combine is None
 
 
 @pytest.mark.parametrize(
@@ -229,15 +227,13 @@ def test_every_estimator_has_defaults_and_goes_by_its_name():
         ({}, "must be one of .* got None"),
         ({"method": ["chebyshev"]}, "must be one of"),
         ({"method": "chebyshev", "penalty": 1.0}, '"chebyshev" does not take .* penalty'),
-        ({"method": "chebyshev", "combine": "yes"}, "combine must be True, False or None"),
-        ({"method": "euclidean", "combine": 1}, "combine must be True, False or None"),
         ({"method": "sparse", "penalty": "1"}, "penalty must be a number from 0 on, got '1'"),
         ({"method": "sparse", "penalty": True}, "penalty must be a number from 0 on"),
         ({"method": "sparse", "penalty": -0.1}, "penalty must be a number from 0 on"),
         ({"method": "sparse", "penalty": float("nan")}, "penalty must be a number from 0 on"),
         ({"method": "sparse", "penalty": float("inf")}, "penalty must be a number from 0 on"),
     ],
-    ids=range(11),
+    ids=range(9),
 )
 def test_a_description_of_nothing_known_is_refused(described, message):
     with pytest.raises(EstimateError, match=message):

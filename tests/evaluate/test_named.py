@@ -16,7 +16,7 @@ from hedgerow.evaluate.metrics import error_by_cuboid
 from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.evaluate.simulate import left_out, run_bits, simulate
 from hedgerow.evaluate.simulation_output import legend, metric_tables, picture_of_simulation
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from tests.estimate.cube.dense_cubes import cuboid_sums
 from tests.made import plain_plan
 from tests.release.cube.test_cube_release import PAIRS, cube, released, tables, true_table
@@ -212,4 +212,4 @@ def test_independent_noise_needs_a_measurement_of_what_named_cuboids_share():
 
 def test_other_estimators_than_euclidean_are_refused():
     with pytest.raises(EstimateError, match="a workload of named cuboids is settled by method = "):
-        check_combines(hr.Chebyshev(), named(WORKLOADS["margins alone"]))
+        check_estimator(hr.Chebyshev(), named(WORKLOADS["margins alone"]))

@@ -260,8 +260,6 @@ def test_what_cannot_be_simulated_is_refused(counts, settings):
         simulate(counts, [Setting("other", other, hr.Chebyshev())], public=True, runs=3)
     with pytest.raises(hr.PlanError, match="another tree"):
         simulate(counts, [IndependentNoise(other)], public=True, runs=3)
-    with pytest.raises(hr.EstimateError, match="combine = true"):
-        Setting("x", settings[0].plan, hr.Euclidean(combine=True))
 
 
 def test_a_tree_whose_cells_cannot_be_numbered_is_refused():

@@ -79,7 +79,7 @@ def people() -> dict[str, Any]:
         ],
         "privacy": {"neighbours": "add-remove", "contributions": 2, "rho": "1/2"},
         "allocation": {"method": "optimal", "importance": [1, 2, 3], "objective": "cells"},
-        "estimate": {"method": "euclidean", "measure": "all", "combine": True},
+        "estimate": {"method": "euclidean", "measure": "all"},
         "output": {"directory": "out"},
     }
 
@@ -168,7 +168,7 @@ ODD_LITERALS = [
 ]  # fmt: skip
 ODD_KEYS = [
     "", "x", "region", "query", "columns", "exactly", "delta", "rho", "low", "bins", "edges",
-    "prior", "penalty", "combine", "invariant", "ledger", "simulate", "axis", "ratio", "\0",
+    "prior", "penalty", "invariant", "ledger", "simulate", "axis", "ratio", "\0",
     "__class__",
 ]  # fmt: skip
 

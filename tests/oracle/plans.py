@@ -53,7 +53,7 @@ class Case:
 
     counts: hr.Counts
     plan: hr.Plan
-    estimator: Estimator = field(default_factory=lambda: hr.Euclidean(combine=None))
+    estimator: Estimator = field(default_factory=hr.Euclidean)
     in_jobs: bool = False
     sums: tuple[Mapping[str, str], ...] = ()
     areas: tuple[str, Mapping[str, str]] | None = None
@@ -92,7 +92,7 @@ MOVED, MOVED_TWICE, LOOSE = hr.Replace(1), hr.Replace(2), hr.Replace(2, exactly=
 GAUSS, LAPLACE = hr.DiscreteGaussian, hr.DiscreteLaplace
 RHO, PURE, NARROW = hr.Rho("1/4"), hr.Epsilon("3/2"), hr.Rho(9)  # the last: σ² below 1
 SURVIVORS, ALL, CHAIN, CUBE = hr.Survivors(), hr.All(), hr.Chain(), hr.Cube()
-CHEBYSHEV, SPARSE = hr.Chebyshev(combine=None), hr.Sparse(penalty=0.5, combine=None)
+CHEBYSHEV, SPARSE = hr.Chebyshev(), hr.Sparse(penalty=0.5)
 
 
 def place():
@@ -392,7 +392,7 @@ def column(neighbours, budget, measure, bins):
     return Case(
         table(plan.tree, "column", filled=80),
         plan,
-        hr.Isotonic() if sums else hr.Euclidean(combine=None),
+        hr.Isotonic() if sums else hr.Euclidean(),
     )
 
 

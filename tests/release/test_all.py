@@ -18,7 +18,7 @@ from tests.made import fixed_axis, plain_plan, random_axis, random_counts, rando
 from tests.release.test_topdown import ancestor, truth_of
 
 RHO = hr.Rho("1/20")
-ESTIMATORS = [hr.Chebyshev(), hr.Euclidean(), hr.Euclidean(combine=False)]
+ESTIMATORS = [hr.Chebyshev(), hr.Euclidean()]
 
 
 def nodes_by_depth(tree):
@@ -140,7 +140,7 @@ def test_estimates_are_least_squares_and_counts_their_projection(monkeypatch, ki
     }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["chebyshev", "euclidean", "raw"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda made: made.name)
 @pytest.mark.parametrize("seed", range(6))
 def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, seed, estimator):
     rng = np.random.default_rng(seed)
@@ -189,13 +189,6 @@ def test_nodes_below_a_public_zero_are_not_measured():
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(0))
     assert len(release.measurements(depth=2)) == 8
     assert release.level(depth=2)["count"].sum() == 120
-
-
-def test_combining_needs_a_plan_that_measures_all_nodes():
-    tree = hr.Tree([fixed_axis("geo", 3, 4)])
-    counts = random_counts(np.random.default_rng(1), tree)
-    with pytest.raises(hr.EstimateError, match='measure = "all"'):
-        hr.release(counts, plain_plan(tree, budget=RHO), estimator=hr.Chebyshev(combine=True))
 
 
 def test_more_leaves_than_can_be_measured_are_refused():

@@ -339,7 +339,7 @@ def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path):
     plan = plan_distribution(ranges, budget=Rho(1), neighbours=AddRemove())
     counts = column_counts(plan, ranges, [0.05, 3.0, 3.0, 2e9])
     made = Distribution(
-        release(counts, plan, estimator=Euclidean(combine=True), directory=tmp_path / "out"),
+        release(counts, plan, estimator=Euclidean(), directory=tmp_path / "out"),
     )
     found = read_distribution(tmp_path / "out")
     assert found.ranges.edges.tolist() == ranges.edges.tolist()

@@ -72,7 +72,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.output import Unfinished, check_output
 from hedgerow.release.execution import release as make_release
 from hedgerow.release.preflight import (
-    check_combines,
+    check_estimator,
     check_memory,
     copies_of_the_table,
     read_memory,
@@ -196,7 +196,7 @@ def release(
     with stage("reading the lists of areas"):
         estimator, made = spec.estimator, spec.plan(spec.tree())
     warn_of(made, spec)
-    check_combines(estimator, made)
+    check_estimator(estimator, made)
     if spec.spark is None:
         check_memory(made, limit)
     elif limit is not None:

@@ -58,7 +58,7 @@ from hedgerow.privacy.budget import weakness
 from hedgerow.release.answers.questions import area_forecast
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from hedgerow.spec.allocation import release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
@@ -130,7 +130,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         tree = spec.tree()
         made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
     warn_of(made, spec)
-    check_combines(estimator, made)
+    check_estimator(estimator, made)
     made.design.rehearse()
     expected = forecast(made)
     sums = sums_off_the_chain(made, expected)

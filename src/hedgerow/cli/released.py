@@ -118,10 +118,6 @@ def estimate(
         float | None,
         Option(help="For sparse: the penalty of a positive count, in variances."),
     ] = None,
-    combine: Annotated[
-        bool | None,
-        Option("--combine/--no-combine", help="Whether to combine depths first."),
-    ] = None,
     output: Annotated[
         Path | None, Option(help="Where the estimates go. Default: beside the source.")
     ] = None,
@@ -135,7 +131,7 @@ def estimate(
         method = Euclidean.name
         if source.is_dir():
             method = read_release(source).plan.measure.method
-    given: dict[str, Any] = {"method": method, "penalty": penalty, "combine": combine}
+    given: dict[str, Any] = {"method": method, "penalty": penalty}
     estimator = read_estimator({name: value for name, value in given.items() if value is not None})
     place = output or _beside(source, lambda name: f"{name.stem}.{method}")
     try:

@@ -119,23 +119,18 @@ def best_branching(
     *,
     mechanism: type[Mechanism],
     objective: Objective | None = None,
-    combine: bool = True,
-    padded: bool = True,
 ) -> Design:
     """Return the tree and shares of least mean squared error over a range of K bins.
 
-    Minimises the mean squared error over ordered factorisations n_1 · … · n_m = K̄ ≥ K, all heights,
-    each with its best shares. Noise variances are proportional to 1/share² under pure ε (discrete
-    Laplace) and to 1/share under zCDP (discrete Gaussian). Formulas, sources and the search are in
-    docs/proofs.md, "Trees over a numeric range".
+    Minimises the mean squared error of least squares with a public total over ordered
+    factorisations n_1 · … · n_m = K̄ ≥ K, all heights, each with its best shares. Noise variances
+    are proportional to 1/share² under pure ε (discrete Laplace) and to 1/share under zCDP (discrete
+    Gaussian). Formulas, sources and the search are in docs/proofs.md, "Trees over a numeric range".
 
     Args:
         bins: K, 2 to 2^30.
         mechanism: the noise.
         objective: `Cdf` unless given.
-        combine: least squares over the whole tree with a public total; without it the covering sums
-            of Rameshwar, for which all ranges are no objective.
-        padded: K̄ may exceed K. Without, the factors multiply to exactly K.
 
     Raises:
         PlanError: bins or objective are not as above.
@@ -148,10 +143,8 @@ def best_branching(
     """
     objective = Cdf() if objective is None else objective
     _check_bins(bins)
-    if isinstance(objective, AllRanges) and not combine:
-        raise PlanError("all ranges can be an objective of combined estimates only; set combine")
-    costs = costs_of(mechanism, objective, combine=combine)
-    branching = best_order(bins, costs, padded=padded)
+    costs = costs_of(mechanism, objective)
+    branching = best_order(bins, costs)
     error, shares = costs.error(branching)
     # the shares in units of 1/10,000, the largest of them rounded so that they sum to 1
     units = [max(1, round(share * SHARE_UNITS)) for share in shares.tolist()]
@@ -159,12 +152,12 @@ def best_branching(
     return Design(bins, branching, tuple(Fraction(unit, SHARE_UNITS) for unit in units), error)
 
 
-def costs_of(mechanism: type[Mechanism], objective: Objective, *, combine: bool) -> Costs:
+def costs_of(mechanism: type[Mechanism], objective: Objective) -> Costs:
     """Return what the kernels need to know about mechanism and objective."""
     check_mechanism(mechanism)
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
     quantiles = np.array([float(rank) for rank in ranks], dtype=np.float64)
-    return Costs(mechanism.price.power, combine, isinstance(objective, AllRanges), quantiles)
+    return Costs(mechanism.price.power, isinstance(objective, AllRanges), quantiles)
 
 
 def _check_bins(bins: int) -> None:

@@ -22,8 +22,7 @@ RESOLUTION = 1e-13
 @kernel
 def level_coefficients(
     branching: Int64,
-    combine: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
-    ranges: bool,  # noqa: FBT001
+    ranges: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
     quantiles: Float64,
     out: Float64,
 ) -> None:
@@ -36,12 +35,11 @@ def level_coefficients(
         n = float(branching[i])
         below /= n
         if i == 0 and len(quantiles) > 0:
-            out[i] = _top_of_quantiles(n, below, combine, quantiles)
+            out[i] = _top_of_quantiles(n, below, quantiles)
         else:
-            out[i] = (n - 1) * (n + below**-2) / (6 * n) if combine else (n - 1) / 2
+            out[i] = (n - 1) * (n + below**-2) / (6 * n)
             if ranges:
-                shared = (n * n - 1) / (6 * n) if combine else n - 1 - (n * n - 1) / (3 * n)
-                out[i] = 2 * out[i] - shared / above
+                out[i] = 2 * out[i] - (n * n - 1) / (6 * n) / above
         above *= n
 
 
@@ -49,15 +47,12 @@ def level_coefficients(
 def _top_of_quantiles(
     n: float,
     below: float,
-    combine: bool,  # noqa: FBT001
     quantiles: Float64,
 ) -> float:
     total = 0.0
     for q in quantiles:
         end = n * min(q, 1 - q)  # how many children lie between the cut and the nearer end
-        if not combine:
-            total += n * q / 2 if n * q < 1 else n * q - (below - 1) / (2 * below)
-        elif end < 1:
+        if end < 1:
             total += end * end * (1 - 1 / n)
         else:
             total += n * q * (1 - q) - (1 - below**-2) / 6
@@ -70,13 +65,12 @@ def mean_error(
     coefficients: Float64,
     shares: Float64,
     power: int,
-    combine: bool,  # noqa: FBT001
 ) -> float:
-    """Return ``Σ a_i/w_i`` with w from below, or ``Σ a_i v_i`` without combining."""
+    """Return ``Σ a_i/w_i`` with w from below."""
     total = 0.0
     precision = 0.0  # w of the level below
     for i in range(len(branching) - 1, -1, -1):
-        carried = precision / branching[i + 1] if combine and i + 1 < len(branching) else 0.0
+        carried = precision / branching[i + 1] if i + 1 < len(branching) else 0.0
         precision = shares[i] ** power + carried
         total += coefficients[i] / precision
     return total
@@ -87,30 +81,27 @@ def best_shares(
     branching: Int64,
     coefficients: Float64,
     power: int,
-    combine: bool,  # noqa: FBT001
     shares: Float64,
 ) -> float:
     """Write the shares of least error and return it; infinite where a level is best unmeasured.
 
-    Without combining, Lagrange gives ``s_i ∝ a_i^{1/(power + 1)}`` (Theorem IV.2). With combining
-    and power 1 the budget is linear in w: ``Σ p_i = Σ c_i w_i``, c_1 = 1 and c_i = 1 - 1/n_i below,
-    so ``w_i ∝ sqrt(a_i/c_i)``. With power 2 see `_descend`. A tree whose best shares leave a level
-    unmeasured is a lower tree with two factors multiplied, which the search meets on its own.
+    With power 1 the budget is linear in w: ``Σ p_i = Σ c_i w_i``, c_1 = 1 and c_i = 1 - 1/n_i
+    below, so ``w_i ∝ sqrt(a_i/c_i)``. With power 2 see `_descend`. A tree whose best shares leave a
+    level unmeasured is a lower tree with two factors multiplied, which the search meets on its own.
     """
     root = 1.0 / (power + 1)
     for i in range(len(branching)):
         if coefficients[i] <= 0:
             return np.inf
-        shares[i] = (coefficients[i] * (_own_part(branching, i) if combine else 1.0)) ** root
-    measured = True
-    if combine and power == 2:
+        shares[i] = (coefficients[i] * _own_part(branching, i)) ** root
+    if power == 2:
         measured = _descend(branching, coefficients, shares)
-    elif combine:
+    else:
         measured = _subtract_carried(branching, shares)
     if not measured:
         return np.inf
     shares /= shares.sum()
-    return mean_error(branching, coefficients, shares, power, combine)
+    return mean_error(branching, coefficients, shares, power)
 
 
 @kernel
@@ -178,50 +169,47 @@ class Costs:
 
     Attributes:
         power: 2 where noise variances are ∝ 1/share² (pure ε), 1 where ∝ 1/share (zCDP).
-        combine: least squares over the tree rather than covering sums.
         ranges: all ranges rather than cuts.
         quantiles: float64: fractions of the leaves where the cuts lie; empty for all cuts.
     """
 
     power: int
-    combine: bool
     ranges: bool
     quantiles: Float64
 
     @property
     def is_bounded(self) -> bool:
         """Whether `top` and the sum of `deep` never exceed the (power + 1)-th root of the error."""
-        return not self.ranges and not (self.combine and self.power == 2)
+        return not self.ranges and self.power != 2
 
     def error(self, branching: Factors) -> tuple[float, Float64]:
         """Return the least mean squared error of a tree, and the shares that reach it."""
         factors = np.array(branching, dtype=np.int64)
         coefficients, shares = np.empty(len(factors)), np.empty(len(factors))
-        level_coefficients(factors, self.combine, self.ranges, self.quantiles, coefficients)
-        error = best_shares(factors, coefficients, self.power, self.combine, shares)
+        level_coefficients(factors, self.ranges, self.quantiles, coefficients)
+        error = best_shares(factors, coefficients, self.power, shares)
         return float(error), shares
 
     def deep(self, n: Float64) -> Float64:
         """Return what a level of families of n costs far from the root and the leaves."""
-        coefficients = (n - 1) * (2 if self.ranges else 1) / (6 if self.combine else 2)
-        own = 1 - 1 / n if self.combine else np.ones_like(n)
-        return np.asarray((coefficients * own) ** (1 / (self.power + 1)))
+        coefficients = (n - 1) * (2 if self.ranges else 1) / 6
+        return np.asarray((coefficients * (1 - 1 / n)) ** (1 / (self.power + 1)))
 
     def top(self, n: int) -> float:
         """Return what the top level costs, over many leaves."""
         coefficients = np.empty(2)
         pair = np.array([n, MANY_LEAVES])
-        level_coefficients(pair, self.combine, self.ranges, self.quantiles, coefficients)
+        level_coefficients(pair, self.ranges, self.quantiles, coefficients)
         return float(max(coefficients[0], 0.0) ** (1 / (self.power + 1)))
 
 
-def best_order(bins: int, costs: Costs, *, padded: bool) -> Factors:
+def best_order(bins: int, costs: Costs) -> Factors:
     """Return the branching factors of least error, ordered from the root."""
-    start = _even_start(bins, costs) if padded else (bins,)
+    start = _even_start(bins, costs)
     root = 1 / (costs.power + 1)
     slack = 0.0 if costs.is_bounded else SLACK
     limit = _error_of(start, costs) ** root * (1 + slack + ROUNDING)
-    sets = [start, *_sets(bins, costs, limit, padded)]
+    sets = [start, *_sets(bins, costs, limit)]
     judged = sorted((_error_of(factors, costs), factors) for factors in sets)[:MOST_ORDERED]
     worth = [factors for error, factors in judged if error <= judged[0][0] * (1 + ORDER_GAIN)]
     return min(_ordered(tuple(sorted(factors)), costs) for factors in worth)[1]
@@ -242,7 +230,7 @@ def _even_start(bins: int, costs: Costs) -> Factors:
     return min(trees, key=lambda tree: _error_of(tree, costs))
 
 
-def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Factors]:  # noqa: FBT001
+def _sets(bins: int, costs: Costs, limit: float) -> Iterator[Factors]:
     """Return the top factor and, sorted, the others: all that may cost at most the limit."""
     n = np.arange(2.0, min(bins, WIDEST) + 1)
     deep = costs.deep(n)
@@ -255,18 +243,18 @@ def _sets(bins: int, costs: Costs, limit: float, padded: bool) -> Iterator[Facto
     def walk(product: int, spent: float, chosen: Factors) -> Iterator[Factors]:
         n = chosen[-1] if len(chosen) > 1 else 2
         last = -(-bins // product)
-        if last >= n and (padded or bins % product == 0) and spent + cost(last) <= limit:
+        if last >= n and spent + cost(last) <= limit:
             yield (*chosen, last)
         while product * n * (n - 1) < bins:
             least = spent + cost(n) + rate * math.log(bins / (product * n))
-            if least <= limit and (padded or bins % (product * n) == 0):
+            if least <= limit:
                 yield from walk(product * n, spent + cost(n), (*chosen, n))
             n += 1
 
     yield (bins,)
     for top in range(2, min(-(-bins // 2), WIDEST) + 1):
         spent = costs.top(top)
-        if spent + rate * math.log(bins / top) <= limit and (padded or bins % top == 0):
+        if spent + rate * math.log(bins / top) <= limit:
             yield from walk(top, spent, (top,))
 
 

@@ -1,15 +1,15 @@
 """What every estimator promises, and what every estimator refuses."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
+from hedgerow.text import Json
 
 Families = tuple[int, int]
 """Those from the first up to the last, exclusive, that a kernel is called for."""
@@ -28,16 +28,7 @@ class Estimator(Protocol):
         """What the release file and the manifest call this estimator."""
         ...
 
-    @property
-    def combine(self) -> bool | None:
-        """Whether upward-combined estimates are projected (True) or raw noisy counts (False).
-
-        None, the default, combines where the plan measures all nodes. The top-down pass reads
-        this; `project` does not.
-        """
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return method and parameters for the manifest; the registry reads them back."""
         ...
 
@@ -142,7 +133,7 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
 
 
 @kernel
-def within(values: NDArray[Any], least: float, greatest: float) -> bool:
+def within(values: Array, least: float, greatest: float) -> bool:
     """Return whether all values are between the two; NaN is not, as no comparison with it holds."""
     outside = 0
     for value in values:

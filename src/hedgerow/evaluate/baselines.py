@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.release.descent.layouts import Dense
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from hedgerow.text import TextByName
+from hedgerow.text import Json, TextByName
 
 
 def check_leaves(tree: Tree) -> None:
@@ -207,9 +207,8 @@ class Clipped:
     """
 
     name: ClassVar[str] = "clipped-euclidean"
-    combine: ClassVar[bool | None] = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return its name, which no manifest can hold."""
         return {"method": self.name}
 
@@ -222,7 +221,7 @@ class Clipped:
     ) -> Int64:
         """Return the consistent counts, int64 (cells); see `Euclidean.project`."""
         clipped = np.maximum(noisy, 0)
-        return Euclidean(combine=False).project(clipped, family_start, totals, variance)
+        return Euclidean().project(clipped, family_start, totals, variance)
 
 
 def boninsegna(

@@ -14,7 +14,7 @@ from hedgerow.plan.cost import sums_off_the_chain
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from hedgerow.tables.counts import Counts
 from hedgerow.text import Rows
 
@@ -47,7 +47,7 @@ def simulated_releases(
     """
     if runs < 2:
         raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
-    check_combines(estimator, plan)
+    check_estimator(estimator, plan)
     own, counts = plan_over(plan, prior.counts), prior.counts
     check_numbered(own.tree)
     setting = Setting("prior", own, estimator, workers=core_count())

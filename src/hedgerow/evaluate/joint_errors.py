@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Levels, Tables
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
@@ -29,8 +29,6 @@ from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.tables import JointAnswers
 from hedgerow.release.descent.source import Drawn
 from hedgerow.tables.counts import Counts
-
-Tables = dict[Levels, Float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

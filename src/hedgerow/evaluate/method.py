@@ -20,9 +20,10 @@ from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
 from hedgerow.release.descent.nodes import Nodes, by_cuboid, sums_of_cells
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
-from hedgerow.release.preflight import check_combines, check_public_total
+from hedgerow.release.preflight import check_estimator, check_public_total
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
+from hedgerow.text import TextByName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +164,7 @@ class Method(Releasing, Protocol):
     def name(self) -> str:
         """The name, unique within a simulation."""
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return further columns in words: some of `FACTS`."""
 
     def check(self, counts: Counts) -> None:
@@ -211,9 +212,9 @@ class Setting:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        check_combines(self.estimator, self.plan)
+        check_estimator(self.estimator, self.plan)
 
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> TextByName:
         """Return all of `FACTS`."""
         return {
             "budget": budget_text(self.budget or self.plan.budget),

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,6 +32,7 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree, cell_codes
+from hedgerow.text import Json
 
 GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
@@ -98,7 +98,7 @@ class GeoParquet:
             )
         # code → geometry; of rows without a code, which are no area of ours, none. Publishers
         # list areas that are no place ("no usual address") without a geometry: None.
-        shapes: dict[str, Any] = {}
+        shapes: Json = {}
         for own, shape in zip(given.codes(key), given.geometry, strict=True):
             if own in shapes:
                 raise ReleaseError(f"the code {shorten(own, 40)!r} has two shapes in the shapes")

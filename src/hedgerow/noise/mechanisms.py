@@ -17,7 +17,7 @@ from hedgerow.noise.discrete_gaussian import DiscreteGaussian
 from hedgerow.noise.discrete_laplace import DiscreteLaplace
 from hedgerow.noise.envelope import Envelope
 from hedgerow.noise.loss import Loss, Price
-from hedgerow.text import Exact
+from hedgerow.text import Exact, TextByName
 
 __all__ = [
     "MECHANISMS",
@@ -119,7 +119,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 """The mechanisms by the names under which files tell of them and plans are read back."""
 
-PIECES: dict[str, str] = {
+PIECES: TextByName = {
     "name": "its name in files",
     "key": "the name of its parameter in files",
     "symbol": "its parameter's symbol in tables",

@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 from hedgerow.pages.catalogue import Catalogue
-from hedgerow.text import visible
+from hedgerow.text import Json, visible
 
 
 def shown(words: str) -> str:
@@ -239,7 +239,7 @@ class Document:
     body: str
     style: str
     script: str
-    facts: dict[str, Any]
+    facts: Json
     blocks: Sequence[tuple[str, str]]
     made_by: str
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,11 +32,13 @@ from hedgerow.plan.design import (
     PUBLIC,
     CarriedNoise,
     Design,
-    Planned,
     Work,
     kept_in_jobs,
 )
 from hedgerow.tables.tree import Tree
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 UNCUT_LEAVES = 1 << 24
 UNCUT_LEAVES_OF_ALL = 1 << 22
@@ -82,9 +85,8 @@ class Outline:
 
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether an estimator is given combined, real-valued counts, or makes such."""
-        combines = self.everything and estimator.combine is not False
         below = range(self.public_depth + 1, self.tree.depth + 1)
-        sums = combines or not self.measured.issuperset(below)
+        sums = self.everything or not self.measured.issuperset(below)
         return sums or isinstance(estimator, Sparse | Isotonic)
 
 
@@ -227,14 +229,6 @@ class PlannedChain(Design):
         pruned = isinstance(self.plan.measure, Survivors) and above >= 0
         return self.tree.cuboid(above) if pruned else None
 
-    def check_estimator(self, estimator: Estimator) -> None:
-        """Raise an EstimateError if depths are to be combined that survivors decided."""
-        if estimator.combine and not self.everything:
-            raise EstimateError(
-                f"{estimator.name} with combine = true needs a plan that measures all nodes "
-                '(measure = "all"): what is measured below survivors is biased by their survival'
-            )
-
     def needs_reals(self, estimator: Estimator) -> bool:
         """Return whether the estimator is given combined, real-valued counts, or makes such."""
         return self.outline.needs_reals(estimator)
@@ -364,7 +358,7 @@ def noise_variances(depths: Sequence[CuboidPlan]) -> list[float]:
     ]
 
 
-def chain_of(plan: Planned) -> PlannedChain:
+def chain_of(plan: "Plan") -> PlannedChain:
     """Return what a plan decides of its chain.
 
     Raises:

@@ -20,7 +20,7 @@ import polars as pl
 from hedgerow.arrays import Levels
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.design import Planned, Work, deviation
+from hedgerow.plan.design import Work, deviation
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.tree import Tree
@@ -117,7 +117,7 @@ SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of"
           "excess": pl.Float64}  # fmt: skip
 
 
-def sums_off_the_chain(plan: Planned, expected: pl.DataFrame | None = None) -> pl.DataFrame:
+def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the cuboids off the chain by how far a count may exceed its truth, worst first.
 
     Returns:

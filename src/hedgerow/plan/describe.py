@@ -10,7 +10,7 @@ from hedgerow.arrays import Levels
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
 from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, format_delta, format_rounded_up
+from hedgerow.text import Exact, Json, Texts, format_delta, format_rounded_up
 
 
 def plan_hash(described: Mapping[str, Any]) -> str:
@@ -19,7 +19,7 @@ def plan_hash(described: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def describe_tree(tree: Tree) -> dict[str, Any]:
+def describe_tree(tree: Tree) -> Json:
     """Return axes and order of refinement as JSON; each axis's codes by their digest."""
     return {
         "axes": [
@@ -40,9 +40,7 @@ def describe_tree(tree: Tree) -> dict[str, Any]:
     }
 
 
-def describe_cuboid(
-    tree: Tree, levels: Levels, cuboid_plan: CuboidPlan, *, whole: bool
-) -> dict[str, Any]:
+def describe_cuboid(tree: Tree, levels: Levels, cuboid_plan: CuboidPlan, *, whole: bool) -> Json:
     """Return one cuboid as JSON: levels, cells, kind, and where measured share and parameter.
 
     Args:
@@ -51,7 +49,7 @@ def describe_cuboid(
         cuboid_plan: what is done there.
         whole: whether every cell is measured; else those that survive alone.
     """
-    described: dict[str, Any] = {
+    described: Json = {
         "levels": list(levels),
         "cuboid": tree.name_of(levels),
         "cells": tree.cells(levels),
@@ -73,7 +71,7 @@ def price_table(
     profile: Profile, deltas: Sequence[Exact], stated: Callable[[Exact], Fraction | float]
 ) -> str:
     """Return ε at several δ as aligned text: as it is stated, and by the conversions from ρ."""
-    rows: list[tuple[str, ...]] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
+    rows: list[Texts] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
     for delta in deltas:
         conversions = (stated, profile.zcdp_epsilon, profile.bureau_epsilon)
         figures = (format_rounded_up(epsilon(delta)) for epsilon in conversions)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import EstimateError
@@ -17,13 +17,12 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Steps
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.plan.cuboids import CuboidPlan, Invariant, Measure, Public
-from hedgerow.plan.known import Known
+from hedgerow.plan.cuboids import Invariant, Public
 from hedgerow.plan.spine import Spine
-from hedgerow.plan.workload import Workload
-from hedgerow.privacy.promise import Promise
-from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 SECONDS_A_CELL = 0.1e-6
 """Core seconds to draw, project and write a measured cell."""
@@ -65,73 +64,6 @@ BEST = "best linear unbiased estimates of every node; they may be negative and f
 PUBLIC = CarriedNoise(None, raw=True)
 
 
-class Planned(Protocol):
-    """What is read of a `hedgerow.plan.plan.Plan` where a plan is designed, forecast and shown."""
-
-    @property
-    def tree(self) -> Tree:
-        """The public domain."""
-
-    @property
-    def workload(self) -> Workload:
-        """Which cuboids are measured and released."""
-
-    @property
-    def measure(self) -> Measure:
-        """All cells of a measured cuboid, survivors alone, or running sums."""
-
-    @property
-    def by_levels(self) -> Mapping[Levels, CuboidPlan]:
-        """What is done at each cuboid, coarsest first."""
-
-    @property
-    def repeats(self) -> Mapping[Levels, Levels]:
-        """For each cuboid that has the cells of a coarser one, the coarsest such one."""
-
-    @property
-    def noise(self) -> Mapping[Levels, Mechanism]:
-        """The noise of each cuboid that is measured."""
-
-    @property
-    def public(self) -> Levels | None:
-        """The finest cuboid whose counts are public."""
-
-    @property
-    def whole(self) -> frozenset[Levels]:
-        """The cuboids of which every cell is measured or a sum of what is."""
-
-    @property
-    def known(self) -> Known | None:
-        """What public facts say, in numbers."""
-
-    @property
-    def design(self) -> "Design":
-        """How cuboids are estimated and settled."""
-
-    @property
-    def description(self) -> Description:
-        """What the table is, in words."""
-
-    @property
-    def hash(self) -> str:
-        """What is signed off."""
-
-    @property
-    def promise(self) -> Promise:
-        """The privacy promise in full."""
-
-    @property
-    def choices(self) -> Mapping[str, str]:
-        """What was chosen by default and why, a sentence each."""
-
-    @property
-    def public_facts(self) -> str:
-        """What public files say, in lines."""
-
-    def label_of(self, levels: Levels) -> str:
-        """Return a cuboid in readers' words."""
-
-
 @dataclass(frozen=True, eq=False)
 class Design(ABC):
     """How the cuboids of a plan are estimated and settled.
@@ -146,7 +78,7 @@ class Design(ABC):
     key: ClassVar[str]
     seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
     scale: ClassVar[int] = 1
-    plan: Planned
+    plan: "Plan"
 
     @property
     def tree(self) -> Tree:
@@ -289,8 +221,7 @@ class Design(ABC):
         """What settles the counts unless another is given."""
         return Euclidean()
 
-    @abstractmethod
-    def check_estimator(self, estimator: Estimator) -> None:
+    def check_estimator(self, estimator: Estimator) -> None:  # noqa: B027 - a chain takes any
         """Raise an EstimateError if an estimator cannot use what is measured."""
 
     @property
@@ -391,8 +322,7 @@ def deviation(noise: Mechanism) -> float:
 
 def refuse_apart(noun: str, estimator: Estimator) -> None:
     """Raise an EstimateError: cuboids that are estimated together have one estimator."""
-    apart = ", combine = false" if estimator.combine is False else ""
     raise EstimateError(
         f'{noun} is settled by method = "euclidean" from combined estimates, got '
-        f'"{estimator.name}"{apart}; anything else is for cuboids = "chain"'
+        f'"{estimator.name}"; anything else is for cuboids = "chain"'
     )

@@ -37,7 +37,7 @@ from hedgerow.tables.lists.public_table import listed_names, read_public_table
 from hedgerow.tables.sources.database import Query
 from hedgerow.tables.sources.source import describe_source, is_file
 from hedgerow.tables.tree import Tree
-from hedgerow.text import check_name, visible
+from hedgerow.text import Json, Texts, check_name, visible
 
 RESTS: tuple[Rest, ...] = ("unlisted", "listed")
 ONE = "hr.Zeros({column: [codes]}) or hr.PublicTable(source, …)"
@@ -58,7 +58,7 @@ class Zeros:
         Zeros(hhgq nursing × votingage minor)
     """
 
-    codes: tuple[tuple[str, tuple[str, ...]], ...]
+    codes: tuple[tuple[str, Texts], ...]
 
     def __init__(self, codes: Mapping[str, Sequence[str]]) -> None:
         fitting = 'a table of columns and codes, such as {votingage = ["minor"]}'
@@ -76,12 +76,12 @@ class Zeros:
         """The rule in words."""
         return " × ".join(f"{column} {_listed(codes)}" for column, codes in self.codes)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the rule as JSON; the same rule has one description."""
         return {"zeros": {column: list(codes) for column, codes in self.codes}}
 
 
-def _checked_codes(column: object, codes: Any) -> tuple[str, tuple[str, ...]]:
+def _checked_codes(column: object, codes: Any) -> tuple[str, Texts]:
     where = f"{SECTION} zeros:"
     check_name(column, f"{where} a column", LONGEST_LEVEL, PlanError)
     listed = as_list(f"{where} {column}", codes, 'a list of codes, such as ["minor"]', PlanError)

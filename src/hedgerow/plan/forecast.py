@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -16,7 +16,10 @@ from hedgerow.plan.cuboids import (
     Summed,
 )
 from hedgerow.plan.describe import aligned
-from hedgerow.plan.design import Planned
+from hedgerow.text import Texts
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "depth": pl.Int64, "cuboid": pl.String, "levels": pl.List(pl.Int64), "cells": pl.Int128,
@@ -29,7 +32,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 SMALLEST = 1e-300  # a probability; more cells than its inverse are not to be had
 
 
-def forecast(plan: Planned) -> pl.DataFrame:
+def forecast(plan: "Plan") -> pl.DataFrame:
     """Return for every cuboid what is measured there, and the error of its released counts.
 
     Along a chain the released counts are under `All` those of least squares over all depths, under
@@ -102,7 +105,7 @@ def _noise(depth_plan: CuboidPlan) -> dict[str, Any]:
     return {"noise_sd": 0.0, "false_positive_share": 0.0} if isinstance(depth_plan, Public) else {}
 
 
-def _largest_error(plan: Planned, levels: Levels) -> float:
+def _largest_error(plan: "Plan", levels: Levels) -> float:
     """Return a 95 % bound of the largest error of a cuboid, from the variances of its estimates."""
     largest = plan.design.largest_variance(levels)
     if largest == 0 or math.isinf(largest):
@@ -141,7 +144,7 @@ _EMPTY = (
 )
 
 
-def forecast_legend(plan: Planned, frame: pl.DataFrame) -> str:
+def forecast_legend(plan: "Plan", frame: pl.DataFrame) -> str:
     """Return what the headings mean, without a column that is blank at every measured depth."""
     measured = frame.filter(pl.col("noise").is_not_null())
     blank = measured["false_positive_share"].is_null().all()
@@ -169,7 +172,7 @@ def forecast_table(frame: pl.DataFrame) -> str:
     return aligned(rows)
 
 
-def forecast_matrix(plan: Planned, frame: pl.DataFrame) -> str:
+def forecast_matrix(plan: "Plan", frame: pl.DataFrame) -> str:
     """Return the RMSE of cuboids of two axes as text: levels down and across.
 
     Those of sums of a table that are no cuboid of the workload stand in brackets; blank is what
@@ -198,7 +201,7 @@ def _error_text(error: float | None) -> str:
     return "" if error is None else f"{error:,.4g}"
 
 
-def forecast_rows(frame: pl.DataFrame) -> list[tuple[str, ...]]:
+def forecast_rows(frame: pl.DataFrame) -> list[Texts]:
     """Return the rows of a `forecast` in words, under `HEADINGS`; empty words for null."""
     rows = []
     for row in frame.iter_rows(named=True):

@@ -33,9 +33,6 @@ from hedgerow.plan.design import (
 from hedgerow.plan.spine import Spine
 from hedgerow.tables.tree import Tree
 
-Tables = dict[Levels, Float64]
-
-
 NOT_BEST = "unbiased linear estimates (not the best ones)"
 """Of estimates under noise whose variances are no product over the axes, as it is narrow or a total
 costs half, or that each rest on some of the noisy counts."""
@@ -237,8 +234,8 @@ class Joint(Design):
         return within and self.is_known(self.shape.given(levels))
 
     def check_estimator(self, estimator: Estimator) -> None:
-        """Raise an EstimateError but for Euclidean projection of combined estimates."""
-        if not isinstance(estimator, Euclidean) or estimator.combine is False:
+        """Raise an EstimateError but for Euclidean projection."""
+        if not isinstance(estimator, Euclidean):
             refuse_apart(self.plan.workload.noun, estimator)
 
     @property

@@ -14,10 +14,10 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, runs
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, runs
+from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS
 from hedgerow.plan.facts import Fact, Zeros
 from hedgerow.plan.placed import Flags, Placed, PlacedTables, combinations

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -30,9 +30,11 @@ from hedgerow.picture import (
     svg_of,
     write_heading,
 )
-from hedgerow.plan.design import Planned
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_matrix, forecast_rows
 from hedgerow.privacy.profile import Profile
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 MOST_ROWS = 60
 """Cuboids that one picture shows."""
@@ -40,23 +42,23 @@ WIDTH, NARROW, BAR = 11.0, 8.8, 0.165
 """Inches: pictures in a file and in a notebook, and the bar of a share."""
 
 
-def unit_of(plan: Planned) -> str:
+def unit_of(plan: "Plan") -> str:
     """Return what a count counts, in the plural."""
     return plan.description.unit or "records"
 
 
-def counts_of(plan: Planned) -> str:
+def counts_of(plan: "Plan") -> str:
     """Return what is counted, in words."""
     return f"counts of {plan.description.unit}" if plan.description.unit else "counts"
 
 
-def title_of(plan: Planned, otherwise: str) -> str:
+def title_of(plan: "Plan", otherwise: str) -> str:
     """Return the table's own title, with the period that it speaks of."""
     said = plan.description
     return ", ".join(filter(None, [said.title, said.period])) if said.title else otherwise
 
 
-def names_of(plan: Planned, levels: Sequence[Levels]) -> list[str]:
+def names_of(plan: "Plan", levels: Sequence[Levels]) -> list[str]:
     """Return cuboids as a picture names them: in the publisher's words, where there are any."""
     said = plan.description
     worded = bool(said.axes or said.levels)
@@ -69,7 +71,7 @@ def some_rows(rows: int) -> list[int]:
     return [int(row) for row in np.unique(np.linspace(0, rows - 1, min(rows, MOST_ROWS)).round())]
 
 
-def picture_of_forecast(plan: Planned, path: Path, frame: pl.DataFrame | None = None) -> None:
+def picture_of_forecast(plan: "Plan", path: Path, frame: pl.DataFrame | None = None) -> None:
     """Draw the expected errors, the shares, and the empty cells seen above 0, a row a cuboid.
 
     Args:
@@ -85,7 +87,7 @@ def picture_of_forecast(plan: Planned, path: Path, frame: pl.DataFrame | None = 
         drawn.draw(figure)
 
 
-def svg_of_forecast(plan: Planned, frame: pl.DataFrame) -> bytes | None:
+def svg_of_forecast(plan: "Plan", frame: pl.DataFrame) -> bytes | None:
     """Return the same picture without its heading, as SVG; None without matplotlib."""
     drawn = _Forecast(plan, frame, width=NARROW, headed=False)
     return svg_of(drawn.draw, drawn.size, PlanError)
@@ -95,7 +97,7 @@ class _Forecast:
     """A forecast that is about to be drawn."""
 
     def __init__(
-        self, plan: Planned, frame: pl.DataFrame, *, width: float = WIDTH, headed: bool = True
+        self, plan: "Plan", frame: pl.DataFrame, *, width: float = WIDTH, headed: bool = True
     ) -> None:
         rows = some_rows(len(frame))
         self.frame, self.unit = frame[rows], unit_of(plan)
@@ -215,7 +217,7 @@ def picture_of_profile(
             open_axes(axes)
 
 
-def plan_html(plan: Planned) -> str:
+def plan_html(plan: "Plan") -> str:
     """Return a plan as HTML: what is measured, the error to expect, the promise, the hash."""
     frame = forecast(plan)
     first = int(frame["depth"].null_count() > 0)  # only a chain has depths
@@ -234,6 +236,6 @@ def plan_html(plan: Planned) -> str:
     )
 
 
-def promise_html(plan: Planned) -> str:
+def promise_html(plan: "Plan") -> str:
     """Return the promise with its neighbours and restrictions, and what public files say."""
     return paragraph(str(plan.promise)) + text_table(plan.public_facts)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, check_type
@@ -60,7 +59,7 @@ from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.promise import Promise, Protection
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Texts
+from hedgerow.text import Json, TextByName, Texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,7 +383,7 @@ class Plan:
             except PlanError as refusal:
                 raise PlanError(f"{refusal} (nor along the spine: {reason})") from None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """Return what travels to other machines: the design is made anew where it is asked for."""
         return {name: value for name, value in vars(self).items() if name != "design"}
 
@@ -433,7 +432,7 @@ class Plan:
         return replace(found, is_plain=self.allocation in {Uniform.name, Shares.name})
 
     @property
-    def choices(self) -> dict[str, str]:
+    def choices(self) -> TextByName:
         """What was chosen by default and why, and what shares weigh: by key a sentence.
 
         Example:
@@ -503,7 +502,7 @@ class Plan:
         """The SHA-256 of the plan in canonical JSON, to sign off."""
         return plan_hash(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the plan as JSON, exact numbers as text; see `hedgerow.plan.make`."""
         return {
             "tree": describe_tree(self.tree),

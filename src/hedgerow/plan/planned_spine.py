@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from hedgerow.estimate.cube.variances import Product
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
 from hedgerow.plan.cuboids import All, Measured
-from hedgerow.plan.design import Planned, Work
+from hedgerow.plan.design import Work
 from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.placed import Flags
@@ -31,6 +31,9 @@ from hedgerow.plan.public_rows import SECTION
 from hedgerow.plan.spine import Spine
 from hedgerow.plan.tables import SMALLEST
 from hedgerow.tables.tree import Tree
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 NEXT_TO_NONE = 1e-4
 """Of a noise variance, records²: a hundredth of a record."""
@@ -251,7 +254,7 @@ class SpineVariances(Variances):
         raise EstimateError("covariances of estimates along a spine are not kept")
 
 
-def planned_spine(plan: Planned) -> PlannedSpine:
+def planned_spine(plan: "Plan") -> PlannedSpine:
     """Return what a plan decides for cuboids along the spine of its tree.
 
     Raises:
@@ -325,7 +328,7 @@ def _check_order(tree: Tree) -> None:
         )
 
 
-def _check_admitted(plan: Planned) -> None:
+def _check_admitted(plan: "Plan") -> None:
     """Raise a NoSpineError unless a plan without public facts may go along its spine."""
     cells, public = attribute_cells(plan.tree), plan.public
     if cells > MOST_ATTRIBUTE_CELLS:
@@ -338,7 +341,7 @@ def _check_admitted(plan: Planned) -> None:
         raise NoSpineError("only the total can be held exactly there")
 
 
-def _check_with_facts(plan: Planned) -> None:
+def _check_with_facts(plan: "Plan") -> None:
     """Raise a PlanError if survivors are measured beside public facts, or more is held exactly."""
     tree, public = plan.tree, plan.public
     if not isinstance(plan.measure, All):

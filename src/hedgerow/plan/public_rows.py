@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import Json, Texts, visible
 
 SECTION = "[[public]]"
 Rest = Literal["unlisted", "listed"]
@@ -46,8 +46,8 @@ class PublicRows:
 
     subject: str
     frame: pl.DataFrame
-    level: tuple[str, ...]
-    attributes: tuple[str, ...]
+    level: Texts
+    attributes: Texts
     zeros: Rest | None
     at_least: str | None
     at_most: str | None
@@ -74,12 +74,12 @@ class PublicRows:
         return f"PublicRows({self.words})"
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> Texts:
         """The columns of codes."""
         return (*self.level, *self.attributes)
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def numbers(self) -> Texts:
         """The columns of bounds, each once."""
         return tuple(self.frame.columns[len(self.columns) :])
 
@@ -123,7 +123,7 @@ class PublicRows:
                 whole.update(block)
         return whole.hexdigest()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return what the rows say as JSON, the rows themselves by their digest."""
         return {
             "columns": list(self.columns),

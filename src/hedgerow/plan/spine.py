@@ -4,7 +4,7 @@ A tree with attribute axes has one *spine*, along which a release is cut into jo
 cube is its first axis. Beside each of its nodes stand the groups that public facts leave it, and
 below these their cells (`hedgerow.estimate.spine.support`). A cube of the spine and one attribute
 whose shares are a product is estimated by `hedgerow.estimate.spine.nested.nested`, any other
-cuboids by `hedgerow.estimate.spine.marginals.marginals`. Nothing here is confidential.
+cuboids by `hedgerow.estimate.spine.marginals`. Nothing here is confidential.
 
 *Where the spine is cut.* At the deepest level whose cells, with all above, are few enough to be
 held at once; consecutive nodes of it are one job, with at least `WORTH_A_JOB` cells. Public

@@ -10,10 +10,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels, Tables
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -38,11 +39,14 @@ from hedgerow.estimate.workload.sparse import folded_sizes
 from hedgerow.estimate.workload.spine import SpineSolver
 from hedgerow.limits import MOST_AXES_OF_TABLES, MOST_NUMBERED, MOST_ROWS_OF_A_BLOCK
 from hedgerow.plan.cuboids import Measured, Survivors
-from hedgerow.plan.design import Design, Planned
-from hedgerow.plan.joint import TARGETS, Joint, Tables, own_levels, shape_of_tree
+from hedgerow.plan.design import Design
+from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.product import AxisFactors, axis_factors, product_variances, wide_variance
 from hedgerow.plan.spine import Spine, is_cut
 from hedgerow.plan.workload import Cube
+
+if TYPE_CHECKING:  # a plan makes its design
+    from hedgerow.plan.plan import Plan
 
 BYTES_A_CUBE_CELL = 32
 """Of a cell where shares are a product: noise, sums, counts, estimates."""
@@ -81,7 +85,7 @@ class PlannedTables(Joint):
     instead: str
 
     @classmethod
-    def of(cls, plan: Planned, instead: str = "") -> "PlannedTables":
+    def of(cls, plan: "Plan", instead: str = "") -> "PlannedTables":
         """Return the cuboids of a plan, and why they do not go along a spine, if there is one.
 
         Raises:

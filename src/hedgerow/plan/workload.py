@@ -18,6 +18,7 @@ from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Texts
 
 
 class Workload(Protocol):
@@ -147,7 +148,7 @@ class Cuboids:
     name: ClassVar[str] = "named"
     noun: ClassVar[str] = "a workload of named cuboids"
     fewer: ClassVar[str] = "name fewer cuboids"
-    given: tuple[str, ...]
+    given: Texts
     chain: bool
 
     def __init__(self, given: Sequence[str], chain: bool = False) -> None:  # noqa: FBT001, FBT002

@@ -35,7 +35,7 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.text import Exact, exact_or_smaller, format_delta, format_rounded_up
+from hedgerow.text import Exact, Json, exact_or_smaller, format_delta, format_rounded_up
 
 FALSE_ALARMS = 0.05
 """How often an attacker may be wrong, in what is said of attackers (`Profile.power`)."""
@@ -305,7 +305,7 @@ class Profile:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"{who} {' and '.join(parts)}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the composition and its exact costs as JSON; fractions are text."""
         pure, rho = self.pure_epsilon, self.rho
         return {

@@ -28,12 +28,13 @@ from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import (
-    check_combines,
+    check_estimator,
     check_match,
     check_public_total,
 )
 from hedgerow.release.release import InMemory, Release
 from hedgerow.tables.counts import Counts
+from hedgerow.text import TextByName
 
 
 def release(
@@ -77,7 +78,7 @@ def release(
     """
     check_match(counts, plan)
     estimator = plan.design.usual if estimator is None else estimator
-    check_combines(estimator, plan)
+    check_estimator(estimator, plan)
     plan.design.rehearse()
     check_public_total(counts.unwrapped_total, plan)
     if directory is None:
@@ -112,7 +113,7 @@ def release_into(
         BudgetError: the charge is refused.
         MachineError: the disk is full or not writable.
     """
-    ledger: dict[str, str] | None = None
+    ledger: TextByName | None = None
     if charging is not None:
         staging.charge(charging, plan)
         ledger = charging.to_dict(staging.release_id)

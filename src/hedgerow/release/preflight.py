@@ -77,7 +77,7 @@ def check_match(counts: Counts, plan: Plan) -> None:
         )
 
 
-def check_combines(estimator: Estimator, plan: Plan) -> None:
+def check_estimator(estimator: Estimator, plan: Plan) -> None:
     """Refuse an estimator that cannot use what a plan measures.
 
     Raises:

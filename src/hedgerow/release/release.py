@@ -38,6 +38,7 @@ from hedgerow.release.shown import ShownCounts
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 
@@ -389,7 +390,7 @@ def check_confidence(confidence: object) -> None:
         )
 
 
-def meant_levels(tree: Tree, name: str) -> dict[str, str] | None:
+def meant_levels(tree: Tree, name: str) -> TextByName | None:
     """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
     level = axis_level(tree, name)
     if level is not None:

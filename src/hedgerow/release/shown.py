@@ -21,7 +21,7 @@ from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import counts_of, promise_html, title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.text import visible
+from hedgerow.text import Texts, visible
 
 WIDTH, LONGEST = 9.0, 60
 RELIABLE = {"firm": 0.1, "rough": 0.5}
@@ -86,10 +86,10 @@ class ShownCounts:
         ]
         return [known.get(column, column) for column in columns], words
 
-    def _headings(self) -> tuple[str, ...]:
+    def _headings(self) -> Texts:
         return (*self._labels()[0], unit_of(self.plan), "from … to", "")
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _rows(self) -> list[Texts]:
         figures = self.frame.select(COUNT, LOW, HIGH, CONTRADICTED, ESTIMATE).iter_rows()
         return [
             (

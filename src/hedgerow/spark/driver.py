@@ -20,7 +20,7 @@ from hedgerow.release.directory.staging import Bound, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
 from hedgerow.release.execution import release, release_into
 from hedgerow.release.passes import pass_of
-from hedgerow.release.preflight import check_combines, check_match, check_public_total
+from hedgerow.release.preflight import check_estimator, check_match, check_public_total
 from hedgerow.release.release import Release
 from hedgerow.spark.executors import GAVE_UP, Cluster, take_parts
 from hedgerow.spark.session import (
@@ -65,7 +65,7 @@ def release_on_spark(
         PlanError, ReleaseError, MachineError: as of `release`; the cluster failed.
     """
     estimator = plan.design.usual if estimator is None else estimator
-    check_combines(estimator, plan)
+    check_estimator(estimator, plan)
     most = table.contributions if table.unit is not None else None
     with persisted(table.leaves(plan.tree)) as leaves:
         cut = plan.design.cut_at

@@ -22,9 +22,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Codes, Int64, Levels, run_of
 from hedgerow.errors import ReleaseError, outside_limits
-from hedgerow.estimate.spine.support import run_of
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import (

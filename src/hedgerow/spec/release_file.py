@@ -240,7 +240,6 @@ class EstimateSection(Section):
 
     method: Literal["chebyshev", "euclidean", "sparse", "least-squares", "isotonic"] | None = None
     measure: MeasureName | None = None
-    combine: bool | None = None
     penalty: Number | None = None
 
 

@@ -127,8 +127,6 @@ def words_of(entry: Section) -> str:
             words.append(f"{value}")
         elif key in {"shares", "quantiles"}:
             words.append(" ".join(map(str, value)))
-        elif key == "combine":
-            words.append("combined" if value else "not combined")
         else:
             words.append(f"{key} {value}" if key == "ratio" else key)
     return " ".join(words)

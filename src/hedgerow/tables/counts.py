@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, Levels, row_by_row, some_of
+from hedgerow.arrays import Array, Codes, Int64, Levels, row_by_row, some_of
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.ordered import Leaves, Sums, merge_equal
@@ -204,7 +203,7 @@ def _saturated(values: Int64, start: Int64) -> Int64:
 
 
 def label_nodes(
-    tree: Tree, levels: Levels, codes: Codes, **columns: NDArray[Any] | pl.Series
+    tree: Tree, levels: Levels, codes: Codes, **columns: Array | pl.Series
 ) -> pl.DataFrame:
     """Return cells of a cuboid with their codes in words, under the table's own column names.
 

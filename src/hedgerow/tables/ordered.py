@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Int64, UInt64, begins, some_of
+from hedgerow.arrays import Array, Codes, Int64, UInt64, begins, some_of
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
@@ -216,10 +215,10 @@ class Column:
 
     kind: type[np.generic]
     path: Path | None
-    parts: list[NDArray[Any]] = field(default_factory=list)
+    parts: list[Array] = field(default_factory=list)
     file: Any = None
 
-    def append(self, values: NDArray[Any]) -> None:
+    def append(self, values: Array) -> None:
         """Add values at the end."""
         if self.path is None:
             self.parts.append(values)
@@ -229,7 +228,7 @@ class Column:
             self.path.unlink()  # a killed run leaves nothing
         values.tofile(self.file)
 
-    def whole(self) -> NDArray[Any]:
+    def whole(self) -> Array:
         """Return all of them; those of a file are mapped into memory, and read a page at a time."""
         if self.file is not None:
             self.file.flush()
@@ -263,7 +262,7 @@ class Ordering:
         kinds: dict[str, type[np.generic]] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         columns = [Column(kind, self.folder and self.folder / n) for n, kind in kinds.items()]
         lowest, flagged = [0 for _ in axes], [0 for _ in flags]
-        waiting: list[NDArray[Any]] = []
+        waiting: list[Array] = []
         for batch in self._sorted(db, records, names, flags):
             codes = [batch.column(a).to_numpy() for a in axes]
             lowest = [min(low, int(code.min())) for low, code in zip(lowest, codes, strict=True)]

@@ -8,7 +8,7 @@ from hedgerow import kernels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.block import _fill, scratch_of
-from hedgerow.estimate.cube.blocks import CuboidBlocks
+from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.estimates import shape_of, upward
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.survivors import SparseBlocks
@@ -41,7 +41,7 @@ def settle(squares, tables, exact=None):
 
 def settled(z, u, v, rows, columns):
     starts = np.array([0, len(rows)]), np.array([0, len(columns)])
-    return CuboidBlocks.of((u, v), starts).settle(z, (rows[:, None], columns[None, :]))
+    return Blocks.of_cuboid((u, v), starts).settle(z, (rows[:, None], columns[None, :]))
 
 
 def blocks_below(margins, starts):
@@ -141,7 +141,7 @@ def test_survivors_are_settled_as_all_leaves_are_where_margins_are_positive(mean
         margins = counts[a, b - 1], counts[a - 1, b]
         noisy = np.round(leaves + rng.normal(0, 2, leaves.shape))
         weights = tuple(own.combined[-1] for own in squares)
-        dense = CuboidBlocks.of(weights, starts).settle(noisy, margins)
+        dense = Blocks.of_cuboid(weights, starts).settle(noisy, margins)
         blocks = blocks_below(margins, starts)
         row, column = np.nonzero(np.ones_like(leaves))
         up = tuple(axis.parents(axis.depth) for axis in shape.axes)
@@ -267,7 +267,7 @@ def test_without_leaves_their_margins_are_settled_as_those_of_shorter_axes():
     short = squares[0].down_to(1).combined[1], squares[1].combined[2]
     margins = counts[1, 1], counts[0, 2]
     starts = children[0], children[1]
-    wanted = CuboidBlocks.of(short, starts).settle(tables[1, 2], margins)
+    wanted = Blocks.of_cuboid(short, starts).settle(tables[1, 2], margins)
     assert (counts[1, 2] == wanted).all()
     assert not np.allclose(
         short[0] / short[0][0], squares[0].combined[1] / squares[0].combined[1][0]
@@ -315,7 +315,7 @@ def test_margins_that_contradict_each_other_are_refused(which):
     with pytest.raises(EstimateError, match="margins"):
         blocks_below((by_row, by_column), starts)
     with pytest.raises(EstimateError, match="margins"):
-        CuboidBlocks.of((np.ones(2),) * 2, starts).settle(np.ones((2, 2)), (by_row, by_column))
+        Blocks.of_cuboid((np.ones(2),) * 2, starts).settle(np.ones((2, 2)), (by_row, by_column))
 
 
 def test_survivors_of_survivors_stand_below_lists_of_cells():

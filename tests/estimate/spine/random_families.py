@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.estimate.cube.residuals import Residuals, part, turn
-from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family
+from hedgerow.estimate.spine.fit.fit import fit_family
+from hedgerow.estimate.spine.fit.rounding import metric_of, round_family
 
 
 @dataclass
 class Family:
-    """One family; shapes as in `hedgerow.estimate.spine.marginals.fit.fit_family`."""
+    """One family; shapes as in `hedgerow.estimate.spine.fit.fit.fit_family`."""
 
     residuals: Residuals
     groups: int

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
-from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.spines import parts_below, random_axis, random_pairs
 

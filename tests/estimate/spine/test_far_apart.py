@@ -9,7 +9,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.component import MOST_APART
-from hedgerow.estimate.spine.marginals.marginals import Marginals
+from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.nested.nested import SPINES_APART, Nested
 from tests.estimate.rationals import covariance, variance
 from tests.estimate.spine.censuses import detail_sums, measured_sums

@@ -6,8 +6,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.steps import project_row
+from hedgerow.estimate.spine.fit.fit import fit_family
+from hedgerow.estimate.spine.fit.steps import project_row
 from tests.estimate.spine.random_families import random_family
 
 

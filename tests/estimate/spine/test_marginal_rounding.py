@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.marginals.rounding import round_root
+from hedgerow.estimate.spine.fit.rounding import round_root
 from tests.estimate.spine.random_families import (
     distance,
     marginals,

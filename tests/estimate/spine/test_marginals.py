@@ -7,12 +7,13 @@ from math import prod
 import numpy as np
 import pytest
 
+from hedgerow.arrays import run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.marginals.families import _covariances
-from hedgerow.estimate.spine.marginals.marginals import Marginals
-from hedgerow.estimate.spine.support import Part, Support, run_starts
+from hedgerow.estimate.spine.fit.families import _covariances
+from hedgerow.estimate.spine.marginals import Marginals
+from hedgerow.estimate.spine.support import Part, Support
 from tests.estimate.spine.random_marginals import (
     Dense,
     flat_axis,

@@ -354,7 +354,7 @@ def test_what_was_changed_after_the_release_is_found(tmp_path, spoiled):
 
 def test_other_estimators_are_refused_on_a_cube():
     counts, plan = table_of(), cube()
-    for estimator in (hr.Chebyshev(), hr.Isotonic(), hr.Euclidean(combine=False)):
+    for estimator in (hr.Chebyshev(), hr.Isotonic()):
         with pytest.raises(hr.EstimateError, match='settled by method = "euclidean"'):
             hr.release(counts, plan, estimator=estimator)
 

@@ -28,8 +28,6 @@ def test_a_release_is_estimated_again_from_its_directory(name, measure, tmp_path
             assert every["released"].to_list() == table.ravel().tolist(), "every cell, row by row"
     with pytest.raises(EstimateError, match="a workload of named cuboids is settled by method"):
         hr.reestimate(tmp_path / "out", hr.Chebyshev())
-    with pytest.raises(EstimateError, match='got "euclidean", combine = false; anything else is'):
-        hr.reestimate(tmp_path / "out", hr.Euclidean(combine=False))
     with pytest.raises(TableError, match="these estimates have no depths; name a cuboid, such as"):
         best.level(depth=0)
 

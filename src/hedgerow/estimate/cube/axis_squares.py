@@ -21,12 +21,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.tree.layers import Layer
@@ -236,7 +234,7 @@ def _beside(values: Float64, weights: Float64) -> Float64:
     return values.reshape(-1, *(1,) * (weights.ndim - 1))
 
 
-def lines(table: NDArray[Any], axis: int) -> NDArray[Any]:
+def lines(table: Array, axis: int) -> Array:
     """Return a contiguous table as (left, nodes, right), without a copy."""
     left, right = table.shape[:axis], table.shape[axis + 1 :]
     return table.reshape(prod(left), table.shape[axis], prod(right))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.kernels import kernel, over_families
@@ -35,25 +35,25 @@ Settled: TypeAlias = tuple[Int64, Int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CuboidBlocks:
-    """The blocks of a cuboid of two axes, or of a strip of row families.
+class Blocks:
+    """The blocks below some parents, and where their cells stand in flat tables.
 
     Attributes:
-        starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
-        parents, tree: of `settle_blocks`.
-        rests: u of each row there.
-        begins: where the rows of the three tables of `settle_blocks` begin.
+        parents: the group of each parent, where its members begin, and these rows.
+        tree: a level of the groups' trees and the next one.
+        u: float64 (rows): a cell's variance is u of its row times v of its node.
+        begins: int64: where each member begins in a table of the members at this level, each parent
+            in one of the parents at the next level, each member in one of the members there.
     """
 
-    starts: tuple[Int64, Int64]
     parents: tuple[Int32, Int64, Int64]
     tree: TreeLevel
-    rests: Float64
+    u: Float64
     begins: tuple[Int64, Int64, Int64]
 
     @classmethod
-    def of(cls, weights: tuple[Float64, Float64], starts: tuple[Int64, Int64]) -> "CuboidBlocks":
-        """Return the blocks of a cuboid.
+    def of_cuboid(cls, weights: tuple[Float64, Float64], starts: tuple[Int64, Int64]) -> "Blocks":
+        """Return the blocks of a cuboid of two axes, or of a strip of row families.
 
         Args:
             weights: float64 (rows) and float64 (columns): a cell's variance is their product.
@@ -70,9 +70,8 @@ class CuboidBlocks:
 
         parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
         members = np.argsort(parent.ravel(), kind="stable")
-        member_start = np.append(0, np.cumsum(np.repeat(np.diff(starts[0]), parts)))
+        member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
         return cls(
-            starts,
             (np.tile(part.astype(np.int32), above[0]), member_start, members),
             (start, cell, starts[1], np.ascontiguousarray(weights[1])),
             np.repeat(weights[0], parts),
@@ -80,35 +79,32 @@ class CuboidBlocks:
              begins(rows, columns, cell)),
         )  # fmt: skip
 
-    def settle(self, upward: Float64, margins: tuple[Int64, Int64]) -> Int64:
-        """Return the whole counts of the cuboid, block by block.
+    def settle(self, estimates: Float64, sums: tuple[Int64, Int64]) -> Int64:
+        """Return the whole counts of the members at the next level, in the estimates' shape.
 
         Args:
-            upward: float64 (rows, columns), records.
-            margins: int64 (rows, column parents) and int64 (row parents, columns): sums over the
-                children along the second axis and along the first.
-
-        Returns:
-            int64 (rows, columns).
+            estimates: float64, of the same cells, records.
+            sums: int64, of the members at this level and of the parents at the next one, records.
 
         Raises:
-            EstimateError: estimates that are not finite, or margins that contradict each other.
+            EstimateError: estimates that are not finite, or sums that contradict each other.
         """
-        if not np.isfinite(upward).all():
+        if not np.isfinite(estimates).all():
             raise EstimateError(
                 "a cuboid's estimates must be finite; leave out what is not measured"
             )
-        sums = np.add.reduceat(margins[0], self.starts[0][:-1]), margins[1]
-        if not np.array_equal(sums[0], np.add.reduceat(sums[1], self.starts[1][:-1], axis=1)):
-            raise EstimateError("the margins of a block must have one total: settle them first")
-        rows, columns = (np.ascontiguousarray(each).ravel() for each in margins)
-        counts = np.zeros(upward.shape, dtype=np.int64)
+        rows, columns = (np.ascontiguousarray(each).ravel() for each in sums)
+        counts = np.zeros(estimates.shape, dtype=np.int64)
+        (group, member_start, _), start_below = self.parents, self.tree[1]
+        contradicted = np.zeros(len(group), dtype=np.bool_)
         task = partial(
-            settle_blocks, self.parents, self.tree, (upward.ravel(), self.rests),
+            settle_blocks, self.parents, self.tree, (estimates.ravel(), self.u),
             (self.begins[0], rows), (self.begins[1], columns),
-            (self.begins[2], counts.reshape(-1)),
+            (self.begins[2], counts.reshape(-1)), contradicted,
         )  # fmt: skip
-        over_families(task, self.parents[1] * (upward.size // max(1, self.parents[1][-1])))
+        over_families(task, run_starts(np.diff(member_start) * np.diff(start_below)[group]))
+        if contradicted.any():
+            raise EstimateError("the margins of a block must have one total: settle them first")
         return counts
 
 
@@ -120,18 +116,20 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     row_sums: Settled,
     column_sums: Settled,
     found: Settled,
+    contradicted: Bool,
     first: int,
     last: int,
 ) -> None:
     """Write the counts of a level of groups' trees, for the blocks of a range of parents.
 
     Args:
-        parents: the group of each parent, where its members begin, and these rows.
-        tree: a level of the groups' trees and the next one.
+        parents: of `Blocks`.
+        tree: of `Blocks`.
         rests: the estimates of the next level, float64 (nodes of the members), and u of each row.
         row_sums: the members at this level.
         column_sums: the parents at the next level.
         found: the members at the next level; zeros before.
+        contradicted: bool (parents): whether a parent's sums and its members' contradict.
         first: of the parents.
         last: behind the last one.
     """
@@ -154,11 +152,14 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
         for node in range(start[g], start[g + 1]):
             # Rows and columns whose sum is 0 hold nothing, and are left out.
             m = _positive_rows(rows, node - start[g], row_sums, (found[0], rests[1]), r, u)
-            if m == 0:
-                continue
             cells = child_start[node], child_start[node + 1]
             begin = column_sums[0][p] - start_below[g]
             n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
+            # No whole counts have both sums; nor would the search for them end.
+            agree = r[1, :m].sum() == c[1, :n].sum()
+            contradicted[p] |= not agree
+            if m == 0 or not agree:
+                continue
             target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
             c[0, :n] -= start_below[g]
             # The rests, row by row; one column is told by its rows.

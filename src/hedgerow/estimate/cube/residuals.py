@@ -27,12 +27,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import inf, prod, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Array, Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.kernels import kernel, over_families
 
@@ -130,13 +128,13 @@ def subsets(marginal: Levels) -> list[Levels]:
     return list(product(*(range(here + 1) for here in marginal)))
 
 
-def part(coordinates: NDArray[Any], residual: Levels) -> NDArray[Any]:
+def part(coordinates: Array, residual: Levels) -> Array:
     """Return a residual's own coordinates of those of rows: (rows, those along each attribute)."""
     kept = (slice(1, None) if here else slice(1) for here in residual)
     return coordinates[(slice(None), *kept)]
 
 
-def within(coordinates: NDArray[Any], marginal: Levels) -> NDArray[Any]:
+def within(coordinates: Array, marginal: Levels) -> Array:
     """Return the coordinates of all residuals within a marginal, in its own table's order."""
     kept = (slice(None) if here else slice(1) for here in marginal)
     return coordinates[(slice(None), *kept)]

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Array, Float64, Int64, Levels
 from hedgerow.errors import EstimateError
 
 
@@ -232,14 +230,14 @@ STRIP_CELLS = 1 << 20
 """Cells of a strip of a table that is worked on at a time: it stays in the caches."""
 
 
-def sum_along(table: NDArray[Any], axis: int, start: Int64) -> NDArray[Any]:
+def sum_along(table: Array, axis: int, start: Int64) -> Array:
     """Return the sums of runs of cells along an axis, from each ``start`` to the next."""
     if len(start) - 1 == table.shape[axis]:
         return table
     return np.add.reduceat(table, start[:-1], axis=axis)
 
 
-def summed(shape: CubeShape, table: NDArray[Any], fine: Levels, coarse: Levels) -> NDArray[Any]:
+def summed(shape: CubeShape, table: Array, fine: Levels, coarse: Levels) -> Array:
     """Return the sums of a cuboid's cells to a coarser one; the table itself where it is the same.
 
     Args:
@@ -253,7 +251,7 @@ def summed(shape: CubeShape, table: NDArray[Any], fine: Levels, coarse: Levels) 
     return table
 
 
-def spread(shape: CubeShape, table: NDArray[Any], coarse: Levels, fine: Levels) -> NDArray[Any]:
+def spread(shape: CubeShape, table: Array, coarse: Levels, fine: Levels) -> Array:
     """Return for each cell of a cuboid the value of the coarser cell that it lies in.
 
     Args:

@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64, Integers
+from hedgerow.arrays import Float64, Int32, Int64, Integers, run_of, run_starts
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.blocks import settle_blocks
+from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.kernels import inner_kernel, kernel, over_families
 
 Cells = tuple[Int32, Int32, Int64]
@@ -76,7 +76,7 @@ class SparseBlocks:
         cells = np.diff(row_start) * np.diff(column_start)
         return cls(
             pairs, row_start, rows, row_sums, column_start, columns, column_sums,
-            np.append(0, np.cumsum(cells)),
+            run_starts(cells),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class SparseBlocks:
 
     def nodes(self, cells: Int64) -> tuple[Int32, Int32]:
         """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
-        block = np.searchsorted(self.cell_start, cells, side="right") - 1
+        block = run_of(self.cell_start, cells)
         place = cells - self.cell_start[block]
         wide = np.diff(self.column_start)[block]
         row = self.rows[self.row_start[block] + place // wide]
@@ -119,23 +119,21 @@ class SparseBlocks:
                 variance is their product.
 
         Raises:
-            EstimateError: noisy counts that are not finite, or too few or too many.
+            EstimateError: noisy counts that are not finite.
         """
-        if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
-            raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
         rows, columns = np.diff(self.row_start), np.diff(self.column_start)
-        counts, every = np.zeros(self.cells, dtype=np.int64), np.arange(len(self) + 1)
-        task = partial(
-            settle_blocks,
+        every = np.arange(len(self) + 1)
+        blocks = Blocks(
             (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
             (every, self.column_start, self.column_start, weights[1][self.columns]),
-            (noisy, weights[0][self.rows]),
-            (np.arange(len(self.rows)), self.row_sums),
-            (self.column_start, self.column_sums),
-            (np.append(0, np.cumsum(np.repeat(columns, rows))), counts),
+            weights[0][self.rows],
+            (
+                np.arange(len(self.rows)),
+                self.column_start,
+                run_starts(np.repeat(columns, rows)),
+            ),
         )
-        over_families(task, self.cell_start)
-        return counts
+        return blocks.settle(noisy, (self.row_sums, self.column_sums))
 
 
 def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, Int32, Int64]:

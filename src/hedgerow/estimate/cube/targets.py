@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.axis_squares import lines, over_lines
 from hedgerow.estimate.cube.block import EXACT, NEAR
-from hedgerow.estimate.cube.blocks import LIMIT, CuboidBlocks
+from hedgerow.estimate.cube.blocks import LIMIT, Blocks
 from hedgerow.estimate.families.units import fill
 from hedgerow.kernels import kernel
 
@@ -56,7 +56,7 @@ def settle_with_targets(
     turned = np.ascontiguousarray(filled.transpose(order))
     sums = margins[second].transpose(order), margins[first].transpose(order)
     pair, below = (weights[first], weights[second]), (starts[first], starts[second])
-    blocks = CuboidBlocks.of(pair, below)
+    blocks = Blocks.of_cuboid(pair, below)
     eldest = frozenset(starts[carried][:-1].tolist())
     counts, left_out = np.empty(turned.shape, dtype=np.int64), np.zeros(turned.shape[-2:])
     for place in np.ndindex(turned.shape[:-2]):

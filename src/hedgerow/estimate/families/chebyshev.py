@@ -195,4 +195,3 @@ class Chebyshev(FamilyEstimator):
 
     name: ClassVar[str] = "chebyshev"
     kernels = project_least_distance, _project
-    combine: bool | None = None

@@ -200,4 +200,3 @@ class Euclidean(FamilyEstimator):
 
     name: ClassVar[str] = "euclidean"
     kernels = partial(project_penalised, 0.0), _project
-    combine: bool | None = None

@@ -99,7 +99,6 @@ class Isotonic(FamilyEstimator):
 
     name: ClassVar[str] = "isotonic"
     kernels = _project, None
-    combine: ClassVar[bool | None] = None
 
     @staticmethod
     def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:

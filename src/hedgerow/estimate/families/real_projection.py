@@ -16,7 +16,7 @@ was never measured. They are the limits of small and large variances, so they ar
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from hedgerow.estimate.estimator import (
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
+from hedgerow.text import Json
 
 LARGEST_VARIANCE = 2.0**300
 """Variances lie in 2^-300..2^300, where products with counts neither overflow nor vanish; smaller
@@ -50,18 +51,11 @@ class FamilyEstimator(Estimator):
     Attributes:
         kernels: that for real noisy counts, or variances that differ; and that for int64 noisy
             counts of one variance, if it has one of its own.
-
-    Raises:
-        EstimateError: ``combine`` is not True, False or None.
     """
 
     kernels: ClassVar[tuple[Kernel, WholeKernel | None]]
 
-    def __post_init__(self) -> None:
-        if self.combine is not None and not isinstance(self.combine, bool):
-            raise EstimateError(f"combine must be True, False or None, got {self.combine!r}")
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return method and parameters for the manifest."""
         return {"method": self.name, **asdict(self)}
 

@@ -223,7 +223,6 @@ class Sparse(FamilyEstimator):
 
     name: ClassVar[str] = "sparse"
     penalty: float = 0.5
-    combine: bool | None = None
 
     def __post_init__(self) -> None:
         number = isinstance(self.penalty, int | float) and not isinstance(self.penalty, bool)
@@ -232,7 +231,6 @@ class Sparse(FamilyEstimator):
                 f"a sparse estimator's penalty must be a number from 0 on, got {self.penalty!r}; "
                 "0.5 is usual"
             )
-        FamilyEstimator.__post_init__(self)
 
     def project(
         self,

@@ -12,12 +12,9 @@ probability r/m, whatever its size and place, so that no group of cells gains ov
 `docs/proofs.md`, "Leftover units".
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.estimate.estimator import Families
 from hedgerow.kernels import inner_kernel, kernel
 
@@ -186,7 +183,7 @@ ENOUGH = 64
 
 
 @kernel
-def family_hash(x: NDArray[Any], total: int) -> int:
+def family_hash(x: Array, total: int) -> int:
     """Return a hash of a family's total and first noisy counts, rounded down: 0 to 2^63 - 1."""
     state = np.uint64(total)
     for i in range(min(len(x), ENOUGH)):
@@ -324,7 +321,7 @@ def _units_at(
 
 @inner_kernel
 def hand_out_evenly(
-    keys: NDArray[Any], least: float, units: tuple[int, int, int], hashed: int, y: Int64
+    keys: Array, least: float, units: tuple[int, int, int], hashed: int, y: Int64
 ) -> None:
     """Give a unit each, evenly, to cells whose key is at least this; to empty ones last.
 

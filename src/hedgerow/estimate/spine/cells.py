@@ -9,14 +9,12 @@ and files have that order.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Array, Int32, Int64, run_of, run_starts, starts_within
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import Support, run_of, run_starts, starts_within
+from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
 
 
@@ -111,7 +109,7 @@ class Cells:
         """Return where the cells of each of a range of nodes begin: int64 (nodes + 1), from 0."""
         return starts_within(self.starts, nodes)
 
-    def sums(self, detail: NDArray[Any], nodes: range) -> NDArray[Any]:
+    def sums(self, detail: Array, nodes: range) -> Array:
         """Return the flat table of a range of nodes: the sums of their detail.
 
         Args:
@@ -198,8 +196,8 @@ def _lay_out(
 def _sum_detail(
     rows: tuple[int, Int64, Int32],
     layout: tuple[Int64, Int64, Int32],
-    detail: NDArray[Any],
-    out: NDArray[Any],
+    detail: Array,
+    out: Array,
 ) -> None:
     """Add every detail cell to its cell."""
     (_, row_start, group), (begin, offset, place) = rows, layout

@@ -38,7 +38,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, run_of, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.matrices import (
     Blocks,
@@ -51,7 +51,7 @@ from hedgerow.estimate.spine.matrices import (
     hand_down,
     multiply,
 )
-from hedgerow.estimate.spine.support import Part, Support, run_of, run_starts, runs
+from hedgerow.estimate.spine.support import Part, Support
 from hedgerow.kernels import over_families
 
 NOT_NEGATIVE = 1e-10

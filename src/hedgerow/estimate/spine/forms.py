@@ -19,14 +19,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.support import Support, run_starts
+from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel
 
 DIGITS = 12
@@ -188,7 +186,7 @@ class Forms:
     def _unlike_sums(self) -> tuple[Int64, Float64]:
         """Sums of unlike forms, and how many are like each: cells of like families are alike."""
         starts, every = {1: self.start, 2: self._begin}, range(len(self.start) - 1)
-        tables: list[tuple[Int64, NDArray[Any]]] = [(self.start, self.group)]
+        tables: list[tuple[Int64, Array]] = [(self.start, self.group)]
         for squares, forms in self.parts:
             rounded = np.round(forms / np.abs(forms).max(initial=1e-300), DIGITS) + 0.0  # no -0.0
             tables.append((starts[squares.dimensions], rounded))

@@ -256,12 +256,3 @@ def invert(matrix: Float64) -> None:
             both = 0.5 * (matrix[i, j] + matrix[j, i])
             matrix[i, j] = both
             matrix[j, i] = both
-
-
-@kernel
-def invert_blocks(blocks: Blocks, matrices: Float64) -> None:
-    """Invert the positive definite matrices of some blocks in place."""
-    rows, start = blocks
-    for b in range(len(rows) - 1):
-        k = rows[b + 1] - rows[b]
-        invert(matrices[start[b] - start[0] : start[b + 1] - start[0]].reshape(k, k))

@@ -21,12 +21,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels, run_starts, runs, starts_within
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.support import Part, Support, run_starts, runs, starts_within
+from hedgerow.estimate.spine.support import Part, Support
 
 EQUAL = 1e-6
 """How far ratios of variances may be apart, relative, that count as one."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, Integers
+from hedgerow.arrays import Bool, Int32, Int64, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
@@ -272,27 +272,6 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
     wrong = given[(given < 0) | (given >= size)]
     if len(wrong) > 0:
         raise EstimateError(f"there is no {what} {wrong[0]}; the numbers are 0 to {size - 1}")
-
-
-def run_starts(lengths: Integers) -> Int64:
-    """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-
-
-def run_of(start: Int64, places: Integers) -> Int64:
-    """Return which run each place is in, the last one that begins there: int64 (places)."""
-    return np.asarray(np.searchsorted(start, places, side="right") - 1)
-
-
-def starts_within(start: Int64, some: range | slice) -> Int64:
-    """Return where each of some consecutive runs begins, from 0: int64 (runs + 1)."""
-    return np.asarray(start[some.start : some.stop + 1] - start[some.start])
-
-
-def runs(first: Int64, lengths: Int64) -> Int64:
-    """Return the numbers of runs, each from its first one on, one behind the other: int64."""
-    start = run_starts(lengths)
-    return np.asarray(np.repeat(first - start[:-1], lengths) + np.arange(start[-1]))
 
 
 def _tightened(

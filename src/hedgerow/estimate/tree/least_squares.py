@@ -78,7 +78,6 @@ class LeastSquares(FamilyEstimator):
 
     name: ClassVar[str] = "least-squares"
     kernels = Euclidean.kernels
-    combine: ClassVar[bool | None] = None
 
     def estimate(self, layers: Sequence[Layer]) -> list[Estimate]:
         """Return the estimates of every depth; see `least_squares`."""

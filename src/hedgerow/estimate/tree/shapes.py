@@ -12,9 +12,8 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64
+from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64, run_starts, runs
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.spine.support import run_starts, runs
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
 

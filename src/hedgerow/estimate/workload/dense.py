@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import (
     cells_below,
@@ -145,7 +145,7 @@ def kept_cells(dual: Dual) -> int:
 def _columns(dual: Dual) -> tuple[Float64, list[Layers]]:
     """Return K, and C Bᵀ for each chain, a vector a row of B."""
     kernel = np.empty((dual.size, dual.size))
-    whole: list[dict[Levels, Float64]] = [{} for _ in dual.chains]
+    whole: list[Tables] = [{} for _ in dual.chains]
     for columns in _blocks(dual.size, kept_cells(dual)):
         units = np.zeros((dual.size, columns.stop - columns.start))
         units[np.arange(columns.start, columns.stop), np.arange(units.shape[1])] = 1

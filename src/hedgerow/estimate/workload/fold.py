@@ -14,15 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Array, Float64, Int64, Levels, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
-from hedgerow.estimate.spine.support import run_starts
 
 AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
@@ -85,7 +83,7 @@ class Fold:
         rows = (np.arange(self.batches)[:, None] * above + first).ravel()
         return rows, *others
 
-    def unfold(self, folded: NDArray[Any]) -> NDArray[Any]:
+    def unfold(self, folded: Array) -> Array:
         """Return the table of the cuboid that `fold` makes this of."""
         inner = (self.batches, *map(self._nodes, self.groups))
         found = folded.reshape(inner)
@@ -141,7 +139,7 @@ class Fold:
         levels = self.cuboid if cuboid is None else cuboid
         return prod(self.shape.axes[axis].sizes[levels[axis]] for axis in axes)
 
-    def fold(self, table: NDArray[Any], coarse: int | None = None) -> NDArray[Any]:
+    def fold(self, table: Array, coarse: int | None = None) -> Array:
         """Return a table of the cuboid as (rows, columns, …), children of a parent together.
 
         Args:

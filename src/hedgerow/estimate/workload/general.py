@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Integers, Levels
+from hedgerow.arrays import ByCuboid, Float64, Integers, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import cells_below, spread, summed
 from hedgerow.estimate.cube.variances import Product
@@ -147,7 +147,7 @@ class GeneralSolver(Solver):
             gaps = spread_out * np.sqrt(self.dual.diagonal())
             conjugate_gradients(self.dual, gaps, MOST_STEPS // 2)
 
-    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:

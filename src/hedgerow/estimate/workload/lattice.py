@@ -35,7 +35,7 @@ import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube.blocks import CuboidBlocks
+from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     fineness,
@@ -301,7 +301,7 @@ def _settled(
         counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))
     elif len(sums) == 2:
         pair, below = (weights[0], weights[1]), (starts[0], starts[1])
-        counts = CuboidBlocks.of(pair, below).settle(upward, (sums[1], sums[0]))
+        counts = Blocks.of_cuboid(pair, below).settle(upward, (sums[1], sums[0]))
     else:
         counts = Euclidean().project(upward, starts[0], sums[0], weights[0])
     return fold.unfold(counts)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Integers, Levels
+from hedgerow.arrays import ByCuboid, Float64, Integers, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.cube.variances import Product
@@ -130,7 +130,7 @@ class Solver(ABC):
         """
 
     @abstractmethod
-    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         Args:
@@ -139,9 +139,7 @@ class Solver(ABC):
             wanted: of which cuboids.
         """
 
-    def settling(
-        self, tables: dict[Levels, Float64], estimates: ByCuboid
-    ) -> tuple[ByCuboid, AxisWeights | None]:
+    def settling(self, tables: Tables, estimates: ByCuboid) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what whole counts are settled near, and the weights: the estimates, alike.
 
         Args:

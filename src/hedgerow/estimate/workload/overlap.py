@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     at_level,
@@ -42,7 +42,7 @@ class Layers:
             found[cuboid] = found[cuboid] + weights if cuboid in found else weights
         return Layers(self.shape, self.table, found)
 
-    def means(self, cuboid: Levels) -> dict[Levels, Float64]:
+    def means(self, cuboid: Levels) -> Tables:
         """Return the vectors' means below a cuboid's cells, as parts within it that add up."""
         found = Layers(self.shape, cuboid, {})
         for part, weights in self.parts.items():

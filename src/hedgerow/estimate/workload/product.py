@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
 from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
@@ -44,7 +44,7 @@ class Reduced:
     public: Levels | None
     laws: Mapping[Levels, tuple[Float64, Float64]]
 
-    def estimates(self, tables: dict[Levels, Float64]) -> Float64:
+    def estimates(self, tables: Tables) -> Float64:
         """Return the estimates, from a table of each coarsening, which is overwritten."""
         least_squares(self.squares, tables, self.public)
         return tables[self.cuboid].ravel()
@@ -124,9 +124,9 @@ class ProductSolver(Solver):
             laws[each] = (0 * h, 0 * rest) if is_within(each, exact) else (h, rest)
         return Reduced(cuboid, tuple(squares), exact, laws)
 
-    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids, each from the box that tells most of it."""
-        found: dict[Levels, Float64] = {}
+        found: Tables = {}
         asked = list(wanted)
         for box in self.boxes:
             here = [cuboid for cuboid in asked if self.variances_of(cuboid) is box]
@@ -136,9 +136,7 @@ class ProductSolver(Solver):
                 found |= {cuboid: inside[cuboid] for cuboid in here}
         return found
 
-    def settling(
-        self, tables: dict[Levels, Float64], estimates: ByCuboid
-    ) -> tuple[ByCuboid, AxisWeights | None]:
+    def settling(self, tables: Tables, estimates: ByCuboid) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what each cell's own subtree says of it, and weights: all that settling needs.
 
         Inside a block the covariance given the margins is (diag u - uuᵀ/U) ⊗ (diag v - vvᵀ/V), so
@@ -156,9 +154,9 @@ class ProductSolver(Solver):
         public: Levels | None,
         *,
         copies: bool = True,
-    ) -> dict[Levels, Float64]:
+    ) -> Tables:
         """Return a table of each coarsening of some cuboids: as measured, public, or of zeros."""
-        shape, known, found = self.observed.shape, self.observed.public, dict[Levels, Float64]()
+        shape, known, found = self.observed.shape, self.observed.public, Tables()
         for cuboid in shape.cuboids():
             if not is_within_any(cuboid, tops):
                 continue

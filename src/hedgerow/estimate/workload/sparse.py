@@ -10,21 +10,30 @@ three margins need not admit a table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int32, Int64, Integers, Levels, among
+from hedgerow.arrays import (
+    Array,
+    Codes,
+    Float64,
+    Int32,
+    Int64,
+    Integers,
+    Levels,
+    among,
+    run_of,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.estimate.spine.support import run_of, run_starts
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
-Listed: TypeAlias = tuple[Sequence[NDArray[Any]], Int64]
+Listed: TypeAlias = tuple[Sequence[Array], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
 
 
@@ -165,6 +174,7 @@ class SparseFold:
 
     def settle(self, noisy: Float64) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records."""
+        _check_noisy(noisy, self.cells)
         rows, columns = self.fold.parents
         return self.blocks.settle(noisy, (np.ones(len(rows)), np.ones(len(columns))))
 
@@ -243,9 +253,14 @@ class SparseFamilies:
         Raises:
             EstimateError: noisy counts that are not finite, or too few or too many.
         """
-        if noisy.shape != (self.cells,) or not np.isfinite(noisy).all():
-            raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
+        _check_noisy(noisy, self.cells)
         return Euclidean().project(noisy, self.start, self.totals)
+
+
+def _check_noisy(noisy: Float64, cells: int) -> None:
+    """Raise unless there is a finite noisy count of each cell."""
+    if noisy.shape != (cells,) or not np.isfinite(noisy).all():
+        raise EstimateError(f"{cells} noisy counts are needed, each finite")
 
 
 def listed(counts: Int64 | Listed) -> Listed:
@@ -262,7 +277,7 @@ def _only(cuboid: Levels, axes: Sequence[int]) -> Levels:
 
 
 def _numbered(
-    shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[NDArray[Any]]
+    shape: CubeShape, cuboid: Levels, axes: Sequence[int], codes: Sequence[Array]
 ) -> Int32:
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)

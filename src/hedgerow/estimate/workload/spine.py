@@ -28,7 +28,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
@@ -117,7 +117,7 @@ class SpineSolver(Solver, ByFactors):
             "their errors are exact."
         )
 
-    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> dict[Levels, Float64]:
+    def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids: float64 (cells along each axis), records.
 
         What is public is returned as it was given, summed.
@@ -131,7 +131,7 @@ class SpineSolver(Solver, ByFactors):
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
         observed, here, known = self.observed, self.residuals, self.observed.public
-        found, made = dict[Levels, Float64](), dict[Levels, Float64]()
+        found, made = Tables(), Tables()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
             if known is not None and observed.is_public(cuboid):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, sqrt
-from typing import Any
 
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation.allocation import Importance, Problem, importances
@@ -14,6 +13,7 @@ from hedgerow.plan.efficiency.least_total import least_total
 from hedgerow.plan.efficiency.traces import COME, MOVE, Pairs
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.neighbours import Replace
+from hedgerow.text import Json
 
 WORTH_SAYING = 0.03
 """By how much an error must be above that of the least total for the plan to say so."""
@@ -92,7 +92,7 @@ class Efficiency:
             f"{aligned(rows, left=(0,))}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it as JSON."""
         errors = [
             {"cuboid": name, "rmse": own, "rmse_at_least_total": least}

@@ -27,7 +27,7 @@ from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
 from hedgerow.privacy.ledger.records import Standing
-from hedgerow.text import format_rounded_up, visible
+from hedgerow.text import Json, format_rounded_up, visible
 
 SCRIPTS = ("solver.js", "accountant.js", "points.js", "page.js")
 CONFIDENCE_MISS = 0.05
@@ -103,7 +103,7 @@ def planning_page(
     return document(Document(window, body, style, script, facts, (), made_by), say)
 
 
-def _divisions(plan: Plan, facts: dict[str, Any]) -> list[str]:
+def _divisions(plan: Plan, facts: Json) -> list[str]:
     """Return what is said of the division of the budget, and of sums that have no part in it."""
     pruned = plan.is_chain and isinstance(plan.measure, Survivors)
     is_off_chain = pruned and next(off_the_chain(plan.tree), None) is not None
@@ -114,7 +114,7 @@ def _kind(plan: Plan) -> str:
     return "rho" if isinstance(plan.budget, Rho) else "epsilon"
 
 
-def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, Any]:
+def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
     """Return what the page's script starts from."""
     solver = solver_of(plan)
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
@@ -145,7 +145,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> dict[str, A
     }
 
 
-def _efficiency(plan: Plan) -> dict[str, Any] | None:
+def _efficiency(plan: Plan) -> Json | None:
     """Return the least weighted error at ρ = 1/2 and the weights by place; None where unknown."""
     found = plan.efficiency
     if found.value is None:
@@ -154,7 +154,7 @@ def _efficiency(plan: Plan) -> dict[str, Any] | None:
     return {"least": found.least, "weights": weights}
 
 
-def _lines(rows: Sequence[dict[str, Any]], open_rows: Sequence[int]) -> list[list[int]]:
+def _lines(rows: Sequence[Json], open_rows: Sequence[int]) -> list[list[int]]:
     """Return the cuboids and counts whose errors are drawn: typical ones, or several of the finest.
 
     How large a level's counts are is known from a public table alone.
@@ -172,7 +172,7 @@ def _quantile(plan: Plan) -> float:
     return max(NormalEnvelope(1.0).quantile(CONFIDENCE_MISS), *each)
 
 
-def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
+def _axis(plan: Plan, number: int, say: Catalogue) -> Json:
     """Return an axis with the levels that can have a share: those that are not of only children."""
     axis, described = plan.tree.axes[number], plan.description
     kept = (axis.levels[k - 1] for k in levels_apart(axis)[1:])
@@ -181,10 +181,10 @@ def _axis(plan: Plan, number: int, say: Catalogue) -> dict[str, Any]:
     return {"key": axis.name, "name": name, "levels": [say("planning.total"), *labels]}
 
 
-def _row(plan: Plan, say: Catalogue, place: int) -> dict[str, Any]:
+def _row(plan: Plan, say: Catalogue, place: int) -> Json:
     levels = plan.levels[place]
     label = visible(plan.label_of(levels)) if any(levels) else say("planning.total")
-    row: dict[str, Any] = {
+    row: Json = {
         "place": place,
         "label": label,
         "cells": plan.tree.cells(levels),
@@ -241,7 +241,7 @@ def _overview(plan: Plan, say: Catalogue) -> str:
     return items(facts, "overview")
 
 
-def _accuracy(say: Catalogue, rows: Sequence[dict[str, Any]], usual: dict[str, Any]) -> str:
+def _accuracy(say: Catalogue, rows: Sequence[Json], usual: Json) -> str:
     options = "".join(
         f'<option value="{row["place"]}"{" selected" if row is usual else ""}>'
         f"{attribute(row['label'])}</option>"
@@ -277,7 +277,7 @@ def _simulated(plan: Plan, say: Catalogue, simulated: Simulated) -> str:
     return table(say, say("planning.simulated.caption", n=simulated.runs), headings, rows)
 
 
-def _trials(plan: Plan, simulated: Simulated | None) -> dict[str, Any] | None:
+def _trials(plan: Plan, simulated: Simulated | None) -> Json | None:
     """Return the mean absolute errors of trials, for each row at each of their budgets."""
     if simulated is None:
         return None
@@ -290,7 +290,7 @@ def _trials(plan: Plan, simulated: Simulated | None) -> dict[str, Any] | None:
     }
 
 
-def _account(plan: Plan, standing: Standing) -> dict[str, Any]:
+def _account(plan: Plan, standing: Standing) -> Json:
     """Return where an account stands, and how often a release fits under its cap.
 
     That is counted in the ledger's own fractions where the cost is known for certain: of the file's

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +32,7 @@ from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile
-from hedgerow.text import format_percent
+from hedgerow.text import Json, Texts, format_percent
 
 MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 CERTIFIED = {"1", "2", "5"}
@@ -124,7 +123,7 @@ class Division:
     plan: Plan
     lines: str | None
     keeps: bool
-    also: tuple[str, ...] = ()
+    also: Texts = ()
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
@@ -197,7 +196,7 @@ def _others() -> Iterator[tuple[str, str, Allocation]]:
     yield "fair", f'method = "fair"\nratio = "{RATIO}"', Fair(RATIO)
 
 
-def points_of(plan: Plan, *, is_fixed: bool) -> dict[str, Any]:
+def points_of(plan: Plan, *, is_fixed: bool) -> Json:
     """Return budgets, divisions, and what is known of each pair of them, as JSON.
 
     Args:
@@ -293,7 +292,7 @@ def _division(
     sure: dict[int, Profile],
     *,
     is_fixed: bool,
-) -> dict[str, Any]:
+) -> Json:
     values, own = budgets.values, budgets.own
     signed = {}
     for i, promise in sure.items():
@@ -301,7 +300,7 @@ def _division(
         if i != own and not way.keeps:  # its shares are written out
             made = replace(made, allocation=Shares.name, prior=None)
         signed[i] = made.hash
-    found: dict[str, Any] = {
+    found: Json = {
         "key": way.key,
         "also": list(way.also),
         "lines": way.lines,
@@ -322,7 +321,7 @@ def _division(
     return found
 
 
-def _carried(plan: Plan, low: float, high: float) -> dict[str, Any]:
+def _carried(plan: Plan, low: float, high: float) -> Json:
     """Return variances at some budgets, times ρ (or ε²), so many that lines between them are near.
 
     Halves each stretch of budgets until a line is seen to miss the forecast in the middle by little

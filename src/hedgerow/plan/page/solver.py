@@ -36,6 +36,7 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.calibrate import norm_of
 from hedgerow.privacy.neighbours import Change, Norm, l2_squared
 from hedgerow.privacy.use import Use
+from hedgerow.text import Json
 
 MOST_AXES_OF_CUBE, MOST_CUBOIDS_OF_CUBE = 8, 400
 """Of a cube that a browser computes."""
@@ -46,7 +47,7 @@ WIDEST, NARROWEST, NODES = 1e4, 0.02, 600
 DIGITS = 9
 
 
-def solver_of(plan: Plan) -> dict[str, Any]:
+def solver_of(plan: Plan) -> Json:
     """Return what the variances of a plan follow from, as JSON.
 
     Returns:
@@ -64,7 +65,7 @@ def solver_of(plan: Plan) -> dict[str, Any]:
     changes = [plan.changes(plan.levels[row]) for row in rows]
     uses = plan.guarantee.uses
     kinds = (_projected, _combined, _cube)
-    own: dict[str, Any] = {"kind": "fixed"}
+    own: Json = {"kind": "fixed"}
     if is_priced(plan):
         own = next((found for kind in kinds if (found := kind(plan)) is not None), own)
     return {
@@ -117,7 +118,7 @@ def _moves(changes: Sequence[tuple[Change, ...]]) -> list[list[list[int]]]:
     ]
 
 
-def _true_variances(mechanism: type[Mechanism]) -> dict[str, Any]:
+def _true_variances(mechanism: type[Mechanism]) -> Json:
     """Return ln of the variance of noise at precisions whose logarithms are evenly spaced."""
     price = mechanism.price
     ends = [(float(price.variance) / v) ** (1 / price.power) for v in (WIDEST, NARROWEST)]
@@ -136,7 +137,7 @@ def is_measured_throughout(plan: Plan) -> bool:
     return all(isinstance(plan.by_levels[levels], Measured) for levels in plan.possible_shares)
 
 
-def _projected(plan: Plan) -> dict[str, Any] | None:
+def _projected(plan: Plan) -> Json | None:
     if not plan.is_chain or not isinstance(plan.measure, Survivors):
         return None
     if not is_measured_throughout(plan):
@@ -146,7 +147,7 @@ def _projected(plan: Plan) -> dict[str, Any] | None:
     return {"kind": "projected", "matrix": [_rounded(row) for row in matrix]}
 
 
-def _combined(plan: Plan) -> dict[str, Any] | None:
+def _combined(plan: Plan) -> Json | None:
     if not plan.is_chain or not isinstance(plan.measure, All):
         return None
     shapes = Shapes.of(plan.tree)
@@ -168,7 +169,7 @@ def _work(shapes: Shapes) -> int:
     return found
 
 
-def _cube(plan: Plan) -> dict[str, Any] | None:
+def _cube(plan: Plan) -> Json | None:
     cube = plan.design
     if plan.axis_shares is None or not isinstance(cube, PlannedTables):
         return None

@@ -38,7 +38,7 @@ from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.passes import ESTIMATION, pass_of
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
 from hedgerow.tables.tree import cell_codes
 
@@ -99,7 +99,7 @@ class ChainAnswers(Answers[PlannedChain]):
         """
         stored, plan = content.stored, self.plan
         check_stored(stored)
-        check_combines(method, plan)
+        check_estimator(method, plan)
         if self._is_empty(stored):
             return _of_an_empty_table(stored), None
         if isinstance(method, LeastSquares):

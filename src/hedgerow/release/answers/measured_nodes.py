@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, run_starts
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.spine.support import run_starts
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
 from hedgerow.limits import LARGEST_COUNT

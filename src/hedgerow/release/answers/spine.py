@@ -15,9 +15,8 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64, runs
 from hedgerow.estimate.spine.forms import Forms
-from hedgerow.estimate.spine.support import runs
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
 from hedgerow.release.answers.sums import Sums, Totals

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels, among
+from hedgerow.arrays import Array, Int32, Int64, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -223,7 +222,7 @@ class Totals:
 
     of_what: Sums
     numbers: Int64
-    held: NDArray[Any]
+    held: Array
 
     @classmethod
     def of(cls, sums: Sums, numbers: Int64, kind: type[np.generic] = np.float64) -> "Totals":
@@ -231,7 +230,7 @@ class Totals:
         nodes = 0 if sums.lookup is None else len(sums.keys[sums.lookup.axis])
         return cls(sums, numbers, np.zeros(nodes * sums.cells or len(numbers) + 1, dtype=kind))
 
-    def add(self, keys: Int64, values: NDArray[Any]) -> None:
+    def add(self, keys: Int64, values: Array) -> None:
         """Add values of cells, each once."""
         if self.of_what.lookup is None:
             place, there = among(self.numbers, keys)
@@ -239,7 +238,7 @@ class Totals:
         np.add.at(self.held, keys, values)
 
     @property
-    def sums(self) -> NDArray[Any]:
+    def sums(self) -> Array:
         """What was added up: (sums)."""
         if (lookup := self.of_what.lookup) is None:
             return self.held[:-1]

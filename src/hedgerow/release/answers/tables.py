@@ -19,12 +19,11 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, among, row_by_row
+from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, Tables, among, row_by_row
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import Product
@@ -43,7 +42,7 @@ from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION, pass_of
-from hedgerow.release.preflight import check_combines
+from hedgerow.release.preflight import check_estimator
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
@@ -89,7 +88,7 @@ class JointAnswers(Answers[Both]):
                 found[levels] = Nodes(codes, counts, alone, variance)
         return found
 
-    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> dict[Levels, Float64]:
+    def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> Tables:
         """Return the estimates of all cells that may hold records, row by row.
 
         Args:
@@ -118,7 +117,7 @@ class JointAnswers(Answers[Both]):
         codes, order = self.places(levels, content.nodes)
         return codes, self._in_order(levels, content.measured[levels], order)
 
-    def _in_order(self, levels: Levels, noisy: NDArray[Any], order: Int64) -> NDArray[Any]:
+    def _in_order(self, levels: Levels, noisy: Array, order: Int64) -> Array:
         """Return noisy counts row by row, or raise a ReleaseError if they are more or fewer."""
         whole = self.plan.is_whole(levels)
         if len(noisy) != (self.design.possible_cells(levels) if whole else len(order)):
@@ -132,7 +131,7 @@ class JointAnswers(Answers[Both]):
         check_stored(content.stored)
         if isinstance(method, LeastSquares):
             return self.cells(content.stored, self.plan.levels), self.covariance
-        check_combines(method, self.plan)
+        check_estimator(method, self.plan)
         if content.estimation != ESTIMATION and not self.plan.whole.issuperset(self.plan.levels):
             raise ReleaseError(
                 f"version {content.estimation} of the estimation made the counts, which decided "
@@ -295,9 +294,7 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     return found
 
 
-def _by_iteration(
-    joint: PlannedTables, cuboid: Levels, weights: Product, tables: dict[Levels, Float64]
-) -> float:
+def _by_iteration(joint: PlannedTables, cuboid: Levels, weights: Product, tables: Tables) -> float:
     """Return wᵀ C w; the tables of zeros stay as they are."""
     table = reduce(np.multiply.outer, [weight for _, weight in weights])
     finer = [each for each in tables if each in joint.noise and is_within(cuboid, each)]

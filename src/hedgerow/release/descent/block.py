@@ -12,8 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.spine.support import run_starts
+from hedgerow.arrays import Float64, Int64, run_starts
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots
 from hedgerow.release.descent.source import NO_INFORMATION, Variance

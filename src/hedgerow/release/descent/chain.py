@@ -79,12 +79,6 @@ class ChainFlow(Flow):
         return self.outline.tree
 
     @cached_property
-    def combines(self) -> bool:
-        """Whether combined estimates are projected."""
-        wanted = self.estimator.combine
-        return self.outline.everything if wanted is None else wanted
-
-    @cached_property
     def _public(self) -> tuple[Roots, ...]:
         """The nodes of each public depth."""
         tree = self.outline.tree
@@ -275,7 +269,7 @@ class ChainFlow(Flow):
             cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
             estimate, precision = generation.estimate[cells], taken(generation.combined, cells)
             values, variance = estimate, precision
-            if generation.noisy is not None and not self.combines:
+            if generation.noisy is not None and not self.outline.everything:
                 values, variance = generation.noisy[cells], taken(generation.variance, cells)
             released = self.estimator.project(values, family_start, nodes.counts, variance)
             estimate = estimate.astype(np.float64, copy=False)
@@ -320,7 +314,7 @@ class ChainFlow(Flow):
             estimate, precision = combine(noisy, variance, *below, np.array([0, 1]))
         if not np.isfinite(precision).all():
             raise ReleaseError("nothing that was measured tells the total; measure a depth above")
-        value = estimate[0] if self.combines or noisy is None else noisy[0]
+        value = estimate[0] if self.outline.everything or noisy is None else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
         released = np.array([min(max(0, round(value)), most)], dtype=np.int64)

@@ -216,18 +216,8 @@ class Runner(Protocol):
         """Return the results of the jobs *down* in order, but for those written elsewhere."""
 
 
-class JobCache(Protocol):
-    """Where the work of finished jobs is kept; a job that is found there is not run again."""
-
-    def up(self, jobs: range, work: Callable[[], Told]) -> Told:
-        """Return what these jobs tell of their roots: arrays of one length."""
-
-    def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
-        """Return the results of these jobs."""
-
-
-class NoCache:
-    """Nothing is kept but in memory."""
+class JobCache:
+    """Where the work of finished jobs is kept: here in memory alone, so each job is run."""
 
     def up(self, _jobs: range, work: Callable[[], Told]) -> Told:
         """Return what these jobs tell of their roots: arrays of one length."""
@@ -248,7 +238,7 @@ class LocalJobs:
     """
 
     engine: Engine = field(default_factory=LocalEngine)
-    cache: JobCache = field(default_factory=NoCache)
+    cache: JobCache = field(default_factory=JobCache)
 
     def up(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Told:
         """Return what the jobs *up* tell of their roots, one after the other."""

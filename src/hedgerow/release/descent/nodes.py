@@ -10,11 +10,9 @@ from typing import Any, Self, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, begins, some_of
+from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, begins, run_of, some_of
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.spine.support import run_of
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
@@ -36,7 +34,7 @@ class Rows:
         return len(self.codes[0])
 
     @property
-    def columns(self) -> tuple[NDArray[Any], ...]:
+    def columns(self) -> tuple[Array, ...]:
         """What is known of the nodes, an array each."""
         return tuple(getattr(self, name) for name in self.__slots__)  # a subclass's own fields
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, Tables
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits
@@ -113,7 +113,7 @@ class Stored:
     measured: Mapping[Levels, Noisy]
     variances: Mapping[Levels, Variance]
     nodes: Mapping[Levels, Nodes]
-    solved: dict[Levels, Float64] = field(default_factory=dict)
+    solved: Tables = field(default_factory=dict)
 
     counts = None
 

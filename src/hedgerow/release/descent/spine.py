@@ -23,7 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, row_by_row, some_of
+from hedgerow.arrays import Float64, Int64, Levels, Tables, row_by_row, some_of
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -35,7 +35,7 @@ from hedgerow.release.descent.nodes import Found, JobRoots, Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.tables.counts import Counts
 
-Tables = dict[int, Float64]
+ByLevel = dict[int, Float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +143,14 @@ class SpineFlow(PlannedFlow[Joint]):
         """Return what a part's noisy counts say; the top's with what all jobs told."""
         return self.spine.model.up(part, as_floats(self._drawn(part)), *told)
 
-    def _estimated(self, part: Part, told: Told, known: Float64 | None = None) -> Tables:
+    def _estimated(self, part: Part, told: Told, known: Float64 | None = None) -> ByLevel:
         """Return the estimates of a part, given those of its roots."""
         upward = self._upward(part, told)
         return self.spine.model.estimates(part, upward, known, self._total(part))
 
     def _released(
         self, part: Part, told: Told, known: Float64 | None, settled: Int64 | None
-    ) -> Generator[Found, None, tuple[Tables, dict[int, Int64]]]:
+    ) -> Generator[Found, None, tuple[ByLevel, dict[int, Int64]]]:
         """Yield what is released of a part; return its estimates and counts.
 
         Args:
@@ -230,6 +230,6 @@ class SpineFlow(PlannedFlow[Joint]):
         return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
 
 
-def as_floats(drawn: dict[Levels, Int64]) -> dict[Levels, Float64]:
+def as_floats(drawn: dict[Levels, Int64]) -> Tables:
     """Return noisy counts as floats."""
     return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Int32, Int64, Levels, run_of, run_starts, runs
 from hedgerow.errors import ReleaseError
-from hedgerow.estimate.spine.support import run_of, run_starts, runs
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
 from hedgerow.tables.counts import Counts

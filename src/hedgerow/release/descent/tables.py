@@ -21,10 +21,9 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels, row_by_row
+from hedgerow.arrays import Int64, Levels, Tables, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
-from hedgerow.plan.joint import Tables
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Below, Dense

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -60,6 +59,7 @@ from hedgerow.release.directory.stored import (
 from hedgerow.release.page.report import check_report
 from hedgerow.release.passes import pass_of
 from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.text import Json
 
 ROUNDING = 1e-12
 """The part of all records by which estimates may differ that another version added up otherwise."""
@@ -145,7 +145,7 @@ def _finding(what: str, verify: Callable[[], object]) -> Finding:
     return Finding(what)
 
 
-def _files(folder: Path, manifest: dict[str, Any]) -> None:
+def _files(folder: Path, manifest: Json) -> None:
     odd = (set(manifest) - {DESCRIBE}) ^ MANIFEST_KEYS
     if odd:
         names = ", ".join(sorted(odd))
@@ -155,7 +155,7 @@ def _files(folder: Path, manifest: dict[str, Any]) -> None:
     check_unchanged(folder, manifest)
 
 
-def check_unchanged(folder: Path, manifest: dict[str, Any]) -> None:
+def check_unchanged(folder: Path, manifest: Json) -> None:
     """Raise unless the files of a directory are those that its manifest lists.
 
     Raises:
@@ -181,7 +181,7 @@ def _check_ledger(ledger: object) -> None:
         raise ReleaseError("the manifest says of its ledger more than a dataset and an entry")
 
 
-def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
+def _no_other(plan: Plan, manifest: Json) -> None:
     wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
     wanted |= set(public_files(plan.facts))
     wanted |= {counts_file(levels) for levels in plan.levels}
@@ -191,7 +191,7 @@ def _no_other(plan: Plan, manifest: dict[str, Any]) -> None:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
 
 
-def _page(folder: Path, plan: Plan, manifest: dict[str, Any]) -> Finding:
+def _page(folder: Path, plan: Plan, manifest: Json) -> Finding:
     """Return whether the page is the one that the files make; other versions may differ."""
     what, maker = f"{REPORT} is what the files make", made_by(manifest)
     estimator = read_estimator(manifest["estimator"])

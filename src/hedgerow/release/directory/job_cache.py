@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Array, Levels
 from hedgerow.errors import ReleaseError, machine_errors
-from hedgerow.release.descent.jobs import Told
+from hedgerow.release.descent.jobs import JobCache, Told
 from hedgerow.release.descent.nodes import Found, Nodes, Noisy
 from hedgerow.release.directory.keys import sync
 
@@ -36,8 +35,8 @@ VALUES = ("count", "estimate", "variance")
 
 
 @dataclass(frozen=True, slots=True)
-class DiskCache:
-    """Finished jobs below one folder: a `hedgerow.release.descent.jobs.JobCache`.
+class DiskCache(JobCache):
+    """Finished jobs below one folder; a job that is found there is not run again.
 
     Attributes:
         folder: of this key's jobs alone.
@@ -112,14 +111,14 @@ def _in_batches(results: Iterable[Found]) -> Iterator[Found]:
 def _survivors(result: Found) -> pa.Table:
     nodes = result.nodes
     columns = {f"code{a}": pa.array(code) for a, code in enumerate(nodes.codes)}
-    values: tuple[NDArray[Any], ...] = nodes.counts, nodes.estimate, nodes.variance
+    values: tuple[Array, ...] = nodes.counts, nodes.estimate, nodes.variance
     columns |= {name: pa.array(value) for name, value in zip(VALUES, values, strict=True)}
     known = (result.levels, result.noisy is not None)
     metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
 
 
-def _narrow(noisy: Noisy) -> NDArray[Any]:
+def _narrow(noisy: Noisy) -> Array:
     """Return whole numbers in the narrowest type that holds them; others as they are."""
     if noisy.dtype != np.int64 or not len(noisy):
         return noisy

@@ -24,6 +24,7 @@ from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.privacy.ledger.records import Charge, Standing
 from hedgerow.release.directory.manifest import NO_LEDGER
 from hedgerow.tables.counts import Counts
+from hedgerow.text import TextByName
 
 # Charging a release to a ledger, before its noise is drawn.
 
@@ -72,11 +73,11 @@ class Charging:
         self.ledger.charge(account, Charge(release_id, plan.guarantee, plan.hash, now))
 
     @property
-    def bound(self) -> dict[str, str]:
+    def bound(self) -> TextByName:
         """What an unfinished release keeps of it: the ledger by its own name, and the dataset."""
         return {LEDGER: self.ledger.id, DATASET: self.dataset}
 
-    def to_dict(self, release_id: str) -> dict[str, str]:
+    def to_dict(self, release_id: str) -> TextByName:
         """Return what a manifest says of it."""
         return {"dataset": self.dataset, "release_id": release_id}
 
@@ -88,7 +89,7 @@ RELEASE = "release"
 ANEW = "begin anew with --discard (which a ledger is charged for again)"
 
 
-def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
+def sealed_facts(counts: Counts, named: TextByName) -> bytes:
     """Return what a seal is made of: plan, estimator, ledger and the confidential leaves."""
     whole = hashlib.sha256(json.dumps([named, counts.tree.digest]).encode())
     for column in (*counts.codes, counts.values):
@@ -96,7 +97,7 @@ def sealed_facts(counts: Counts, named: dict[str, str]) -> bytes:
     return whole.digest()
 
 
-def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
+def fresh_key(folder: Path, named: TextByName, sealed: bytes) -> bytes:
     """Draw a key from the operating system; write it and its seal, and wait for the disk."""
     key = os.urandom(KEY_BYTES)
     facts = {**named, RELEASE: release_id(key), "seal": _seal(key, sealed)}
@@ -114,7 +115,7 @@ def fresh_key(folder: Path, named: dict[str, str], sealed: bytes) -> bytes:
     return key
 
 
-def check_named(folder: Path, named: dict[str, str]) -> None:
+def check_named(folder: Path, named: TextByName) -> None:
     """Refuse to go on with another plan, estimator, ledger or dataset than the folder's.
 
     Raises:
@@ -172,7 +173,7 @@ def _seal(key: bytes, sealed: bytes) -> str:
     return hmac.digest(key, b"hedgerow/seal/2:" + sealed, "sha256").hex()
 
 
-def _state(folder: Path) -> dict[str, str]:
+def _state(folder: Path) -> TextByName:
     """Return what the unfinished run wrote of itself; empty where it did not come so far."""
     try:
         state = json.loads((folder / STATE_FILE).read_bytes())
@@ -188,7 +189,7 @@ def _differs(name: str, folder: Path) -> str:
     )
 
 
-def _charged_elsewhere(folder: Path, state: dict[str, str], named: dict[str, str]) -> str:
+def _charged_elsewhere(folder: Path, state: TextByName, named: TextByName) -> str:
     """Return the error of a resumed release that would leave its ledger, or its dataset."""
     begun = f"the unfinished release in {str(folder)!r}"
     if state.get(LEDGER) == UNCHARGED[LEDGER]:

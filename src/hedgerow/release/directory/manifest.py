@@ -19,7 +19,7 @@ from hedgerow.limits import MOST_BYTES_OF_A_MANIFEST
 from hedgerow.machine import read_small_file
 from hedgerow.plan.plan import Plan
 from hedgerow.release.passes import ESTIMATION
-from hedgerow.text import is_visible, visible
+from hedgerow.text import Json, TextByName, is_visible, visible
 
 # What the parts of a cuboid are called: ``counts/cuboid=2-3/part-00000.parquet`` and so on.
 #
@@ -110,8 +110,8 @@ _SOFTWARE = ("hedgerow", "numpy", "numba", "polars", "pyarrow", "cryptography")
 
 
 def write_manifest(
-    folder: Path, plan: Plan, estimator: Estimator, ledger: dict[str, str] | None = None
-) -> dict[str, Any]:
+    folder: Path, plan: Plan, estimator: Estimator, ledger: TextByName | None = None
+) -> Json:
     """Write ``manifest.json`` for the files that lie in the folder, and return it."""
     manifest = {
         "format": FORMAT,
@@ -132,12 +132,12 @@ def write_manifest(
 
 
 @cache
-def _versions() -> dict[str, str]:
+def _versions() -> TextByName:
     """Return the versions of the packages that draw, count and write; each is a file to read."""
     return {name: version(name) for name in _SOFTWARE}
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Json:
     """Return the manifest of a release directory.
 
     Raises:
@@ -169,7 +169,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def _parsed(text: str) -> Any:
     """Parse JSON as a manifest has it: no key twice, and numbers alone where numbers stand."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> Json:
         entries = dict(pairs)
         if len(entries) < len(pairs):
             raise ValueError("a key is there twice")
@@ -184,7 +184,7 @@ def _parsed(text: str) -> Any:
     return json.loads(text, object_pairs_hook=once, parse_constant=no_number, parse_float=finite)
 
 
-def _check_texts(path: Path, manifest: dict[str, Any]) -> None:
+def _check_texts(path: Path, manifest: Json) -> None:
     """Refuse a manifest with a word that could be shown as something else than it is.
 
     The code of the leaf that is not stated may hold anything, as all codes may.
@@ -203,7 +203,7 @@ def _check_texts(path: Path, manifest: dict[str, Any]) -> None:
             )
 
 
-def made_by(manifest: dict[str, Any]) -> str:
+def made_by(manifest: Json) -> str:
     """Return the version of Hedgerow that a manifest says made the release.
 
     Raises:
@@ -218,7 +218,7 @@ def made_by(manifest: dict[str, Any]) -> str:
     return str(software["hedgerow"])
 
 
-def estimation_of(manifest: dict[str, Any]) -> int:
+def estimation_of(manifest: Json) -> int:
     """Return the version of the estimation that a manifest says made the counts.
 
     Raises:
@@ -235,7 +235,7 @@ def estimation_of(manifest: dict[str, Any]) -> int:
     return number
 
 
-def other_estimation(manifest: dict[str, Any]) -> str | None:
+def other_estimation(manifest: Json) -> str | None:
     """Return why counts cannot be made again here, in a sentence; None where they can.
 
     Raises:

@@ -26,9 +26,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Array, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.plan.plan import Plan
@@ -239,7 +238,7 @@ def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Node
 
 def released_columns(
     nodes: Nodes, errors: CuboidErrors, confidence: Confidence
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """Return the columns of released counts but their labels, by name."""
     estimate, variance = nodes.estimate, nodes.variance
     low, high = errors.interval(estimate, variance, confidence)

@@ -51,6 +51,7 @@ from hedgerow.release.directory.output import (
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.passes import ESTIMATION
 from hedgerow.tables.counts import Counts
+from hedgerow.text import TextByName
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Bound:
     charging: Charging | None
 
     @property
-    def named(self) -> dict[str, str]:
+    def named(self) -> TextByName:
         """All of it that may be told, by name."""
         charged = UNCHARGED if self.charging is None else self.charging.bound
         return {

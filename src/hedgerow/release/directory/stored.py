@@ -53,7 +53,7 @@ from hedgerow.release.directory.parquet_file import (
 )
 from hedgerow.release.directory.public_files import read_facts_of
 from hedgerow.release.passes import ESTIMATION
-from hedgerow.release.preflight import check_combines, check_tables
+from hedgerow.release.preflight import check_estimator, check_tables
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.axis_names import check_names
 from hedgerow.tables.counts import label_nodes
@@ -61,6 +61,7 @@ from hedgerow.tables.description import Description
 from hedgerow.tables.lists.areas import CODE, LEVEL, NAME, from_names_frame
 from hedgerow.tables.maps.shapes import Shapes
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 FEW_AREAS, AREAS_A_BYTE = 1 << 21, 64
 """Areas that any list may have; of a longer one so many a byte, as they are different: our writer
@@ -273,7 +274,7 @@ def verified_release(folder: Path) -> OnDisk:
         ) from error
 
 
-def check_hash(manifest: dict[str, Any]) -> None:
+def check_hash(manifest: Json) -> None:
     """Raise unless the plan of a manifest has the hash beside it.
 
     Raises:
@@ -283,7 +284,7 @@ def check_hash(manifest: dict[str, Any]) -> None:
         raise ReleaseError("the plan in the manifest is not the one that was hashed")
 
 
-def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
+def stated_plan(folder: Path, manifest: Json) -> Plan:
     """Return the plan of the manifest over the domain of the directory.
 
     Raises:
@@ -303,7 +304,7 @@ def stated_plan(folder: Path, manifest: dict[str, Any]) -> Plan:
         plan.protection.restriction,
     ]:
         raise ReleaseError("the promise in the manifest is not what the plan guarantees")
-    check_combines(read_estimator(manifest["estimator"]), plan)
+    check_estimator(read_estimator(manifest["estimator"]), plan)
     description = Description.from_dict(manifest.get(DESCRIBE, {}))
     if DESCRIBE in manifest and not description:
         raise ReleaseError("the manifest describes the table by nothing")

@@ -22,8 +22,6 @@ from hedgerow.distribution.branching import Objective
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.distribution.ranges import Bound, Ranges
 from hedgerow.errors import PlanError, TableError, outside_limits, reads_table
-from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.cuboids import Measure
 from hedgerow.plan.plan import Plan
@@ -98,7 +96,7 @@ def release_distribution(  # noqa: PLR0913 - the door for a column and nothing e
         measure=measure,
     )
     counts = column_counts(plan, ranges, values, units=units)
-    return Distribution(release(counts, plan, estimator=suited(plan), directory=directory))
+    return Distribution(release(counts, plan, estimator=plan.design.usual, directory=directory))
 
 
 @reads_table
@@ -135,12 +133,6 @@ def column_counts(
     return replace(made, moved=moved, unit=plan.neighbours.unit)
 
 
-def suited(plan: Plan) -> Estimator:
-    """Return the estimator for a plan: the nearest CDF, or families from the top down."""
-    usual = plan.design.usual
-    return replace(usual, combine=True) if isinstance(usual, Euclidean) else usual
-
-
 def _unit_column(ranges: Ranges, units: Sequence[Any]) -> Any:
     """Return the units for PyArrow."""
     try:
@@ -157,4 +149,4 @@ def distribution_in_memory(counts: Counts, plan: Plan, *, bits: Bits) -> Distrib
         PlanError: the plan is for another domain.
     """
     check_match(counts, plan)
-    return Distribution(in_memory(counts, plan, estimator=suited(plan), bits=bits))
+    return Distribution(in_memory(counts, plan, estimator=plan.design.usual, bits=bits))

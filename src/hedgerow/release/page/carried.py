@@ -8,7 +8,6 @@ import base64
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +22,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.maps.shapes import Shapes
-from hedgerow.text import visible
+from hedgerow.text import Json, TextByName, visible
 
 OTHERS = (Confidence(0.90), Confidence(0.99))
 """The intervals that a reader can choose beside the usual ones: below these and above.
@@ -257,13 +256,13 @@ def folded(values: Int64) -> Int64:
     return np.where(values < 0, -2 * values - 1, 2 * values)
 
 
-def carry_maps(plan: Plan) -> tuple[list[dict[str, Any]], list[Block]]:
+def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     """Return the shapes of all axes that have some, for the script that draws a map of them.
 
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes, blocks = list[dict[str, Any]](), dict[str, str]()
+    axes, blocks = list[Json](), TextByName()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
             text = block([*_shape_parts(shapes), *_code_parts(axis, shapes.level)])

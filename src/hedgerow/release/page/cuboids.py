@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ from hedgerow.release.page.carried import (
 from hedgerow.release.page.words import level_labels, unit_of, words_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
-from hedgerow.text import visible
+from hedgerow.text import Json, visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table."""
@@ -100,14 +99,14 @@ class Carried:
         text = level_block(self.plan.tree.axes[axis], level, used, above, numeric=self.numeric)
         return f"level-{axis}-{level}", text
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Json:
         """Return the cuboids as the page's script reads them.
 
         Under ``released`` stand all of the workload where they are not every combination of levels;
         ``ruled`` says whether public facts rule some counts out.
         """
         plan, axes, is_any = self.plan, self.plan.tree.axes, any(map(len, self.cells.values()))
-        facts: dict[str, Any] = {
+        facts: Json = {
             "unit": visible(unit_of(plan)),
             "words": words_of(plan).script("release"),
             "sure": sorted(map(percent, (USUAL, *OTHERS))),
@@ -329,7 +328,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
 
 
-def _axis_facts(plan: Plan, axis: Axis) -> dict[str, Any]:
+def _axis_facts(plan: Plan, axis: Axis) -> Json:
     """Return an axis as the page's script reads it: names; of a product what its labels list."""
     said = plan.description
     lists = {"levels": level_labels(plan, axis), "alone": said.labels_of(plan.tree, axis)}

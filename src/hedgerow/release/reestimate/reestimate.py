@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -34,6 +33,7 @@ from hedgerow.release.reestimate.external import Measurements
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 RELEASED = "released"
 DESCRIPTION = "estimate.json"
@@ -73,7 +73,7 @@ class Estimates:
 
     tree: Tree
     frames: dict[Levels, pl.DataFrame]
-    described: dict[str, Any]
+    described: Json
     covariances: Covariances | None = None
 
     def level(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Array, Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import beside, names_of
@@ -165,7 +164,7 @@ class Lookup:
         """Return the nodes of an area: int64 (its nodes), ascending."""
         return self.nodes[self.start[area] : self.start[area + 1]]
 
-    def sums(self, table: NDArray[Any]) -> NDArray[Any]:
+    def sums(self, table: Array) -> Array:
         """Return the sums of a table's rows by area: (areas, …) of (nodes of the level, …)."""
         return np.add.reduceat(table[self.nodes], self.start[:-1], axis=0)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import MachineError
 from hedgerow.limits import MOST_CRS
 from hedgerow.text import Json, Texts
@@ -96,7 +96,7 @@ class Areas:
 
     names: Texts
     values: Callable[[str], Sequence[Any]]
-    geometry: NDArray[Any]
+    geometry: Array
     crs: Crs
 
     def codes(self, name: str) -> list[str | None]:
@@ -113,7 +113,7 @@ def _code(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def from_wkb(values: Iterable[bytes | None]) -> NDArray[Any]:
+def from_wkb(values: Iterable[bytes | None]) -> Array:
     """Return geometries of well-known binary: points, lines and areas.
 
     GEOS follows collections in collections until the stack ends, and the process with it; so what
@@ -136,7 +136,7 @@ def from_wkb(values: Iterable[bytes | None]) -> NDArray[Any]:
                         at = _end_of_polygon(value, at)
             except struct.error:
                 raise NoMap("it has a geometry that breaks off") from None
-    made: NDArray[Any] = shapely.from_wkb(given)
+    made: Array = shapely.from_wkb(given)
     return made
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from hedgerow.arrays import Array
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_BYTES_UNPACKED
 from hedgerow.machine import check_plain
@@ -125,7 +126,7 @@ def _polygons(rings: list[NDArray[np.float64]]) -> Any:
     return parts[0] if len(parts) == 1 else shapely.multipolygons(parts)
 
 
-def _owners(outers: NDArray[Any], holes: NDArray[Any]) -> NDArray[np.int64]:
+def _owners(outers: Array, holes: Array) -> NDArray[np.int64]:
     """Return the least outer ring around each hole: int64 (holes); -1 where there is none."""
     owner = np.full(len(holes), 0 if len(outers) == 1 else -1)
     if len(outers) == 1 or not len(holes):
@@ -144,7 +145,7 @@ def _owners(outers: NDArray[Any], holes: NDArray[Any]) -> NDArray[np.int64]:
     return owner
 
 
-def _rows(table: bytes) -> tuple[Texts, bytes, NDArray[Any]]:
+def _rows(table: bytes) -> tuple[Texts, bytes, Array]:
     """Return the fields of a .dbf, their kinds, and its rows: ``deleted``, ``f0``, ``f1``, …."""
     count, start, size = struct.unpack_from("<IHH", table, 4)
     fields = [table[at : at + FIELD] for at in range(FIELD, start - 1, FIELD)]

@@ -12,16 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.estimate.spine.support import run_starts
 from hedgerow.estimate.tree.sums import climb
 from hedgerow.kernels import kernel
 
@@ -146,7 +144,7 @@ class GroupTrees:
             _pass_down(self._rows(level, group), self._family(level), share, upper, below, rest)
         return whole, rest
 
-    def sums(self, group: Int32, leaves: NDArray[Any]) -> list[NDArray[Any]]:
+    def sums(self, group: Int32, leaves: Array) -> list[Array]:
         """Return the sums of a table of leaves at every level: of its type (nodes of the rows)."""
         found = [leaves]
         for level in range(self.depth - 1, -1, -1):
@@ -210,9 +208,9 @@ def _pass_up(
     rows: Rows,
     family: Family,
     weights: tuple[Float64, Float64],
-    own: NDArray[Any],
-    below: NDArray[Any],
-    found: NDArray[Any],
+    own: Array,
+    below: Array,
+    found: Array,
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
     (group, upper, lower), (start, child_start) = rows, family

@@ -22,7 +22,7 @@ from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
@@ -30,7 +30,7 @@ from hedgerow.estimate.spine.component import Component, check_apart
 from hedgerow.estimate.spine.model import Model, Upward
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
 from hedgerow.estimate.spine.nested.settle import settle_below, settle_top
-from hedgerow.estimate.spine.support import Bounds, Part, Support, run_starts
+from hedgerow.estimate.spine.support import Bounds, Part, Support
 
 MOST_APART = 1 << 27
 """How many times the variance of one attribute level may be another's: what a tree of attributes

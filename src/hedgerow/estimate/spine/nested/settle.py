@@ -3,7 +3,7 @@
 From the root of a part down, level by level of the spine:
 
 1. the counts of groups, family by family of nodes, within public bounds: the fit of marginals
-   (`hedgerow.estimate.spine.marginals.families`) where each group has one cell;
+   (`hedgerow.estimate.spine.fit.families`) where each group has one cell;
 2. from the groups down their attribute trees, level by level, blocks of the nodes of a family that
    have the group × sibling cells. Below a row of the parent node (a group) stand the rows of its
    children that have the group; below a cell of the group's tree stand its children. Their cells
@@ -18,19 +18,17 @@ needed.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
-from hedgerow.estimate.cube.blocks import settle_blocks
+from hedgerow.arrays import Float64, Int64, run_starts, runs
+from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
+from hedgerow.estimate.spine.fit.families import settle_families, settle_root
 from hedgerow.estimate.spine.nested.group_trees import GroupTrees
-from hedgerow.estimate.spine.support import Part, run_starts, runs
-from hedgerow.kernels import over_families
+from hedgerow.estimate.spine.support import Part
 
 ONE_CELL = Residuals((), ())
 """Of the groups alone: nothing stands beside them."""
@@ -94,12 +92,7 @@ def settle_below(
     each, u = trees.sums(group, said[0]), rests.combined[level][rows]
     for k in range(trees.depth):
         start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
-        found = np.zeros(int(below[-1]), dtype=np.int64)
         start_above = trees.row_start(k + 1, group_above)
-        task = partial(
-            settle_blocks, (group_above, *members), trees.level(k), (each[k + 1], u),
-            (start, counts), (start_above, column_sums[k + 1]), (below, found),
-        )  # fmt: skip
-        over_families(task, start_above)
-        counts = found
+        blocks = Blocks((group_above, *members), trees.level(k), u, (start, start_above, below))
+        counts = blocks.settle(each[k + 1], (counts, column_sums[k + 1]))
     return counts

@@ -1,6 +1,6 @@
 """The two steps of a family's fit: sums kept in coordinates, bounds kept in cells.
 
-The letters are those of `hedgerow.estimate.spine.marginals.fit`. Matrices over the rows of a child
+The letters are those of `hedgerow.estimate.spine.fit.fit`. Matrices over the rows of a child
 stand one behind the other, child by child, (residuals, rows, rows).
 """
 
@@ -16,12 +16,14 @@ from hedgerow.kernels import kernel
 
 Runs: TypeAlias = tuple[Int64, Int32]
 """Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
+ChildRows: TypeAlias = tuple[Int64, Int64]
+"""Where the rows of each child begin; and the row of the node above that each row is a part of."""
 
 
 @kernel
 def keep_sums(
     runs: Runs,
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     z: Float64,
     matrices: tuple[Float64, Float64],
     known: Float64,
@@ -132,7 +134,7 @@ def dampen(
 
 
 @kernel
-def invert_sums(damped: Float64, rows: tuple[Int64, Int64], joint: Float64) -> None:
+def invert_sums(damped: Float64, rows: ChildRows, joint: Float64) -> None:
     """Write (Σ_c D_c)⁻¹ of each residual over the groups of the node above."""
     row_start, slot = rows
     joint[:] = 0.0

@@ -1,4 +1,4 @@
-"""Whole counts of marginals on a spine, level by level: families, and the root.
+"""Whole counts along a spine by the fit, level by level: families, and the root.
 
 `settle_families` fits and rounds every family of a level of a part, on all cores; `settle_root`
 does the same for the root, whose cells may have any counts that keep its bounds and, where it is
@@ -12,15 +12,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64
+from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts, starts_within
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
-from hedgerow.estimate.spine.marginals.fit import fit_family
-from hedgerow.estimate.spine.marginals.rounding import metric_of, round_family, round_root
-from hedgerow.estimate.spine.marginals.steps import Runs
+from hedgerow.estimate.spine.fit.fit import fit_family
+from hedgerow.estimate.spine.fit.rounding import metric_of, round_family, round_root
+from hedgerow.estimate.spine.fit.steps import ChildRows, Runs
 from hedgerow.estimate.spine.matrices import Blocks
-from hedgerow.estimate.spine.support import Part, run_starts, starts_within
+from hedgerow.estimate.spine.support import Part
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import LARGEST_REAL_COUNT
 
@@ -131,7 +131,7 @@ def settle_root(
 
 
 def _root_sums(
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     given: tuple[Float64, Float64],
     limits: tuple[Int64, Int64, tuple[bool, float]],
 ) -> Float64:

@@ -29,6 +29,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int32, Int64
 from hedgerow.estimate.families.units import cheapest_units, family_hash
+from hedgerow.estimate.spine.fit.steps import ChildRows
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -56,7 +57,7 @@ NEAR = 1e-6
 @kernel
 def round_family(
     cells: Metric,
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     bounds: tuple[Int64, Int64, Int64],
     fit: Float64,
     out: Int64,
@@ -334,7 +335,7 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
 @kernel
 def metric_of(
     near: tuple[Float64, Int32],
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     given: tuple[Float64, Float64],
     fit: Float64,
     sums: int,

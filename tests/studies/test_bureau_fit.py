@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from hedgerow.evaluate.bureau.fit import UNBOUNDED, UNKNOWN, Family
+from studies.bureau.fit import UNBOUNDED, UNKNOWN, Family
 
 FREE = UNBOUNDED
 GROUPS, RACES, AGES = 3, 3, 2

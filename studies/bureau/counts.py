@@ -1,43 +1,28 @@
 """Counts along a spine the Bureau's way: from each level's own measurements, from the top down."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels, run_of
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
-from hedgerow.estimate.spine.support import Support, run_of
-from hedgerow.evaluate.bureau.fit import UNKNOWN, Family
-from hedgerow.evaluate.bureau.rounding import rounded, rounded_root
+from hedgerow.estimate.spine.model import Model
+from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import over_families
+from studies.bureau.fit import UNKNOWN, Family
+from studies.bureau.rounding import rounded, rounded_root
 
 TOLERANCE = 0.1
 """Records: how far the second pass may take a total from what the first pass fitted."""
 
 
-class Measured(Protocol):
-    """What is measured along a spine: any model of `hedgerow.estimate.spine` says it."""
-
-    @property
-    def support(self) -> Support:
-        """Which nodes have which groups."""
-
-    @property
-    def measured(self) -> Mapping[Levels, float]:
-        """The noise variance of each measured cuboid, records²."""
-
-    def cells(self, key: Levels) -> Cells:
-        """Return the cells of a cuboid, measured or not."""
-
-
 def bureau_counts(
-    model: Measured,
-    noisy: Mapping[Levels, Float64],
+    model: Model,
+    noisy: ByCuboid,
     total: int,
     chain: Sequence[Sequence[int]],
     *,
@@ -51,7 +36,7 @@ def bureau_counts(
     once. Cells in which the parent has nobody stay empty. The fit is non-negative, adds up to the
     parent cell by cell and keeps public zeros and bounds; so do the whole counts, which are rounded
     along a chain of attribute cuboids that begins with the totals, each stage keeping the counts of
-    the stage before. `hedgerow.evaluate.bureau.fit` and `.rounding` state both problems.
+    the stage before. `studies.bureau.fit` and `.rounding` state both problems.
 
     This is written from the published description, to be compared with; it is not the Bureau's
     code, and takes no commercial solver.
@@ -99,8 +84,8 @@ class Level:
         finest: the attribute cuboid of the detail.
     """
 
-    model: Measured
-    noisy: Mapping[Levels, Float64]
+    model: Model
+    noisy: ByCuboid
     level: int
     finest: Levels
 

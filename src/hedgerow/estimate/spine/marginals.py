@@ -15,7 +15,7 @@ along the spine as there are coordinates, each of vectors over groups, with the 
 the same for all coordinates of one residual: a component. Zeros by rule that are not along the
 group axis are not used by estimates; counts keep them.
 
-*Counts.* `hedgerow.estimate.spine.marginals.fit`, `hedgerow.estimate.spine.marginals.rounding`.
+*Counts.* `hedgerow.estimate.spine.fit.fit`, `hedgerow.estimate.spine.fit.rounding`.
 
 Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
@@ -24,18 +24,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Array, Bool, ByCuboid, Float64, Int32, Int64, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals, turn, within
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, spread
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component, check_apart
-from hedgerow.estimate.spine.marginals.families import settle_families, settle_root
+from hedgerow.estimate.spine.fit.families import settle_families, settle_root
 from hedgerow.estimate.spine.model import Model, Upward
 from hedgerow.estimate.spine.support import Bounds, Part, Support
 from hedgerow.limits import MOST_ATTRIBUTES
@@ -243,7 +241,7 @@ def _others(shape: CubeShape, group_axis: int | None) -> tuple[int, ...]:
     return tuple(a for a, axis in axes if a not in (0, group_axis) and axis.depth > 0)
 
 
-def _by_group(shape: CubeShape, group_axis: int | None, cells: NDArray[Any]) -> NDArray[Any]:
+def _by_group(shape: CubeShape, group_axis: int | None, cells: Array) -> Array:
     """Return a table of all attributes' finest cells as (groups, W)."""
     if group_axis is None:
         return cells.reshape(1, -1)

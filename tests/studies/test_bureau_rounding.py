@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from hedgerow.errors import EstimateError
-from hedgerow.evaluate.bureau.rounding import nearest_whole, rounded, rounded_root, whole_totals
+from studies.bureau.rounding import nearest_whole, rounded, rounded_root, whole_totals
 
 
 def least_l1(target, low, high, rows, columns, weight):

@@ -15,7 +15,7 @@ their difference has summed up to. With D_c = ρC_c (I + ρC_c)⁻¹,
     u_c ← u_c + x_c - y_c.
 
 The first is done residual by residual, without a matrix larger than the groups; the second is a
-water-filling, row by row (`hedgerow.estimate.spine.marginals.steps`). Steps are over-relaxed, and ρ
+water-filling, row by row (`hedgerow.estimate.spine.fit.steps`). Steps are over-relaxed, and ρ
 is balanced after 8 rounds, then after twice as many each time.
 
 *Where it begins.* At the conditional estimate (x in the limit ρ → 0), which is the solution if it
@@ -39,7 +39,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.families.units import level_of
-from hedgerow.estimate.spine.marginals.steps import (
+from hedgerow.estimate.spine.fit.steps import (
+    ChildRows,
     Runs,
     dampen,
     invert_sums,
@@ -68,7 +69,7 @@ Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
 @kernel
 def fit_family(
     cells: tuple[Int64, Runs],
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     given: tuple[Float64, Float64],
     bounds: Bounds,
     stop: tuple[float, int],
@@ -137,7 +138,7 @@ def fit_family(
 @kernel
 def _keep(
     cells: tuple[Int64, Runs],
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     z: Float64,
     matrices: tuple[Float64, Float64],
     known: tuple[Float64, tuple[bool, float]],
@@ -178,7 +179,7 @@ def _is_within(slot: Int64, bounds: Bounds, x: Float64, y: Float64) -> bool:
 
 @kernel
 def _begin(
-    rows: tuple[Int64, Int64],
+    rows: ChildRows,
     variance: Float64,
     bounds: Bounds,
     rho: float,

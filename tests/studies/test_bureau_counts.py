@@ -9,7 +9,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.support import Support
-from hedgerow.evaluate.bureau.counts import bureau_counts
+from studies.bureau.counts import bureau_counts
 
 SPINE = AxisShape.of([np.array([0, 3]), np.array([0, 3, 5, 9])])
 TREE = AxisShape.of([np.array([0, 2]), np.array([0, 1, 3])])
