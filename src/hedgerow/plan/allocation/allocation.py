@@ -392,6 +392,9 @@ def of_whole(shares: Sequence[Fraction]) -> tuple[Fraction | None, ...]:
 PARTS = 10_000
 """Computed shares are multiples of 1/10,000, which people can read and which price quickly."""
 
+FINE_PARTS = 10**9
+"""Or of this, where what is made least is not flat at its least, or a bound is kept there."""
+
 
 def rounded_shares(
     shares: Sequence[float] | Float64, parts: int = PARTS

@@ -21,12 +21,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
-from hedgerow.plan.allocation.allocation import (
-    PARTS,
-    Problem,
-    checked_importance,
-    importances,
-)
+from hedgerow.plan.allocation.allocation import Problem, checked_importance, importances
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.allocation.means import Along, NamedMeans
@@ -38,11 +33,8 @@ from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain
 from hedgerow.text import as_double
 
-SLACKS = 1e-3, 4e-3, 1.6e-2
+SLACK = 1e-6
 """By how much the logarithm of the ratio stays below the bound before shares are rounded."""
-
-NINE_DIGITS, LITTLE = 10**9, 1e-6
-"""The parts that shares along a chain are rounded to, and how much below the bound these stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +85,8 @@ class Fair:
 
     def optimum(self, problem: Problem) -> Optimum:
         """Return how near its shares are to the least within the ratio."""
-        slack = SLACKS[0] if problem.is_cube else LITTLE
-        return Kinds.of(problem, importances(problem, self.importance)).within(
-            log(self.ratio) - slack
-        )
+        kinds = Kinds.of(problem, importances(problem, self.importance))
+        return kinds.within(log(self.ratio) - SLACK)
 
 
 def fair_shares(
@@ -109,14 +99,10 @@ def fair_shares(
             different, or no shares were found that keep the ratio.
     """
     kinds = Kinds.of(problem, importances(problem, importance))
-    is_chain = isinstance(problem.workload, Chain)
-    slacks, parts = ((LITTLE,), NINE_DIGITS) if is_chain else (SLACKS, PARTS)
-    for slack in slacks:
-        shares = kinds.within(log(ratio) - slack).shares
-        found = kinds.means.rounded(shares, parts)
-        each = np.array([float(share or 0) for group in found for share in group])
-        if kinds.log_ratio(each) <= log(ratio):
-            return kinds.means.exact(problem, found)
+    found = kinds.means.rounded(kinds.within(log(ratio) - SLACK).shares, kinds.apart.parts)
+    each = np.array([float(share or 0) for group in found for share in group])
+    if kinds.log_ratio(each) <= log(ratio):
+        return kinds.means.exact(problem, found)
     reached = kinds.log_ratio(kinds.narrowest.shares)
     if reached > log(ratio):
         raise PlanError(
@@ -124,8 +110,8 @@ def fair_shares(
             f"the variance of each other; the smallest ratio found is {np.exp(reached):.9g}"
         )
     raise PlanError(
-        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:.9g}, so near the smallest "
-        f"one found, {np.exp(reached):.9g}; allow a little more"
+        f"shares in steps of 1/{kinds.apart.parts:,} do not keep a ratio of {ratio:.9g}, so near "
+        f"the smallest one found, {np.exp(reached):.9g}; allow a little more"
     )
 
 

@@ -27,7 +27,7 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
 from hedgerow.plan.allocation.objectives import Largest, Objective, Total
-from hedgerow.plan.allocation.optimum import Optimum, least, rounded
+from hedgerow.plan.allocation.optimum import Optimum, least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
@@ -103,7 +103,7 @@ class Optimal:
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
+        """Return the optimum in multiples of 1/10,000, or of finer parts (`Objective.parts`).
 
         Raises:
             PlanError: importances that do not fit the depths, a prior with other levels, no
@@ -130,7 +130,7 @@ class Optimal:
             return means.exact(problem, means.rounded(means.apart(importance)))
         objective = self._cost(means, importance)
         found = least(means, objective, means.starts(importance))
-        return means.exact(problem, rounded(means, objective, found.shares))
+        return means.exact(problem, means.rounded(found.shares, objective.parts))
 
     def _cost(self, means: Means, importance: Float64) -> Objective:
         if self.objective == "largest":

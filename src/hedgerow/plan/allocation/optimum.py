@@ -13,16 +13,14 @@ error").
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import islice, permutations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import minimize
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.plan.allocation.allocation import PARTS, Problem
-from hedgerow.plan.allocation.means import Means, Part
+from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.means import Means
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
 
 ACCURACY, ROUGH = 1e-10, 1e-3
@@ -33,9 +31,6 @@ LEAST_SHARE = 1e-6
 
 FEW = 200
 """Shares up to which second derivatives are used."""
-
-MOST_MOVED, MOST_MOVES = 40, 50
-"""Shares up to which parts are moved from one to another, and how often at most."""
 
 TRIED = 3
 """Starting points that are followed where there may be several minima."""
@@ -107,42 +102,6 @@ def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Opti
         begun.sort(key=lambda y: lifted.slopes(y)[0])
     found = [followed(lifted, y) for y in begun[: 1 if means.is_convex else TRIED]]
     return min(found, key=lambda each: each.value)
-
-
-def rounded(means: Means, objective: Objective, shares: Float64) -> list[tuple[Part, ...]]:
-    """Return the shares of each group in multiples of 1/10,000, near the least cost.
-
-    At its least a sum is flat, and rounding costs next to nothing. The largest of some variances is
-    not: there a part goes from one share to another, the best two of a group, while it lowers it.
-    """
-    given = means.rounded(shares)
-    parts = np.array([int((share or 0) * PARTS) for group in given for share in group])
-    if isinstance(objective, Total) or len(parts) > MOST_MOVED:
-        return given
-    ends = np.cumsum([len(group) for group in given])
-    pairs = [
-        pair
-        for places in np.split(np.arange(len(parts)), ends[:-1])
-        for pair in permutations(places[parts[places] > 0].tolist(), 2)
-    ]
-
-    def cost(moved: Int64) -> float:
-        return objective.reached(means.variances(moved / PARTS)[0])
-
-    value = cost(parts)
-    for _ in range(MOST_MOVES):
-        steps = []
-        for to, back in pairs:
-            if parts[back] > 1:
-                steps.append(parts.copy())
-                steps[-1][[to, back]] += 1, -1
-        costs = [cost(step) for step in steps]
-        if min(costs, default=value) >= value * (1 - 1e-9):
-            break
-        best = int(np.argmin(costs))
-        value, parts = costs[best], steps[best]
-    each = (Fraction(int(n), PARTS) if n else None for n in parts)
-    return [tuple(islice(each, len(group))) for group in given]
 
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:
