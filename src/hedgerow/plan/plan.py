@@ -413,7 +413,7 @@ class Plan:
         outside = {
             "facts": bool(self.facts),
             "price": len(problem.neighbours.changes(problem.depths[-1])) > 1,
-            "survivors": isinstance(self.measure, Survivors),
+            "survivors": isinstance(self.measure, Survivors) and not self.is_chain,
         }
         reason = next((key for key, is_so in outside.items() if is_so), "")
         return replace(found, unproved=reason) if found and reason else found

@@ -211,7 +211,8 @@ def _least_of_joint(
     For given shares the variances of wide noise scale with 1/ρ, or 1/ε²; discrete noise has no more
     (Canonne, Kamath & Steinke 2020, Corollary 9, of the Gaussian), so it meets the targets too.
     """
-    means, weights = means_of(problem), importances(problem, importance)
+    weights = importances(problem, importance)
+    means = means_of(problem, weights)
     costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
     objective = Largest(costs) if goal is None else Total(means.costs(weights))
     starts = means.starts(costs if goal is None else weights)

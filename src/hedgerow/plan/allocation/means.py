@@ -20,6 +20,7 @@ from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
+from hedgerow.limits import MOST_WHOLE
 from hedgerow.plan.allocation.allocation import PARTS, Problem, rounded_shares
 from hedgerow.plan.cuboids import All, whole_cuboids
 from hedgerow.plan.joint import shape_of_tree
@@ -140,6 +141,7 @@ class Along(Means):
         unit: float64 (depths): the variance that a share of 1 buys.
         combine: by least squares; otherwise projected.
         power: 1 where precision ∝ s (ρ), 2 where precision ∝ s² (ε).
+        needed: bool (depths): which have to be measured.
         by_class: whether variances are those of one node a class, and not of depths' means.
     """
 
@@ -148,26 +150,34 @@ class Along(Means):
     unit: Float64
     combine: bool
     power: int
+    needed: Bool
     by_class: bool = False
 
     @classmethod
-    def of(cls, problem: Problem, classes: Shapes | None = None) -> "Along":
-        """Return those of a chain, of its depths or of classes of nodes."""
+    def of(
+        cls, problem: Problem, classes: Shapes | None = None, importance: Float64 | None = None
+    ) -> "Along":
+        """Return those of a chain, of its depths or of classes of nodes.
+
+        Of survivors every depth that matters is measured: what is not listed there has its noisy
+        counts. One of no importance need not be, if all below it that would be measured in place of
+        survivors' children is of few cells.
+        """
         price, combine = problem.mechanism.price, isinstance(problem.measure, All)
         each = (problem.sensitivity(t) ** price.power for t in problem.depths)
         unit, shapes = np.array([*each]) * float(price.variance), classes or Shapes.of(problem.tree)
-        return cls(shapes, problem.depths, unit, combine, price.power, classes is not None)
+        matters = np.ones(len(unit)) if importance is None else importance
+        needed = _last(len(unit)) if combine else _last(len(unit)) | (matters > 0)
+        for t in range(len(unit) - 1, 0, -1):  # what follows t - 1 at the latest has so many cells
+            following = problem.depths[t + int(needed[t:].argmax())]
+            needed[t - 1] |= not combine and shapes.sizes[following] > MOST_WHOLE
+        return cls(shapes, problem.depths, unit, combine, price.power, needed, classes is not None)
 
     @classmethod
     def axis(cls, shapes: Shapes, power: int, *, by_class: bool = False) -> "Along":
         """Return those of one axis of a cube, whose levels may all be measured."""
         levels = tuple(range(shapes.depth + 1))
-        return cls(shapes, levels, np.ones(len(levels)), True, power, by_class)
-
-    @property
-    def needed(self) -> Bool:
-        """The last one, and all where estimates are projected: bool (depths)."""
-        return np.array([not self.combine] * (len(self.depths) - 1) + [True])
+        return cls(shapes, levels, np.ones(len(levels)), True, power, _last(len(levels)), by_class)
 
     @property
     def cells(self) -> Float64:
@@ -181,12 +191,17 @@ class Along(Means):
 
     @property
     def is_convex(self) -> bool:
-        """Whether weighted sums of variances are: projected, they are sums of terms D/s^power."""
-        return self.power == 1 or not self.combine
+        """Whether weighted sums of variances are: projected, they are sums of terms D/s^power.
+
+        D depends on which depths are measured.
+        """
+        return self.power == 1 if self.combine else bool(self.needed.all())
 
     def unproved(self, weights: Float64) -> str:
         """Return why no gap is proved, as a key: projected variances are sums of D/s^power."""
-        return Means.unproved(self, weights) if self.combine else ""
+        if self.combine:
+            return Means.unproved(self, weights)
+        return "" if np.count_nonzero(~self.needed) <= MOST_TRIED else "survivors"
 
     @property
     def nodes(self) -> list[Float64]:
@@ -254,6 +269,11 @@ class Along(Means):
     def rounded(self, shares: Float64, parts: int = PARTS) -> list[tuple[Part, ...]]:
         """Return the shares in multiples of 1/10,000 or other parts, one of each above 0."""
         return [rounded_shares(shares, parts)]
+
+
+def _last(count: int) -> Bool:
+    """Return which of so many is the last one: bool (count)."""
+    return np.arange(count) == count - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

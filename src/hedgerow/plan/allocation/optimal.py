@@ -53,7 +53,8 @@ class Optimal:
     ρ_ℓ ∝ (w_ℓ n_ℓ Δ₂²)^(1/2) for n_ℓ nodes. A depth of importance 0 stays unmeasured, so the last
     one's must be above 0. With ``objective="released"`` see `hedgerow.plan.allocation.optimum`:
     the mean of w over a depth stands for w, the prior matters for `Relative` alone, and a depth may
-    stay unmeasured because others tell its counts well enough.
+    stay unmeasured because others tell its counts well enough; of survivors one of importance 0
+    alone, as cells that are not listed have nothing but their own noisy counts.
 
     Without importance every single count has the same weight, so mostly the finest level: coarse
     levels may be less precise than with equal shares. `PerLevel` is what a plan has that names no
@@ -124,7 +125,7 @@ class Optimal:
         importance = importances(problem, self.importance, self.prior)
         if len(importance) == 1:
             return (Fraction(1),)
-        means = means_of(problem)
+        means = means_of(problem, importance)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
@@ -141,7 +142,8 @@ class Optimal:
         """Return how near its shares are to the least; None where it is about noisy counts."""
         if self.objective == "cells" or (self.objective is None and self.prior is not None):
             return None
-        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
+        importance = importances(problem, self.importance, self.prior)
+        means = means_of(problem, importance)
         return least(means, self._cost(means, importance), means.starts(importance))
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
@@ -160,11 +162,13 @@ class Optimal:
         return tuple(shares.get(i) for i in range(len(problem.depths)))
 
 
-def means_of(problem: Problem) -> Means:
-    """Return the mean variances of a problem's cuboids, by shares."""
+def means_of(problem: Problem, importance: Float64) -> Means:
+    """Return the mean variances of a problem's cuboids of some importance, by shares."""
     if problem.is_cube:
         return CubeMeans.of(problem)
-    return NamedMeans.of(problem) if problem.is_named else Along.of(problem)
+    if problem.is_named:
+        return NamedMeans.of(problem)
+    return Along.of(problem, importance=importance)
 
 
 def check_measured(problem: Problem, importance: Float64) -> None:

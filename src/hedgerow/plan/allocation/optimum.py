@@ -44,7 +44,7 @@ UNPROVED = {
     "uneven": "families of a level are taken to be alike, and they are not",
     "ratio": "the ratio of combined estimates is not convex in the shares",
     "narrowest": "they were chosen for the ratio alone, so near the smallest one",
-    "survivors": "where survivors are measured, leaving a level out may cost less",
+    "survivors": "where survivors are measured, leaving out other levels may cost less",
     "price": "where units may come, go or move, the noise depends on the shares otherwise",
     "facts": "public facts change which cells there are",
 }
