@@ -13,7 +13,7 @@ from hedgerow.plan.allocation import means, objectives, optimum
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import Along
 from hedgerow.plan.allocation.objectives import Largest, Total
-from hedgerow.plan.allocation.optimum import least
+from hedgerow.plan.allocation.optimum import least, least_in_cases
 from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
@@ -159,6 +159,36 @@ def test_survivors_keep_a_depth_below_which_too_many_cells_would_be_measured(mon
     monkeypatch.undo()
     monkeypatch.setattr(means, "MOST_TRIED", 3)
     assert released_optimum(problem, [0, 0, 0, 0, 1]).unproved == "survivors"
+
+
+@given(SEEDS)
+@settings(max_examples=20)
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_case(
+    what, measure, seed
+):
+    """A record that comes or goes costs half of what one costs that moves, but at the total."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, int(rng.integers(1, 3)), depth=2, widest=4)
+    problem = problem_of(tree, what, measure, hr.Replace(2, exactly=False))
+    importance, power = rng.uniform(0.1, 1, len(problem.depths)), 2 if what is EPSILON else 1
+    assume(problem.depths[0] == 0 and len(importance) > 1)
+    along = Along.of(problem)
+    objective = Total(along.costs(importance))
+    found = least_in_cases(along, objective, importance, problem.cases)
+
+    def error(shares):
+        dearer = max(1 - shares[0], (1 + shares[0]) / 2)
+        return dearer**power * weighted_error(problem, importance / importance.max(), shares)
+
+    assert found.value == pytest.approx(error(found.shares), rel=1e-6)
+    assert found.value <= error(released_optimum(problem, importance).shares) * (1 + 1e-9)
+    if not found.unproved:
+        assert found.least == pytest.approx(found.value, rel=1e-6)
+        for _ in range(50):
+            moved = found.shares * np.exp(rng.normal(0, rng.choice([0.01, 1]), len(importance)))
+            assert error(moved / moved.sum()) >= found.value * (1 - 1e-9)
 
 
 @given(SEEDS)

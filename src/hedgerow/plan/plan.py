@@ -412,7 +412,6 @@ class Plan:
         # What the problem that was solved leaves out of the plan's.
         outside = {
             "facts": bool(self.facts),
-            "price": len(problem.neighbours.changes(problem.depths[-1])) > 1,
             "survivors": isinstance(self.measure, Survivors) and not self.is_chain,
         }
         reason = next((key for key, is_so in outside.items() if is_so), "")

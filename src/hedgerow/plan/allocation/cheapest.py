@@ -21,7 +21,7 @@ from hedgerow.plan.allocation.allocation import (
 )
 from hedgerow.plan.allocation.objectives import Largest, Total
 from hedgerow.plan.allocation.optimal import levels_of, means_of
-from hedgerow.plan.allocation.optimum import least
+from hedgerow.plan.allocation.optimum import shares_of_least
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.cuboids import (
     Invariant,
@@ -215,9 +215,7 @@ def _least_of_joint(
     means = means_of(problem, weights)
     costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
     objective = Largest(costs) if goal is None else Total(means.costs(weights))
-    starts = means.starts(costs if goal is None else weights)
-    found = least(means, objective, starts).shares
-    shares = means.exact(problem, means.rounded(found, objective.parts))
+    shares = shares_of_least(problem, means, objective, costs if goal is None else weights)
     unit = planned(Fraction(1), shares).design
     assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
     nominal = {k: unit.nominal_variance(k) for k in problem.cuboids}

@@ -51,6 +51,7 @@ class CubeMeans(Means):
         public: the cuboid whose counts are known exactly, if any.
         power: of the noise.
         all_levels: whether every level must be measured, as cells below survivors need it.
+        costs_of: a share of the total, and of any other cuboid.
     """
 
     axes: tuple[Along, ...]
@@ -58,6 +59,7 @@ class CubeMeans(Means):
     public: Levels | None
     power: int
     all_levels: bool = False
+    costs_of: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(cls, problem: Problem, classes: Sequence[Shapes] | None = None) -> "CubeMeans":
@@ -141,16 +143,17 @@ class CubeMeans(Means):
         alone, backs = zip(
             *(axis.variances(s) for axis, s in zip(self.axes, own, strict=True)), strict=True
         )
-        terms, rest_backs = [alone], [*backs]
-        inside = [np.zeros(len(s)) for s in own]
+        terms, rest_backs, (of_total, of_others) = [alone], [*backs], self.costs_of
+        inside = [(np.arange(len(s)) == 0) * 1.0 for s in own]
         if self.public is not None:
             known = zip(self.axes, own, self.public, strict=True)
             rests, of_rests = zip(*(axis.variances(s, k) for axis, s, k in known), strict=True)
             terms.append(tuple(map(np.subtract, alone, rests)))
             rest_backs = [*of_rests]
-            inside = self._inside
+            inside, of_total = self._inside, 0.0
         parts = np.array([s @ free for s, free in zip(own, inside, strict=True)])
-        cost = 1 - float(parts.prod())
+        less = of_others - of_total
+        cost = of_others - less * float(parts.prod())
         products = [self._outer(factors) for factors in terms]
         found = np.maximum(reduce(np.subtract, [p.ravel()[places] for p in products]), 0.0)
 
@@ -161,7 +164,7 @@ class CubeMeans(Means):
                 [_contracted(table, factors, axis) for axis in range(len(factors))]
                 for factors in terms
             ]
-            lower = self.power * cost ** (self.power - 1) * float(by @ found)
+            lower = less * self.power * cost ** (self.power - 1) * float(by @ found)
             slopes = []
             for axis, free in enumerate(inside):
                 by_alone, slope = by_factors[0][axis], 0.0
@@ -192,8 +195,18 @@ class CubeMeans(Means):
         sums, total = _margins(self._table(weights)), float(weights.sum())
         product = self._outer(sums) / total ** (len(sums) - 1)
         is_product = np.allclose(product, self._table(weights), rtol=1e-12, atol=0)
-        is_whole = self.public is None and is_product
+        is_whole = self.public is None and is_product and len({*self.costs_of}) == 1
         return Means.unproved(self, weights) or ("" if is_whole else "product")
+
+    def priced(self, costs: Float64) -> "CubeMeans":
+        """Return those where the total, the first cuboid, costs otherwise than all others."""
+        return replace(self, costs_of=(float(costs[0]), float(costs[-1])))
+
+    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+        """Return the shares of levels, and of cuboids, where a share costs 1."""
+        del costs
+        each = self._outer(np.split(shares, self.ends))
+        return shares, each[tuple(np.transpose(self.cuboids))]
 
     def starts(self, importance: Float64) -> Iterator[Float64]:
         """Yield the optima of single axes, for costs summed over the others, and equal shares.

@@ -25,8 +25,8 @@ from hedgerow.plan.allocation.allocation import Problem, checked_importance, imp
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.allocation.means import Along, NamedMeans
-from hedgerow.plan.allocation.objectives import SHARP, Objective, Total, Within
-from hedgerow.plan.allocation.optimum import Optimum, least
+from hedgerow.plan.allocation.objectives import SHARP, Total, Within
+from hedgerow.plan.allocation.optimum import Optimum, least, least_in_cases
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
@@ -128,11 +128,13 @@ class Kinds:
     Attributes:
         means: their variances by shares.
         importance: of a squared error of one count of each cuboid.
+        cases: `Problem.cases`.
         apart: what is made least, with the ratio as its bound.
     """
 
     means: Along | CubeMeans | NamedMeans
     importance: Float64
+    cases: Float64
     apart: Within
 
     @classmethod
@@ -159,7 +161,8 @@ class Kinds:
                 chosen.append(above)
         kinds = np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
         cells = np.array([n.sum() for n in nodes])
-        return cls(means, weights / cells, Within(costs, 0.0, kinds, np.array(first, np.int64)))
+        apart = Within(costs, 0.0, kinds, np.array(first, np.int64))
+        return cls(means, weights / cells, problem.cases, apart)
 
     def log_ratio(self, shares: Float64) -> float:
         """Return the largest ln(largest / least above 0) of a cuboid."""
@@ -186,8 +189,9 @@ class Kinds:
         assert self.apart.costs is not None  # noqa: S101 - as it was made
         return Total(self.apart.costs)
 
-    def _least(self, objective: Objective) -> Optimum:
-        return least(self.means, objective, self.means.starts(self.importance))
+    def _least(self, objective: Total | Within) -> Optimum:
+        cases = self.cases if objective.costs is not None else self.cases[:1]  # of ratios alike
+        return least_in_cases(self.means, objective, self.importance, cases)
 
 
 def _variances(problem: Problem) -> Along | CubeMeans | NamedMeans:

@@ -10,7 +10,7 @@ between workloads where their shares are optimised (`hedgerow.plan.allocation.op
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -96,6 +96,20 @@ class Means(ABC):
         """
         wanted = (importance / importance.max() * self.unit_costs) ** (1 / (1 + self.power))
         return np.asarray(wanted / wanted.sum())
+
+    @abstractmethod
+    def priced(self, costs: Float64) -> "Means":
+        """Return those where a share of a cuboid costs so much of the budget: float64 (cuboids)."""
+
+    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+        """Return the shares, and those of cuboids, where a share costs 1, of some that are priced.
+
+        Args:
+            shares: of what a share of 1 would cost of each cuboid, as `priced` has them.
+            costs: float64 (cuboids).
+        """
+        found = shares / costs / (shares / costs).sum()
+        return found, found
 
     def starts(self, importance: Float64) -> Iterator[Float64]:
         """Yield shares to begin a descent with: equal, of noisy counts alone, and without some.
@@ -188,6 +202,10 @@ class Along(Means):
     def unit_costs(self) -> Float64:
         """What noisy counts of a depth cost, all together: float64 (depths)."""
         return self.cells * self.unit
+
+    def priced(self, costs: Float64) -> "Along":
+        """Return those where a share of a depth costs so much: it buys less."""
+        return replace(self, unit=self.unit * costs**self.power)
 
     @property
     def is_convex(self) -> bool:
@@ -290,6 +308,7 @@ class NamedMeans(Means):
         means: the mean variances of estimates, of the cuboids that are measured whole.
         whole: bool (cuboids): which ones these are; the others' estimates are their noisy counts.
         is_even: whether all families of each level are alike.
+        unit: float64 (cuboids): the variance that a share of 1 buys.
         needed: bool (cuboids): which have to be measured: the tables.
     """
 
@@ -298,6 +317,7 @@ class NamedMeans(Means):
     means: EvenMeans
     whole: Bool
     is_even: bool
+    unit: Float64
     needed: Bool
 
     @classmethod
@@ -315,13 +335,18 @@ class NamedMeans(Means):
             EvenMeans([axis.sizes for axis in shape.axes], kept, public),
             np.array([levels in whole for levels in problem.cuboids]),
             all(np.ptp(each) == 0 for each in families),
+            np.ones(len(problem.cuboids)),
             np.array([levels in tables or levels not in whole for levels in problem.cuboids]),
         )
 
     @property
     def unit_costs(self) -> Float64:
-        """The cells of each cuboid."""
-        return self.cells
+        """What noisy counts of a cuboid cost, all together."""
+        return self.cells * self.unit
+
+    def priced(self, costs: Float64) -> "NamedMeans":
+        """Return those where a share of a cuboid costs so much: it buys less."""
+        return replace(self, unit=self.unit * costs**self.power)
 
     @property
     def nodes(self) -> list[Float64]:
@@ -333,8 +358,8 @@ class NamedMeans(Means):
         return Means.unproved(self, weights) or ("" if self.is_even else "uneven")
 
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
-        """Return the mean variance of each cuboid, a share of 1 buying 1: float64 (cuboids)."""
-        precision = shares**self.power
+        """Return the mean variance of each cuboid: float64 (cuboids)."""
+        precision = shares**self.power / self.unit
         with np.errstate(divide="ignore"):
             found = 1 / precision
         means, by_precision = self.means.of(precision[self.whole])
@@ -344,7 +369,7 @@ class NamedMeans(Means):
             slope = np.zeros(len(shares))
             slope[~self.whole] = (-by * found**2)[~self.whole]
             slope[self.whole] = by_precision(by[self.whole])
-            return slope * (self.power * shares ** (self.power - 1))
+            return slope * (self.power * shares ** (self.power - 1) / self.unit)
 
         return found, back
 

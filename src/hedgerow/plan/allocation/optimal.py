@@ -27,7 +27,7 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
 from hedgerow.plan.allocation.objectives import Largest, Objective, Total
-from hedgerow.plan.allocation.optimum import Optimum, least
+from hedgerow.plan.allocation.optimum import Optimum, least_in_cases, shares_of_least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
@@ -129,9 +129,7 @@ class Optimal:
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
-        objective = self._cost(means, importance)
-        found = least(means, objective, means.starts(importance))
-        return means.exact(problem, means.rounded(found.shares, objective.parts))
+        return shares_of_least(problem, means, self._cost(means, importance), importance)
 
     def _cost(self, means: Means, importance: Float64) -> Objective:
         if self.objective == "largest":
@@ -144,7 +142,7 @@ class Optimal:
             return None
         importance = importances(problem, self.importance, self.prior)
         means = means_of(problem, importance)
-        return least(means, self._cost(means, importance), means.starts(importance))
+        return least_in_cases(means, self._cost(means, importance), importance, problem.cases)
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.means import Means
+from hedgerow.plan.allocation.allocation import FINE_PARTS, Problem
+from hedgerow.plan.allocation.means import Means, Part
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
 
 ACCURACY, ROUGH = 1e-10, 1e-3
@@ -28,6 +28,9 @@ ACCURACY, ROUGH = 1e-10, 1e-3
 
 LEAST_SHARE = 1e-6
 """The least share of all together that must be measured."""
+
+LEAST_PART, MOST_MIXTURES = -14.0, 40
+"""The logarithm of the least part of a case in a mixture of two, and how many are tried."""
 
 FEW = 200
 """Shares up to which second derivatives are used."""
@@ -45,7 +48,6 @@ UNPROVED = {
     "ratio": "the ratio of combined estimates is not convex in the shares",
     "narrowest": "they were chosen for the ratio alone, so near the smallest one",
     "survivors": "where survivors are measured, leaving out other levels may cost less",
-    "price": "where units may come, go or move, the noise depends on the shares otherwise",
     "facts": "public facts change which cells there are",
 }
 
@@ -102,6 +104,59 @@ def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Opti
         begun.sort(key=lambda y: lifted.slopes(y)[0])
     found = [followed(lifted, y) for y in begun[: 1 if means.is_convex else TRIED]]
     return min(found, key=lambda each: each.value)
+
+
+def least_in_cases(
+    means: Means, objective: Objective, importance: Float64, cases: Float64
+) -> Optimum:
+    """Return the shares at which an objective is least where a unit's change is one of two cases.
+
+    The noise is what the dearer case a_k of the shares s needs, so it is F(s) max_k (a_k s)^power
+    that is made least; F is of degree -power, so that is F where no case costs more than 1. For any
+    mixture a of the cases none has less than F where a s = 1: a problem of one case, whose shares
+    are priced. The mixture is sought at which both cases cost the same; where F is not convex there
+    may be none, and the best shares that were met on the way are near the least.
+
+    Args:
+        means: of a share that costs 1.
+        objective: a function of variances.
+        importance: for `Means.starts`.
+        cases: float64 (1 or 2, cuboids), the first of which may not be 0.
+    """
+    if len(cases) == 1:
+        return least(means, objective, means.starts(importance))
+    found, before = list[Optimum](), list[Float64]()
+
+    def excess(log_first: float) -> float:
+        """Return by how much the second case is dearer, for a part of the first in the mixture."""
+        part = float(np.exp(log_first))
+        costs = part * cases[0] + (1 - part) * cases[1]
+        priced = means.priced(costs)
+        at = least(priced, objective, [*priced.starts(importance), *before[-1:]])
+        shares, of_cuboids = means.paid(at.shares, costs)
+        paid = cases @ of_cuboids
+        value = at.value * float(paid.max() / (costs @ of_cuboids)) ** means.power
+        found.append(replace(at, shares=shares, value=value))
+        before.append(at.shares)
+        return float(np.log(paid[1] / paid[0]))
+
+    if excess(0.0) > 0 and np.ptp(cases[1] / cases[0]) > 0 and excess(LEAST_PART) < 0:
+        brentq(excess, LEAST_PART, 0.0, xtol=1e-12, maxiter=MOST_MIXTURES, disp=False)
+    best = min(found, key=lambda each: each.value)
+    return replace(best, least=max(each.least for each in found))
+
+
+def shares_of_least(
+    problem: Problem, means: Means, objective: Objective, importance: Float64
+) -> tuple[Part, ...]:
+    """Return exact shares of a problem's cuboids at which an objective is least but for rounding.
+
+    Where one case of a unit's change becomes dearer than the other no objective is flat.
+    """
+    cases = problem.cases
+    found = least_in_cases(means, objective, importance, cases)
+    parts = objective.parts if len(cases) == 1 else FINE_PARTS
+    return means.exact(problem, means.rounded(found.shares, parts))
 
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:
