@@ -9,6 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
+from hedgerow.estimate.cube.shape import at_level
 from hedgerow.plan.allocation import fair
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube_means import CubeMeans
@@ -201,6 +202,30 @@ def test_no_random_product_of_shares_is_better_than_the_optimal_ones(kind, total
         near = None if i % 3 == 0 else axes
         other = products(rng, shape, plan.public, near, width=[0.5, 0.02, 0.2][i % 3])
         assert error(other) >= least * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("total", NEIGHBOURS)
+def test_no_random_product_is_better_for_survivors_whose_leaves_are_their_noisy_counts(total):
+    rng, rule = np.random.default_rng(4), hr.Optimal(importance=hr.PerLevel())
+    plan = plan_of(rule, total=total, measure=hr.Survivors())
+    all_cells = plan_of(rule, total=total)
+    shape = shape_of_tree(PAIRS)
+
+    def error(given):
+        unseen = {**given, shape.finest: float(min(given.values())) * 1e-8}
+        means = dense_means(PAIRS, unseen, plan.public, 1)[1]
+        return 1 / float(given[shape.finest]) + sum(
+            v for c, v in means.items() if c != shape.finest
+        )
+
+    shares = shares_of(plan)
+    least = error(shares)
+    axes = [[float(shares[at_level(shape.finest, a, k)]) for k in range(own.depth + 1)]
+            for a, own in enumerate(shape.axes)]  # fmt: skip
+    for i in range(100):
+        other = products(rng, shape, plan.public, axes, width=[0.5, 0.02, 0.1][i % 3])
+        assert error(other) >= least * (1 - 1e-6)
+    assert least < 0.995 * error(shares_of(all_cells))
 
 
 @pytest.mark.parametrize("objective", ["released", "largest"])
@@ -448,7 +473,7 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
     for plan, key in (
         (census, "facts"),
         (plan_of(rule, neighbours=moving), "product"),
-        (plan_of(rule, measure=hr.Survivors(), **even), "survivors"),
+        (plan_of(rule, measure=hr.Survivors(), **even), "product"),
         (plan_of(rule, total="public"), "product"),
         (plan_of(rule, mechanism=hr.DiscreteLaplace, **even), "power"),
         (plan_of(hr.Fair(2), uneven, **even), "ratio"),
