@@ -125,19 +125,18 @@ def least_in_cases(
     """
     if len(cases) == 1:
         return least(means, objective, means.starts(importance))
-    found, before = list[Optimum](), list[Float64]()
+    found = list[Optimum]()
 
     def excess(log_first: float) -> float:
         """Return by how much the second case is dearer, for a part of the first in the mixture."""
         part = float(np.exp(log_first))
         costs = part * cases[0] + (1 - part) * cases[1]
         priced = means.priced(costs)
-        at = least(priced, objective, [*priced.starts(importance), *before[-1:]])
+        at = least(priced, objective, priced.starts(importance))
         shares, of_cuboids = means.paid(at.shares, costs)
         paid = cases @ of_cuboids
         value = at.value * float(paid.max() / (costs @ of_cuboids)) ** means.power
         found.append(replace(at, shares=shares, value=value))
-        before.append(at.shares)
         return float(np.log(paid[1] / paid[0]))
 
     if excess(0.0) > 0 and np.ptp(cases[1] / cases[0]) > 0 and excess(LEAST_PART) < 0:
