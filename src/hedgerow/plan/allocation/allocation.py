@@ -179,9 +179,7 @@ class Problem:
 
     def sensitivity(self, depth: int) -> float:
         """Return the budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
-        if self.mechanism.price.norm == 1:
-            return float(self.neighbours.l1_sensitivity(depth))
-        return float(self.neighbours.l2_sensitivity_squared(depth))
+        return float(max(map(norm_of(self.mechanism.price), self.neighbours.changes(depth))))
 
 
 def levels_apart(axis: Axis) -> list[int]:

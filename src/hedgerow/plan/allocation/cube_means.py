@@ -160,7 +160,7 @@ class CubeMeans(Means):
                 lower * float(np.delete(parts, axis).prod()) * free
                 for axis, free in enumerate(inside)
             ]
-            return cost**self.power * back(by) - np.concatenate(each)
+            return np.asarray(cost**self.power * back(by) - np.concatenate(each))
 
         return cost**self.power * found, back_with_cost
 

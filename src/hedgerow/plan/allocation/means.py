@@ -291,7 +291,7 @@ class Along(Means):
 
 def _last(count: int) -> Bool:
     """Return which of so many is the last one: bool (count)."""
-    return np.arange(count) == count - 1
+    return np.asarray(np.arange(count) == count - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

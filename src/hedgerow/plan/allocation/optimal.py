@@ -122,27 +122,27 @@ class Optimal:
         estimated = self.objective == "released" or (self.objective is None and self.prior is None)
         if is_chain and not estimated:
             return self._before_estimation(problem)
-        importance = importances(problem, self.importance, self.prior)
-        if len(importance) == 1:
+        if len(importances(problem, self.importance, self.prior)) == 1:
             return (Fraction(1),)
-        means = means_of(problem, importance)
+        means, objective, importance = self._asked(problem)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
-        return shares_of_least(problem, means, self._cost(means, importance), importance)
+        return shares_of_least(problem, means, objective, importance)
 
-    def _cost(self, means: Means, importance: Float64) -> Objective:
+    def _asked(self, problem: Problem) -> tuple[Means, Objective, Float64]:
+        """Return what is made least, a function of which variances, and the importances."""
+        importance = importances(problem, self.importance, self.prior)
+        means = means_of(problem, importance)
         if self.objective == "largest":
-            return Largest(importance / importance.max())
-        return Total(means.costs(importance))
+            return means, Largest(importance / importance.max()), importance
+        return means, Total(means.costs(importance)), importance
 
     def optimum(self, problem: Problem) -> Optimum | None:
         """Return how near its shares are to the least; None where it is about noisy counts."""
         if self.objective == "cells" or (self.objective is None and self.prior is not None):
             return None
-        importance = importances(problem, self.importance, self.prior)
-        means = means_of(problem, importance)
-        return least_in_cases(means, self._cost(means, importance), importance, problem.cases)
+        return least_in_cases(*self._asked(problem), problem.cases)
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""
