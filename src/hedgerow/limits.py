@@ -87,7 +87,8 @@ MOST_CELLS_MEASURED = 1 << 32
 """Cells that `All` measures: a noisy count takes eight bytes in memory and on disk."""
 
 MOST_WHOLE = 1 << 26
-"""Cells of a cuboid that a cube measures whole where `Survivors` are measured."""
+"""Cells of a cuboid that are measured whole where `Survivors` are: of a cube, and of a chain below
+levels that do not matter."""
 
 MOST_NUMBERED = 1 << 62
 """Cells that a cuboid may have: int64 numbers them."""

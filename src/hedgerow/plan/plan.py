@@ -24,7 +24,6 @@ from hedgerow.plan.cuboids import (
     Public,
     RunningSums,
     Summed,
-    Survivors,
     Unmeasured,
     check_running_sums,
     check_size,
@@ -409,13 +408,7 @@ class Plan:
             return None
         found = self.rule.optimum(problem)
         # What the problem that was solved leaves out of the plan's.
-        outside = {
-            "facts": bool(self.facts),
-            "price": len(problem.neighbours.changes(problem.depths[-1])) > 1,
-            "survivors": isinstance(self.measure, Survivors),
-        }
-        reason = next((key for key, is_so in outside.items() if is_so), "")
-        return replace(found, unproved=reason) if found and reason else found
+        return replace(found, unproved="facts") if found and self.facts else found
 
     @cached_property
     def efficiency(self) -> Efficiency:

@@ -18,7 +18,8 @@ from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain, Cube, Cuboids, Workload, tables_of
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.neighbours import Neighbours
+from hedgerow.privacy.calibrate import norm_of
+from hedgerow.privacy.neighbours import Neighbours, in_case
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import as_double
@@ -163,11 +164,22 @@ class Problem:
         """The depths of a chain that can be measured."""
         return tuple(map(sum, self.cuboids))
 
+    @property
+    def cases(self) -> Float64:
+        """What a share of each cuboid costs in each case of a unit's change: (cases, cuboids).
+
+        Of what it costs at worst, which is 1.
+        """
+        norm = norm_of(self.mechanism.price)
+        changes = [self.neighbours.changes(depth) for depth in self.depths]
+        return np.array([
+            [float(norm(in_case(own, case)) / max(map(norm, own))) for own in changes]
+            for case in range(max(map(len, changes)))
+        ])  # fmt: skip
+
     def sensitivity(self, depth: int) -> float:
         """Return the budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
-        if self.mechanism.price.norm == 1:
-            return float(self.neighbours.l1_sensitivity(depth))
-        return float(self.neighbours.l2_sensitivity_squared(depth))
+        return float(max(map(norm_of(self.mechanism.price), self.neighbours.changes(depth))))
 
 
 def levels_apart(axis: Axis) -> list[int]:
@@ -178,9 +190,8 @@ def levels_apart(axis: Axis) -> list[int]:
 class Allocation(Protocol):
     """A rule that divides the budget among depths.
 
-    Rules assume that the costs of depths add up to the budget. Where one unit cannot change all
-    depths by their worst case at once (`Neighbours.changes` has several cases), all noise is less
-    by one factor and the shares keep their proportions, so optimal shares are only nearly optimal.
+    Where one unit cannot change all depths by their worst case at once (`Neighbours.changes` has
+    several cases), all noise is less by one factor, and shares say how depths compare.
     """
 
     @property
@@ -391,6 +402,9 @@ def of_whole(shares: Sequence[Fraction]) -> tuple[Fraction | None, ...]:
 
 PARTS = 10_000
 """Computed shares are multiples of 1/10,000, which people can read and which price quickly."""
+
+FINE_PARTS = 10**9
+"""Or of this, where what is made least is not flat at its least, or a bound is kept there."""
 
 
 def rounded_shares(

@@ -1,7 +1,7 @@
 """The cheapest plan: the smallest budget that meets a target of precision."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import inf
@@ -19,9 +19,10 @@ from hedgerow.plan.allocation.allocation import (
     checked_importance,
     importances,
 )
+from hedgerow.plan.allocation.means import NamedMeans
 from hedgerow.plan.allocation.objectives import Largest, Total
 from hedgerow.plan.allocation.optimal import levels_of, means_of
-from hedgerow.plan.allocation.optimum import least, rounded
+from hedgerow.plan.allocation.optimum import shares_of_least
 from hedgerow.plan.allocation.programs import LevelCost, least_budgets, total_error
 from hedgerow.plan.cuboids import (
     Invariant,
@@ -50,6 +51,7 @@ LARGEST_TARGET = 1e100
 
 BUDGET_DIGITS = 6
 MOST_DIGITS_MORE = 20
+MOST_SET_RIGHT = 3
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
@@ -210,23 +212,32 @@ def _least_of_joint(
 
     For given shares the variances of wide noise scale with 1/ρ, or 1/ε²; discrete noise has no more
     (Canonne, Kamath & Steinke 2020, Corollary 9, of the Gaussian), so it meets the targets too.
+    Where families are uneven the model's variances are set right by those of what it finds, so that
+    the next shares balance the real ones; the cheapest are kept.
     """
-    means, weights = means_of(problem), importances(problem, importance)
+    weights = importances(problem, importance)
+    means = means_of(problem, weights)
     costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
     objective = Largest(costs) if goal is None else Total(means.costs(weights))
-    starts = means.starts(costs if goal is None else weights)
-    found = least(means, objective, starts).shares
-    shares = means.exact(problem, rounded(means, objective, found))
-    unit = planned(Fraction(1), shares).design
-    assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
-    nominal = {k: unit.nominal_variance(k) for k in problem.cuboids}
-    excess = [nominal[levels] / each for levels, each in goals.items()]
-    if goal is not None:
-        each = zip(weights.tolist(), nominal.items(), strict=True)
-        excess.append(sum(w * float(unit.possible_cells(k)) * v for w, (k, v) in each) / goal)
-    needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
-    _check_size(needed)
-    return planned(Fraction(needed), shares)
+    found: dict[Decimal, tuple[Fraction | None, ...]] = {}
+    now = objective
+    for _ in range(MOST_SET_RIGHT):
+        shares = shares_of_least(problem, means, now, costs if goal is None else weights)
+        unit = planned(Fraction(1), shares).design
+        assert isinstance(unit, Joint)  # noqa: S101 - of the workloads that come here
+        nominal = np.array([unit.nominal_variance(k) for k in problem.cuboids])
+        excess = [(nominal * costs).max()]
+        if goal is not None:
+            cells = np.array([float(unit.possible_cells(k)) for k in problem.cuboids])
+            excess.append(weights * cells @ nominal / goal)
+        needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
+        _check_size(needed)
+        found.setdefault(needed, shares)
+        if not isinstance(means, NamedMeans) or means.is_even:
+            break
+        model = means.variances(np.array([float(share or 0) for share in shares]))[0]
+        now = replace(objective, costs=objective.costs * nominal / model)
+    return planned(Fraction(min(found)), found[min(found)])
 
 
 def _check_size(needed: Fraction | Decimal) -> None:

@@ -28,7 +28,7 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.plan.allocation.allocation import Problem, of_whole
-from hedgerow.plan.allocation.means import Along, Back, Means, Part
+from hedgerow.plan.allocation.means import Along, Back, Means, NamedMeans, Part
 from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.cuboids import Survivors
@@ -50,23 +50,31 @@ class CubeMeans(Means):
         cuboids: those that can be measured.
         public: the cuboid whose counts are known exactly, if any.
         power: of the noise.
-        all_levels: whether every level must be measured, as cells below survivors need it.
+        survivors: by shares of cuboids, if survivors are measured: every level is then.
+        costs_of: a share of the total, and of any other cuboid.
     """
 
     axes: tuple[Along, ...]
     cuboids: Sequence[Levels]
     public: Levels | None
     power: int
-    all_levels: bool = False
+    survivors: NamedMeans | None = None
+    costs_of: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(cls, problem: Problem, classes: Sequence[Shapes] | None = None) -> "CubeMeans":
         """Return those of a problem whose workload is a cube, of means or of classes of nodes."""
         shape = shape_of_tree(problem.tree)
         public = None if problem.public is None else shape.given(problem.public)
-        power, pruned = problem.mechanism.price.power, isinstance(problem.measure, Survivors)
-        cuboids = map(shape.given, problem.cuboids)
-        return cls.over(shape, cuboids, public, power, all_levels=pruned, classes=classes)
+        pruned = isinstance(problem.measure, Survivors)
+        found = cls.over(
+            shape,
+            map(shape.given, problem.cuboids),
+            public,
+            problem.mechanism.price.power,
+            classes=classes,
+        )
+        return replace(found, survivors=NamedMeans.of(problem)) if pruned else found
 
     @classmethod
     def over(
@@ -76,14 +84,13 @@ class CubeMeans(Means):
         public: Levels | None,
         power: int,
         *,
-        all_levels: bool = False,
         classes: Sequence[Shapes] | None = None,
     ) -> "CubeMeans":
         """Return those of cuboids of a shape."""
         each = classes or [Shapes.along(axis.child_start) for axis in shape.axes]
         by_class = classes is not None
         axes = tuple(Along.axis(shapes, power, by_class=by_class) for shapes in each)
-        return cls(axes, [*cuboids], public, power, all_levels)
+        return cls(axes, [*cuboids], public, power)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -98,7 +105,7 @@ class CubeMeans(Means):
     @property
     def needed(self) -> Bool:
         """The last level of each axis, or all: bool (shares)."""
-        return np.concatenate([axis.needed for axis in self.axes]) | self.all_levels
+        return np.concatenate([axis.needed for axis in self.axes]) | bool(self.survivors)
 
     @property
     def unit_costs(self) -> Float64:
@@ -137,42 +144,73 @@ class CubeMeans(Means):
 
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
         """Return the variances of cuboids or of their kinds of cells; derivatives by all levels."""
-        own, places = np.split(shares, self.ends), self._places[0]
+        own = np.split(shares, self.ends)
+        found, back = (self._of_all if self.survivors is None else self._of_survivors)(own)
+        of_total, of_others = self.costs_of
+        inside = [(np.arange(len(s)) == 0) * 1.0 for s in own]
+        if self.public is not None:
+            inside, of_total = self._inside, 0.0
+        parts = np.array([s @ free for s, free in zip(own, inside, strict=True)])
+        less = of_others - of_total
+        cost = of_others - less * float(parts.prod())
+
+        def back_with_cost(by: Float64) -> Float64:
+            lower = less * self.power * cost ** (self.power - 1) * float(by @ found)
+            each = [
+                lower * float(np.delete(parts, axis).prod()) * free
+                for axis, free in enumerate(inside)
+            ]
+            return np.asarray(cost**self.power * back(by) - np.concatenate(each))
+
+        return cost**self.power * found, back_with_cost
+
+    def _of_survivors(self, own: Sequence[Float64]) -> tuple[Float64, Back]:
+        """Return the variances, were products of levels' shares those of cuboids."""
+        assert self.survivors is not None  # noqa: S101 - as it is asked for
+        found, by_cuboid = self.survivors.variances(self._products(own))
+
+        def back(by: Float64) -> Float64:
+            table = self._table(by_cuboid(by))
+            return np.concatenate([_contracted(table, own, axis) for axis in range(len(own))])
+
+        return found, back
+
+    def _products(self, own: Sequence[Float64]) -> Float64:
+        """Return the products of levels' shares for each cuboid."""
+        return np.asarray(self._outer(own)[tuple(np.transpose(self.cuboids))])
+
+    def _of_all(self, own: Sequence[Float64]) -> tuple[Float64, Back]:
+        """Return the variances by exact shares, were products of levels' those of cuboids."""
+        places = self._places[0]
         alone, backs = zip(
             *(axis.variances(s) for axis, s in zip(self.axes, own, strict=True)), strict=True
         )
         terms, rest_backs = [alone], [*backs]
-        inside = [np.zeros(len(s)) for s in own]
         if self.public is not None:
             known = zip(self.axes, own, self.public, strict=True)
             rests, of_rests = zip(*(axis.variances(s, k) for axis, s, k in known), strict=True)
             terms.append(tuple(map(np.subtract, alone, rests)))
             rest_backs = [*of_rests]
-            inside = self._inside
-        parts = np.array([s @ free for s, free in zip(own, inside, strict=True)])
-        cost = 1 - float(parts.prod())
         products = [self._outer(factors) for factors in terms]
         found = np.maximum(reduce(np.subtract, [p.ravel()[places] for p in products]), 0.0)
 
         def back(by: Float64) -> Float64:
             table = np.zeros(products[0].shape)
-            table.ravel()[places] = by * cost**self.power
+            table.ravel()[places] = by
             by_factors = [
                 [_contracted(table, factors, axis) for axis in range(len(factors))]
                 for factors in terms
             ]
-            lower = self.power * cost ** (self.power - 1) * float(by @ found)
             slopes = []
-            for axis, free in enumerate(inside):
+            for axis in range(len(own)):
                 by_alone, slope = by_factors[0][axis], 0.0
                 if self.public is not None:
                     told = by_factors[1][axis]
                     by_alone, slope = by_alone - told, rest_backs[axis](told)
-                slope = slope + backs[axis](by_alone)
-                slopes.append(slope - lower * float(np.delete(parts, axis).prod()) * free)
+                slopes.append(slope + backs[axis](by_alone))
             return np.concatenate(slopes)
 
-        return cost**self.power * found, back
+        return found, back
 
     def costs(self, importance: Float64) -> Float64:
         """Return what mean variances of cuboids cost: float64 (cuboids)."""
@@ -192,8 +230,18 @@ class CubeMeans(Means):
         sums, total = _margins(self._table(weights)), float(weights.sum())
         product = self._outer(sums) / total ** (len(sums) - 1)
         is_product = np.allclose(product, self._table(weights), rtol=1e-12, atol=0)
-        is_whole = self.public is None and is_product
+        is_whole = self.public is None and is_product and len({*self.costs_of}) == 1
+        is_whole = is_whole and self.survivors is None
         return Means.unproved(self, weights) or ("" if is_whole else "product")
+
+    def priced(self, costs: Float64) -> "CubeMeans":
+        """Return those where the total, the first cuboid, costs otherwise than all others."""
+        return replace(self, costs_of=(float(costs[0]), float(costs[-1])))
+
+    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+        """Return the shares of levels, and of cuboids, where a share costs 1."""
+        del costs
+        return shares, self._products(np.split(shares, self.ends))
 
     def starts(self, importance: Float64) -> Iterator[Float64]:
         """Yield the optima of single axes, for costs summed over the others, and equal shares.

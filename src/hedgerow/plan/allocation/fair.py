@@ -21,28 +21,20 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
-from hedgerow.plan.allocation.allocation import (
-    PARTS,
-    Problem,
-    checked_importance,
-    importances,
-)
+from hedgerow.plan.allocation.allocation import Problem, checked_importance, importances
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.allocation.means import Along, NamedMeans
-from hedgerow.plan.allocation.objectives import SHARP, Objective, Total, Within
-from hedgerow.plan.allocation.optimum import Optimum, least
+from hedgerow.plan.allocation.objectives import SHARP, Total, Within
+from hedgerow.plan.allocation.optimum import Optimum, least, least_in_cases
 from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain
 from hedgerow.text import as_double
 
-SLACKS = 1e-3, 4e-3, 1.6e-2
+SLACK = 1e-6
 """By how much the logarithm of the ratio stays below the bound before shares are rounded."""
-
-NINE_DIGITS, LITTLE = 10**9, 1e-6
-"""The parts that shares along a chain are rounded to, and how much below the bound these stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +85,8 @@ class Fair:
 
     def optimum(self, problem: Problem) -> Optimum:
         """Return how near its shares are to the least within the ratio."""
-        slack = SLACKS[0] if problem.is_cube else LITTLE
-        return Kinds.of(problem, importances(problem, self.importance)).within(
-            log(self.ratio) - slack
-        )
+        kinds = Kinds.of(problem, importances(problem, self.importance))
+        return kinds.within(log(self.ratio) - SLACK)
 
 
 def fair_shares(
@@ -109,14 +99,10 @@ def fair_shares(
             different, or no shares were found that keep the ratio.
     """
     kinds = Kinds.of(problem, importances(problem, importance))
-    is_chain = isinstance(problem.workload, Chain)
-    slacks, parts = ((LITTLE,), NINE_DIGITS) if is_chain else (SLACKS, PARTS)
-    for slack in slacks:
-        shares = kinds.within(log(ratio) - slack).shares
-        found = kinds.means.rounded(shares, parts)
-        each = np.array([float(share or 0) for group in found for share in group])
-        if kinds.log_ratio(each) <= log(ratio):
-            return kinds.means.exact(problem, found)
+    found = kinds.means.rounded(kinds.within(log(ratio) - SLACK).shares, kinds.apart.parts)
+    each = np.array([float(share or 0) for group in found for share in group])
+    if kinds.log_ratio(each) <= log(ratio):
+        return kinds.means.exact(problem, found)
     reached = kinds.log_ratio(kinds.narrowest.shares)
     if reached > log(ratio):
         raise PlanError(
@@ -124,8 +110,8 @@ def fair_shares(
             f"the variance of each other; the smallest ratio found is {np.exp(reached):.9g}"
         )
     raise PlanError(
-        f"shares in steps of 1/{parts:,} do not keep a ratio of {ratio:.9g}, so near the smallest "
-        f"one found, {np.exp(reached):.9g}; allow a little more"
+        f"shares in steps of 1/{kinds.apart.parts:,} do not keep a ratio of {ratio:.9g}, so near "
+        f"the smallest one found, {np.exp(reached):.9g}; allow a little more"
     )
 
 
@@ -142,11 +128,13 @@ class Kinds:
     Attributes:
         means: their variances by shares.
         importance: of a squared error of one count of each cuboid.
+        cases: `Problem.cases`.
         apart: what is made least, with the ratio as its bound.
     """
 
     means: Along | CubeMeans | NamedMeans
     importance: Float64
+    cases: Float64
     apart: Within
 
     @classmethod
@@ -173,7 +161,8 @@ class Kinds:
                 chosen.append(above)
         kinds = np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
         cells = np.array([n.sum() for n in nodes])
-        return cls(means, weights / cells, Within(costs, 0.0, kinds, np.array(first, np.int64)))
+        apart = Within(costs, 0.0, kinds, np.array(first, np.int64))
+        return cls(means, weights / cells, problem.cases, apart)
 
     def log_ratio(self, shares: Float64) -> float:
         """Return the largest ln(largest / least above 0) of a cuboid."""
@@ -200,8 +189,9 @@ class Kinds:
         assert self.apart.costs is not None  # noqa: S101 - as it was made
         return Total(self.apart.costs)
 
-    def _least(self, objective: Objective) -> Optimum:
-        return least(self.means, objective, self.means.starts(self.importance))
+    def _least(self, objective: Total | Within) -> Optimum:
+        cases = self.cases if objective.costs is not None else self.cases[:1]  # of ratios alike
+        return least_in_cases(self.means, objective, self.importance, cases)
 
 
 def _variances(problem: Problem) -> Along | CubeMeans | NamedMeans:

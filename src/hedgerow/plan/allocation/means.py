@@ -10,7 +10,7 @@ between workloads where their shares are optimised (`hedgerow.plan.allocation.op
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -20,6 +20,7 @@ from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
+from hedgerow.limits import MOST_WHOLE
 from hedgerow.plan.allocation.allocation import PARTS, Problem, rounded_shares
 from hedgerow.plan.cuboids import All, whole_cuboids
 from hedgerow.plan.joint import shape_of_tree
@@ -96,6 +97,20 @@ class Means(ABC):
         wanted = (importance / importance.max() * self.unit_costs) ** (1 / (1 + self.power))
         return np.asarray(wanted / wanted.sum())
 
+    @abstractmethod
+    def priced(self, costs: Float64) -> "Means":
+        """Return those where a share of a cuboid costs so much of the budget: float64 (cuboids)."""
+
+    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+        """Return the shares, and those of cuboids, where a share costs 1, of some that are priced.
+
+        Args:
+            shares: of what a share of 1 would cost of each cuboid, as `priced` has them.
+            costs: float64 (cuboids).
+        """
+        found = shares / costs / (shares / costs).sum()
+        return found, found
+
     def starts(self, importance: Float64) -> Iterator[Float64]:
         """Yield shares to begin a descent with: equal, of noisy counts alone, and without some.
 
@@ -140,6 +155,7 @@ class Along(Means):
         unit: float64 (depths): the variance that a share of 1 buys.
         combine: by least squares; otherwise projected.
         power: 1 where precision ∝ s (ρ), 2 where precision ∝ s² (ε).
+        needed: bool (depths): which have to be measured.
         by_class: whether variances are those of one node a class, and not of depths' means.
     """
 
@@ -148,26 +164,34 @@ class Along(Means):
     unit: Float64
     combine: bool
     power: int
+    needed: Bool
     by_class: bool = False
 
     @classmethod
-    def of(cls, problem: Problem, classes: Shapes | None = None) -> "Along":
-        """Return those of a chain, of its depths or of classes of nodes."""
+    def of(
+        cls, problem: Problem, classes: Shapes | None = None, importance: Float64 | None = None
+    ) -> "Along":
+        """Return those of a chain, of its depths or of classes of nodes.
+
+        Of survivors every depth that matters is measured: what is not listed there has its noisy
+        counts. One of no importance need not be, if all below it that would be measured in place of
+        survivors' children is of few cells.
+        """
         price, combine = problem.mechanism.price, isinstance(problem.measure, All)
         each = (problem.sensitivity(t) ** price.power for t in problem.depths)
         unit, shapes = np.array([*each]) * float(price.variance), classes or Shapes.of(problem.tree)
-        return cls(shapes, problem.depths, unit, combine, price.power, classes is not None)
+        matters = np.ones(len(unit)) if importance is None else importance
+        needed = _last(len(unit)) if combine else _last(len(unit)) | (matters > 0)
+        for t in range(len(unit) - 1, 0, -1):  # what follows t - 1 at the latest has so many cells
+            following = problem.depths[t + int(needed[t:].argmax())]
+            needed[t - 1] |= not combine and shapes.sizes[following] > MOST_WHOLE
+        return cls(shapes, problem.depths, unit, combine, price.power, needed, classes is not None)
 
     @classmethod
     def axis(cls, shapes: Shapes, power: int, *, by_class: bool = False) -> "Along":
         """Return those of one axis of a cube, whose levels may all be measured."""
         levels = tuple(range(shapes.depth + 1))
-        return cls(shapes, levels, np.ones(len(levels)), True, power, by_class)
-
-    @property
-    def needed(self) -> Bool:
-        """The last one, and all where estimates are projected: bool (depths)."""
-        return np.array([not self.combine] * (len(self.depths) - 1) + [True])
+        return cls(shapes, levels, np.ones(len(levels)), True, power, _last(len(levels)), by_class)
 
     @property
     def cells(self) -> Float64:
@@ -179,14 +203,23 @@ class Along(Means):
         """What noisy counts of a depth cost, all together: float64 (depths)."""
         return self.cells * self.unit
 
+    def priced(self, costs: Float64) -> "Along":
+        """Return those where a share of a depth costs so much: it buys less."""
+        return replace(self, unit=self.unit * costs**self.power)
+
     @property
     def is_convex(self) -> bool:
-        """Whether weighted sums of variances are: projected, they are sums of terms D/s^power."""
-        return self.power == 1 or not self.combine
+        """Whether weighted sums of variances are: projected, they are sums of terms D/s^power.
+
+        D depends on which depths are measured.
+        """
+        return self.power == 1 if self.combine else bool(self.needed.all())
 
     def unproved(self, weights: Float64) -> str:
         """Return why no gap is proved, as a key: projected variances are sums of D/s^power."""
-        return Means.unproved(self, weights) if self.combine else ""
+        if self.combine:
+            return Means.unproved(self, weights)
+        return "" if np.count_nonzero(~self.needed) <= MOST_TRIED else "survivors"
 
     @property
     def nodes(self) -> list[Float64]:
@@ -256,6 +289,11 @@ class Along(Means):
         return [rounded_shares(shares, parts)]
 
 
+def _last(count: int) -> Bool:
+    """Return which of so many is the last one: bool (count)."""
+    return np.asarray(np.arange(count) == count - 1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedMeans(Means):
     """The mean variances of named cuboids by their shares; make them with `NamedMeans.of`.
@@ -270,6 +308,7 @@ class NamedMeans(Means):
         means: the mean variances of estimates, of the cuboids that are measured whole.
         whole: bool (cuboids): which ones these are; the others' estimates are their noisy counts.
         is_even: whether all families of each level are alike.
+        unit: float64 (cuboids): the variance that a share of 1 buys.
         needed: bool (cuboids): which have to be measured: the tables.
     """
 
@@ -278,6 +317,7 @@ class NamedMeans(Means):
     means: EvenMeans
     whole: Bool
     is_even: bool
+    unit: Float64
     needed: Bool
 
     @classmethod
@@ -295,13 +335,18 @@ class NamedMeans(Means):
             EvenMeans([axis.sizes for axis in shape.axes], kept, public),
             np.array([levels in whole for levels in problem.cuboids]),
             all(np.ptp(each) == 0 for each in families),
+            np.ones(len(problem.cuboids)),
             np.array([levels in tables or levels not in whole for levels in problem.cuboids]),
         )
 
     @property
     def unit_costs(self) -> Float64:
-        """The cells of each cuboid."""
-        return self.cells
+        """What noisy counts of a cuboid cost, all together."""
+        return self.cells * self.unit
+
+    def priced(self, costs: Float64) -> "NamedMeans":
+        """Return those where a share of a cuboid costs so much: it buys less."""
+        return replace(self, unit=self.unit * costs**self.power)
 
     @property
     def nodes(self) -> list[Float64]:
@@ -313,8 +358,8 @@ class NamedMeans(Means):
         return Means.unproved(self, weights) or ("" if self.is_even else "uneven")
 
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
-        """Return the mean variance of each cuboid, a share of 1 buying 1: float64 (cuboids)."""
-        precision = shares**self.power
+        """Return the mean variance of each cuboid: float64 (cuboids)."""
+        precision = shares**self.power / self.unit
         with np.errstate(divide="ignore"):
             found = 1 / precision
         means, by_precision = self.means.of(precision[self.whole])
@@ -324,7 +369,7 @@ class NamedMeans(Means):
             slope = np.zeros(len(shares))
             slope[~self.whole] = (-by * found**2)[~self.whole]
             slope[self.whole] = by_precision(by[self.whole])
-            return slope * (self.power * shares ** (self.power - 1))
+            return slope * (self.power * shares ** (self.power - 1) / self.unit)
 
         return found, back
 

@@ -6,11 +6,13 @@ bound; p grows, and then multipliers make the stand-ins exact (`hedgerow.plan.al
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.plan.allocation.allocation import FINE_PARTS, PARTS
 from hedgerow.plan.allocation.means import Means
 
 SHARP, STEP, SHARPEST = 256.0, 4.0, 2.0**14
@@ -28,9 +30,12 @@ class Objective(ABC):
 
     Attributes:
         sharp: the exponent of the one that stands in.
+        parts: shares are multiples of one of so many: of few where it is flat at its least, and
+            rounding costs next to nothing.
     """
 
     sharp: float = 1.0
+    parts: ClassVar[int] = FINE_PARTS
 
     def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
         """Return the smooth function, and its derivatives by shares."""
@@ -63,6 +68,7 @@ class Total(Objective):
         costs: float64 (variances).
     """
 
+    parts: ClassVar[int] = PARTS
     costs: Float64
 
     def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:

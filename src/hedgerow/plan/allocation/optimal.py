@@ -27,7 +27,7 @@ from hedgerow.plan.allocation.allocation import (
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along, Means, NamedMeans
 from hedgerow.plan.allocation.objectives import Largest, Objective, Total
-from hedgerow.plan.allocation.optimum import Optimum, least, rounded
+from hedgerow.plan.allocation.optimum import Optimum, least_in_cases, shares_of_least
 from hedgerow.plan.allocation.programs import LargeCounts, LevelCost, PriorCells, least_error
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.plan.workload import Chain
@@ -53,7 +53,8 @@ class Optimal:
     ρ_ℓ ∝ (w_ℓ n_ℓ Δ₂²)^(1/2) for n_ℓ nodes. A depth of importance 0 stays unmeasured, so the last
     one's must be above 0. With ``objective="released"`` see `hedgerow.plan.allocation.optimum`:
     the mean of w over a depth stands for w, the prior matters for `Relative` alone, and a depth may
-    stay unmeasured because others tell its counts well enough.
+    stay unmeasured because others tell its counts well enough; of survivors one of importance 0
+    alone, as cells that are not listed have nothing but their own noisy counts.
 
     Without importance every single count has the same weight, so mostly the finest level: coarse
     levels may be less precise than with equal shares. `PerLevel` is what a plan has that names no
@@ -103,7 +104,7 @@ class Optimal:
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
-        """Return the optimum in multiples of 1/10,000, at least one for each measured depth.
+        """Return the optimum in multiples of 1/10,000, or of finer parts (`Objective.parts`).
 
         Raises:
             PlanError: importances that do not fit the depths, a prior with other levels, no
@@ -121,28 +122,27 @@ class Optimal:
         estimated = self.objective == "released" or (self.objective is None and self.prior is None)
         if is_chain and not estimated:
             return self._before_estimation(problem)
-        importance = importances(problem, self.importance, self.prior)
-        if len(importance) == 1:
+        if len(importances(problem, self.importance, self.prior)) == 1:
             return (Fraction(1),)
-        means = means_of(problem)
+        means, objective, importance = self._asked(problem)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
-        objective = self._cost(means, importance)
-        found = least(means, objective, means.starts(importance))
-        return means.exact(problem, rounded(means, objective, found.shares))
+        return shares_of_least(problem, means, objective, importance)
 
-    def _cost(self, means: Means, importance: Float64) -> Objective:
+    def _asked(self, problem: Problem) -> tuple[Means, Objective, Float64]:
+        """Return what is made least, a function of which variances, and the importances."""
+        importance = importances(problem, self.importance, self.prior)
+        means = means_of(problem, importance)
         if self.objective == "largest":
-            return Largest(importance / importance.max())
-        return Total(means.costs(importance))
+            return means, Largest(importance / importance.max()), importance
+        return means, Total(means.costs(importance)), importance
 
     def optimum(self, problem: Problem) -> Optimum | None:
         """Return how near its shares are to the least; None where it is about noisy counts."""
         if self.objective == "cells" or (self.objective is None and self.prior is not None):
             return None
-        means, importance = means_of(problem), importances(problem, self.importance, self.prior)
-        return least(means, self._cost(means, importance), means.starts(importance))
+        return least_in_cases(*self._asked(problem), problem.cases)
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""
@@ -160,11 +160,13 @@ class Optimal:
         return tuple(shares.get(i) for i in range(len(problem.depths)))
 
 
-def means_of(problem: Problem) -> Means:
-    """Return the mean variances of a problem's cuboids, by shares."""
+def means_of(problem: Problem, importance: Float64) -> Means:
+    """Return the mean variances of a problem's cuboids of some importance, by shares."""
     if problem.is_cube:
         return CubeMeans.of(problem)
-    return NamedMeans.of(problem) if problem.is_named else Along.of(problem)
+    if problem.is_named:
+        return NamedMeans.of(problem)
+    return Along.of(problem, importance=importance)
 
 
 def check_measured(problem: Problem, importance: Float64) -> None:

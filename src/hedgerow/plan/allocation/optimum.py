@@ -13,15 +13,13 @@ error").
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import islice, permutations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.plan.allocation.allocation import PARTS, Problem
+from hedgerow.plan.allocation.allocation import FINE_PARTS, Problem
 from hedgerow.plan.allocation.means import Means, Part
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
 
@@ -31,11 +29,11 @@ ACCURACY, ROUGH = 1e-10, 1e-3
 LEAST_SHARE = 1e-6
 """The least share of all together that must be measured."""
 
+LEAST_PART, MOST_MIXTURES = -14.0, 40
+"""The logarithm of the least part of a case in a mixture of two, and how many are tried."""
+
 FEW = 200
 """Shares up to which second derivatives are used."""
-
-MOST_MOVED, MOST_MOVES = 40, 50
-"""Shares up to which parts are moved from one to another, and how often at most."""
 
 TRIED = 3
 """Starting points that are followed where there may be several minima."""
@@ -49,8 +47,7 @@ UNPROVED = {
     "uneven": "families of a level are taken to be alike, and they are not",
     "ratio": "the ratio of combined estimates is not convex in the shares",
     "narrowest": "they were chosen for the ratio alone, so near the smallest one",
-    "survivors": "where survivors are measured, leaving a level out may cost less",
-    "price": "where units may come, go or move, the noise depends on the shares otherwise",
+    "survivors": "where survivors are measured, leaving out other levels may cost less",
     "facts": "public facts change which cells there are",
 }
 
@@ -109,40 +106,56 @@ def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Opti
     return min(found, key=lambda each: each.value)
 
 
-def rounded(means: Means, objective: Objective, shares: Float64) -> list[tuple[Part, ...]]:
-    """Return the shares of each group in multiples of 1/10,000, near the least cost.
+def least_in_cases(
+    means: Means, objective: Objective, importance: Float64, cases: Float64
+) -> Optimum:
+    """Return the shares at which an objective is least where a unit's change is one of two cases.
 
-    At its least a sum is flat, and rounding costs next to nothing. The largest of some variances is
-    not: there a part goes from one share to another, the best two of a group, while it lowers it.
+    The noise is what the dearer case a_k of the shares s needs, so it is F(s) max_k (a_k s)^power
+    that is made least; F is of degree -power, so that is F where no case costs more than 1. For any
+    mixture a of the cases none has less than F where a s = 1: a problem of one case, whose shares
+    are priced. The mixture is sought at which both cases cost the same; where F is not convex there
+    may be none, and the best shares that were met on the way are near the least.
+
+    Args:
+        means: of a share that costs 1.
+        objective: a function of variances.
+        importance: for `Means.starts`.
+        cases: float64 (1 or 2, cuboids), the first of which may not be 0.
     """
-    given = means.rounded(shares)
-    parts = np.array([int((share or 0) * PARTS) for group in given for share in group])
-    if isinstance(objective, Total) or len(parts) > MOST_MOVED:
-        return given
-    ends = np.cumsum([len(group) for group in given])
-    pairs = [
-        pair
-        for places in np.split(np.arange(len(parts)), ends[:-1])
-        for pair in permutations(places[parts[places] > 0].tolist(), 2)
-    ]
+    if len(cases) == 1:
+        return least(means, objective, means.starts(importance))
+    found = list[Optimum]()
 
-    def cost(moved: Int64) -> float:
-        return objective.reached(means.variances(moved / PARTS)[0])
+    def excess(log_first: float) -> float:
+        """Return by how much the second case is dearer, for a part of the first in the mixture."""
+        part = float(np.exp(log_first))
+        costs = part * cases[0] + (1 - part) * cases[1]
+        priced = means.priced(costs)
+        at = least(priced, objective, priced.starts(importance))
+        shares, of_cuboids = means.paid(at.shares, costs)
+        paid = cases @ of_cuboids
+        value = at.value * float(paid.max() / (costs @ of_cuboids)) ** means.power
+        found.append(replace(at, shares=shares, value=value))
+        return float(np.log(paid[1] / paid[0]))
 
-    value = cost(parts)
-    for _ in range(MOST_MOVES):
-        steps = []
-        for to, back in pairs:
-            if parts[back] > 1:
-                steps.append(parts.copy())
-                steps[-1][[to, back]] += 1, -1
-        costs = [cost(step) for step in steps]
-        if min(costs, default=value) >= value * (1 - 1e-9):
-            break
-        best = int(np.argmin(costs))
-        value, parts = costs[best], steps[best]
-    each = (Fraction(int(n), PARTS) if n else None for n in parts)
-    return [tuple(islice(each, len(group))) for group in given]
+    if excess(0.0) > 0 and np.ptp(cases[1] / cases[0]) > 0 and excess(LEAST_PART) < 0:
+        brentq(excess, LEAST_PART, 0.0, xtol=1e-12, maxiter=MOST_MIXTURES, disp=False)
+    best = min(found, key=lambda each: each.value)
+    return replace(best, least=max(each.least for each in found))
+
+
+def shares_of_least(
+    problem: Problem, means: Means, objective: Objective, importance: Float64
+) -> tuple[Part, ...]:
+    """Return exact shares of a problem's cuboids at which an objective is least but for rounding.
+
+    Where one case of a unit's change becomes dearer than the other no objective is flat.
+    """
+    cases = problem.cases
+    found = least_in_cases(means, objective, importance, cases)
+    parts = objective.parts if len(cases) == 1 else FINE_PARTS
+    return means.exact(problem, means.rounded(found.shares, parts))
 
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:
