@@ -207,7 +207,7 @@ PAGE = """# Intervals of sums off a chain, below survivors
 Made by `python -m studies.survivor_sums`: {runs} simulated releases of each table at δ = 1e-8
 with a public total, refined by destination and origin in turn, `measure = "survivors"`; intervals
 at 95 % of all cuboids off the chain, of the sums that a release lists. How they are computed:
-[proofs](proofs.md#sums-off-a-chain-below-survivors).
+[proofs](proofs/survivors.md).
 
 Columns: the true sums of a class of size, and how many there are; the share that releases do not
 list (they have a count of 0); of those listed the share without an interval, since too much of it

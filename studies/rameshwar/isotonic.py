@@ -21,7 +21,7 @@ def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None
     records⁻²), 1 unless given.
 
     Pooling adjacent violators solves the real problem in O(K); rounded half up it is optimal over
-    the integers (`docs/proofs.md`, "Nearest cumulative counts"). Block means are doubles, so y is
+    the integers (`docs/proofs`, "Nearest cumulative counts"). Block means are doubles, so y is
     optimal up to the rounding of the objective.
 
     Args:

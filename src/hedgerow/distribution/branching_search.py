@@ -1,7 +1,7 @@
 """The search over ordered integer factorisations: bound sets of factors first, then try orders.
 
 Minimal sets of factors are walked depth first, within a bound; then orders are improved by
-exchanges. What a tree costs, its best shares and why the search is complete: docs/proofs.md, "Trees
+exchanges. What a tree costs, its best shares and why the search is complete: docs/proofs, "Trees
 over a numeric range".
 """
 

@@ -2,7 +2,7 @@
 
 With u the children's variances from below and S = Σ u, a sum that weighs the children of x with g
 is ``(g'u/S) x`` plus an uncorrelated residual of variance ``Σ g² u - (g'u)²/S``. Weights are
-carried up from the leaves to the root for all cuts at once: docs/proofs.md, "Counts between cuts".
+carried up from the leaves to the root for all cuts at once: docs/proofs, "Counts between cuts".
 """
 
 from collections.abc import Sequence

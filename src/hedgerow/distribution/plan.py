@@ -41,7 +41,7 @@ class ForDistribution:
     """The shares of `best_branching`, for the tree that it designed.
 
     Where the total is measured too it gets the share, in hundredths, that minimises the mean
-    variance of the K cumulative counts (docs/proofs.md, "The share of the total"). Running sums
+    variance of the K cumulative counts (docs/proofs, "The share of the total"). Running sums
     tell the total too, and get everything.
 
     Attributes:

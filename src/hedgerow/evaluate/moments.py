@@ -1,6 +1,6 @@
 """Bias² and variance of released counts over simulated runs, cell by cell, in bounded memory.
 
-Unbiased estimates with delete-a-group jackknife errors: docs/proofs.md, "Bias and variance over
+Unbiased estimates with delete-a-group jackknife errors: docs/proofs, "Bias and variance over
 runs".
 """
 

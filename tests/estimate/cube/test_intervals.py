@@ -96,7 +96,7 @@ def coverages(name, steps, public, kind, parameter, level=0.95):
 @pytest.mark.parametrize("name", list(SHAPES)[1:])
 @pytest.mark.parametrize(("kind", "parameter"), PARAMETERS)
 def test_intervals_of_a_cube_cover_by_the_exact_law_of_the_error(kind, parameter, name, public):
-    """A part of the study in `docs/proofs.md`, "Intervals"."""
+    """A part of the study in `docs/proofs`, "Intervals"."""
     steps = "crossed" if parameter in ("0.1", "1", "25") else "same"
     found = list(coverages(name, steps, public, kind, parameter))
     assert min(found) >= 0.95
@@ -170,7 +170,7 @@ def excesses(shape, variances, public):
 @pytest.mark.parametrize("kind", ["measured", "total", "level"])
 @pytest.mark.parametrize("seed", range(15))
 def test_the_own_draw_counts_h_and_no_other_more_than_what_is_left(kind, seed):
-    """`docs/proofs.md`, "Intervals", proves it for product variances, any cuboid being public."""
+    """`docs/proofs`, "Intervals", proves it for product variances, any cuboid being public."""
     rng = np.random.default_rng(seed)
     axes = 1 + seed % 3
     shape = CubeShape.of(

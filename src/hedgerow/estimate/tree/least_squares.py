@@ -6,7 +6,7 @@ With x a node's noisy count (records) and v its variance (records²), the proble
 
 A variance of 0 holds a count exactly, infinity leaves it unmeasured: both are taken as limits.
 Source: Hay et al. (2010), Section 4, for equal variances and families; Honaker (2015) for unequal
-variances on binary trees. Each pass reads every node once: `docs/proofs.md`, "Least squares on a
+variances on binary trees. Each pass reads every node once: `docs/proofs`, "Least squares on a
 tree".
 """
 

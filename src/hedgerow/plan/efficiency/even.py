@@ -12,7 +12,7 @@ of level b - 1, and on the products of these both G and L are numbers:
     L of cells that come or go:  1/N.
 
 So S = tr √(√G L √G) = Σ_b dim_b √(G_b L_b) is a concave function of one weight a class, whatever
-the number of cells, and the bound S² is the least total itself (docs/proofs.md, "The least error of
+the number of cells, and the bound S² is the least total itself (docs/proofs, "The least error of
 any estimates").
 """
 
