@@ -493,7 +493,7 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
     ("names", "objective", "importance"),
     [
         (["total", "o.level1 × d.level1"], "largest", {"total": 10}),
-        (["total", "o.level1", "o.level2"], "released", {"o.level1": 3}),
+        (["total", "o.level1", "d.level1"], "released", {"o.level1": 3}),
         (["o.level1", "o.level1 × d.level1"], "released", {}),
     ],
 )
