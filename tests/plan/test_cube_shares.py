@@ -449,7 +449,9 @@ def test_fair_shares_of_a_cube_are_for_all_cells_and_cuboids_alike():
 
 
 def test_shares_that_lose_the_ratio_when_they_are_rounded_are_not_taken(monkeypatch):
-    monkeypatch.setattr(fair, "SLACK", -0.1)  # what is found misses the ratio by a tenth
+    monkeypatch.setattr(
+        fair, "SLACK_OF_PARTS", -100_000
+    )  # what is found misses the ratio by a tenth
     tree = random_tree(np.random.default_rng(2), 2, 2, 4)
     with pytest.raises(PlanError, match=r"do not keep a ratio of 1\.95, so near the smallest"):
         plan_of(hr.Fair(1.95), tree)
@@ -473,7 +475,7 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
     moving = hr.Replace(2, exactly=False)
     for plan, key in (
         (census, "facts"),
-        (plan_of(rule, neighbours=moving), "product"),
+        (plan_of(rule, neighbours=moving), "price"),
         (plan_of(rule, measure=hr.Survivors(), **even), "product"),
         (plan_of(rule, total="public"), "product"),
         (plan_of(rule, mechanism=hr.DiscreteLaplace, **even), "power"),
@@ -485,3 +487,53 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
         assert str(plan.optimum).endswith(f"is not proved: {UNPROVED[key]}.")
     assert plan_of(hr.Uniform()).optimum is None
     assert plan_of(hr.Optimal(objective="cells")).optimum is None
+
+
+@pytest.mark.parametrize(
+    ("names", "objective", "importance"),
+    [
+        (["total", "o.level1 × d.level1"], "largest", {"total": 10}),
+        (["total", "o.level1", "d.level1"], "released", {"o.level1": 3}),
+        (["o.level1", "o.level1 × d.level1"], "released", {}),
+    ],
+)
+def test_a_named_total_buys_more_where_units_may_come_go_or_move(names, objective, importance):
+    """No random shares cost less by the plan's own variances, and the gap is proved."""
+    tree, drawn = (
+        hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in (("o", 4), ("d", 3))]),
+        np.random.default_rng(3),
+    )
+    options = {"budget": hr.Rho("1/1000"), "neighbours": hr.Replace(exactly=False),
+               "workload": hr.Cuboids(names), "measure": hr.All()}  # fmt: skip
+    weights = dict.fromkeys(names, 1.0) | importance
+
+    def cost(allocation):
+        plan = hr.make_plan(tree, allocation=allocation, **options)
+        each = {tree.name_of(k): plan.design.nominal_variance(k) for k in plan.problem.cuboids}
+        cells = {tree.name_of(k): tree.cells(k) for k in plan.problem.cuboids}
+        if objective == "largest":
+            return plan, max(weights[name] * v for name, v in each.items())
+        return plan, sum(weights[name] * cells[name] * v for name, v in each.items())
+
+    plan, least = cost(hr.Optimal(objective=objective, importance=weights))
+    assert plan.optimum.gap <= 1e-6
+    for _ in range(60):
+        parts = drawn.dirichlet(np.ones(len(names))) + 1e-3
+        own = [Fraction(round(1e6 * p), 10**6) for p in parts / parts.sum()]
+        own[-1] += 1 - sum(own)
+        assert cost(hr.Shares(dict(zip(names, own, strict=True))))[1] >= least * (1 - 1e-4)
+
+
+def test_a_cube_whose_total_costs_otherwise_has_no_fair_shares_and_no_proof():
+    moving = {"neighbours": hr.Replace(exactly=False)}
+    with pytest.raises(PlanError, match="with exactly = false the total has noise of its own kind"):
+        plan_of(hr.Fair(2), **moving)
+    assert plan_of(hr.Optimal(), **moving).optimum.unproved == "price"
+
+
+def test_fair_shares_of_survivors_are_proved_where_every_level_matters():
+    tree = hr.Tree([hr.Ranges.equal_width("age", 0, 50, 5).axis([2, 3])])
+    options = {"budget": hr.Rho(1), "measure": hr.Survivors()}
+    last = hr.make_plan(tree, allocation=hr.Fair(1.6, (0, 0, 1)), **options)
+    assert last.optimum.unproved == "survivors"
+    assert hr.make_plan(tree, allocation=hr.Fair(1.6), **options).optimum.gap <= 1e-3

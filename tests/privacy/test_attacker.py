@@ -76,6 +76,14 @@ def test_out_of_reach_of_all_accountants_the_power_is_that_of_rho(monkeypatch):
     assert near < profile.power() < 2 * near
 
 
+def test_where_a_tilted_law_needs_too_many_points_the_power_is_that_of_rho():
+    """It failed behind the charge of a release, which then could never be finished."""
+    shares = [Fraction(s) for s in ("697543/3243777", "13894/45687", "5360/11147")]
+    tree = hr.Tree([hr.Ranges.equal_width("age", 0, 50, 5).axis([2, 3])])
+    plan = hr.make_plan(tree, budget=hr.Rho("32.43777"), allocation=hr.Shares(shares))
+    assert 0.99 < plan.guarantee.power() <= 1
+
+
 @pytest.fixture(scope="module")
 def documented():
     """The plan of docs/privacy.md, and the law of its loss in doubles: values and chances."""

@@ -374,7 +374,7 @@ PROMISES = {
     },
 }
 """Plans of every kind of promise."""
-SAID = {"hedgerow-release-4": "36c53f153afa5dcdaa1de721b5bff9968c71a4ea457c8a66e957ff6b1412ad06"}
+SAID = {"hedgerow-release-5": "36c53f153afa5dcdaa1de721b5bff9968c71a4ea457c8a66e957ff6b1412ad06"}
 """Of each format what the manifests of these plans say, as a digest."""
 
 

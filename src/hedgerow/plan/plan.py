@@ -408,7 +408,9 @@ class Plan:
             return None
         found = self.rule.optimum(problem)
         # What the problem that was solved leaves out of the plan's.
-        return replace(found, unproved="facts") if found and self.facts else found
+        outside = {"facts": bool(self.facts), "price": problem.is_cube and len(problem.cases) > 1}
+        reason = next((key for key, is_so in outside.items() if is_so), "")
+        return replace(found, unproved=reason) if found and reason else found
 
     @cached_property
     def efficiency(self) -> Efficiency:

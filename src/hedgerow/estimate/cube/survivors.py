@@ -119,8 +119,10 @@ class SparseBlocks:
                 variance is their product.
 
         Raises:
-            EstimateError: noisy counts that are not finite.
+            EstimateError: noisy counts that are not finite, or too few or too many.
         """
+        if noisy.shape != (self.cells,):
+            raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
         rows, columns = np.diff(self.row_start), np.diff(self.column_start)
         every = np.arange(len(self) + 1)
         blocks = Blocks(

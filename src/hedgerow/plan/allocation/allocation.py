@@ -172,10 +172,12 @@ class Problem:
         """
         norm = norm_of(self.mechanism.price)
         changes = [self.neighbours.changes(depth) for depth in self.depths]
-        return np.array([
+        cases = np.array([
             [float(norm(in_case(own, case)) / max(map(norm, own))) for own in changes]
             for case in range(max(map(len, changes)))
         ])  # fmt: skip
+        is_worst = (cases >= cases.max(axis=0)).all(axis=1)  # whichever cuboids are measured
+        return cases[is_worst][:1] if is_worst.any() else cases
 
     def sensitivity(self, depth: int) -> float:
         """Return the budget that buys a precision of 1 at a depth: Δ₁ of ε, Δ₂² of ρ."""
@@ -403,8 +405,8 @@ def of_whole(shares: Sequence[Fraction]) -> tuple[Fraction | None, ...]:
 PARTS = 10_000
 """Computed shares are multiples of 1/10,000, which people can read and which price quickly."""
 
-FINE_PARTS = 10**9
-"""Or of this, where what is made least is not flat at its least, or a bound is kept there."""
+FINE_PARTS = 10**6
+"""Or of this, where what is made least is not flat at its least: finer ones take long to price."""
 
 
 def rounded_shares(

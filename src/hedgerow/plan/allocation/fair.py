@@ -21,7 +21,12 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
-from hedgerow.plan.allocation.allocation import Problem, checked_importance, importances
+from hedgerow.plan.allocation.allocation import (
+    FINE_PARTS,
+    Problem,
+    checked_importance,
+    importances,
+)
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.fairness import Classes
 from hedgerow.plan.allocation.means import Along, NamedMeans
@@ -33,19 +38,23 @@ from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain
 from hedgerow.text import as_double
 
-SLACK = 1e-6
-"""By how much the logarithm of the ratio stays below the bound before shares are rounded."""
+FINEST = 10**9
+"""The parts of shares along a chain, of which few are priced."""
+
+SLACK_OF_PARTS = 1000
+"""The parts by which the logarithm of the ratio stays below the bound before they are rounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fair:
     """The least mean variance at which no node is ``ratio`` times less precise than another.
 
-    In each cuboid the largest variance of a cell is at most ``ratio`` times the least above 0. From
-    survivors along a chain variances are those of large counts, and the least mean variance is
-    proved; where all cells are measured, along a chain or of a cube, they are those of the
-    estimates under wide noise, and it is not proved. Of named cuboids over axes of even families
-    all cells of a cuboid have one variance, so that only the error is left to be made least.
+    In each cuboid the largest variance of a cell is at most ``ratio`` times the least above 0,
+    under wide noise. From survivors along a chain variances are those of large counts, and the
+    least mean variance is proved where every level matters; where all cells are measured, along a
+    chain or of a cube, they are those of the estimates, and it is not proved. Of named cuboids over
+    axes of even families all cells of a cuboid have one variance, so that only the error is left to
+    be made least.
 
     Attributes:
         ratio: at least 1.
@@ -85,8 +94,11 @@ class Fair:
 
     def optimum(self, problem: Problem) -> Optimum:
         """Return how near its shares are to the least within the ratio."""
-        kinds = Kinds.of(problem, importances(problem, self.importance))
-        return kinds.within(log(self.ratio) - SLACK)
+        weights = importances(problem, self.importance)
+        found = Kinds.of(problem, weights).within(log(self.ratio))
+        # With another choice of levels to measure, nodes of other levels are alike.
+        is_open = isinstance(problem.measure, Survivors) and weights.min() == 0
+        return replace(found, unproved=found.unproved or ("survivors" if is_open else ""))
 
 
 def fair_shares(
@@ -99,7 +111,7 @@ def fair_shares(
             different, or no shares were found that keep the ratio.
     """
     kinds = Kinds.of(problem, importances(problem, importance))
-    found = kinds.means.rounded(kinds.within(log(ratio) - SLACK).shares, kinds.apart.parts)
+    found = kinds.means.rounded(kinds.within(log(ratio)).shares, kinds.parts)
     each = np.array([float(share or 0) for group in found for share in group])
     if kinds.log_ratio(each) <= log(ratio):
         return kinds.means.exact(problem, found)
@@ -110,7 +122,7 @@ def fair_shares(
             f"the variance of each other; the smallest ratio found is {np.exp(reached):.9g}"
         )
     raise PlanError(
-        f"shares in steps of 1/{kinds.apart.parts:,} do not keep a ratio of {ratio:.9g}, so near "
+        f"shares in steps of 1/{kinds.parts:,} do not keep a ratio of {ratio:.9g}, so near "
         f"the smallest one found, {np.exp(reached):.9g}; allow a little more"
     )
 
@@ -170,12 +182,18 @@ class Kinds:
 
     def within(self, bound: float) -> Optimum:
         """Return the shares of least weighted mean variances within a bound, or the narrowest."""
-        objective = replace(self.apart, bound=bound)
+        slack = SLACK_OF_PARTS / self.parts
+        objective = replace(self.apart, bound=bound - slack, slack=slack)
         found = self._least(objective) if len(self.apart.chosen) else self._least(self.total)
-        if found.value == inf and self.log_ratio(self.narrowest.shares) < bound:
+        if found.value == inf and self.log_ratio(self.narrowest.shares) < objective.bound:
             # Near the narrowest ones, and not first away from them.
             found = least(self.means, replace(objective, sharp=SHARP), [self.narrowest.shares])
         return replace(self.narrowest, unproved="narrowest") if found.value == inf else found
+
+    @property
+    def parts(self) -> int:
+        """Of what number of parts shares are made."""
+        return FINEST if isinstance(self.means, Along) else FINE_PARTS
 
     @cached_property
     def narrowest(self) -> Optimum:
@@ -208,6 +226,11 @@ def _variances(problem: Problem) -> Along | CubeMeans | NamedMeans:
     if not problem.is_cube:
         combine = isinstance(problem.measure, All)
         return Along.of(problem, Classes.of(problem.tree, subtrees=combine))
+    if len(problem.cases) > 1:
+        raise PlanError(
+            "fair shares of a cube are for units that only come and go, or of which each has its "
+            "number of records: with exactly = false the total has noise of its own kind"
+        )
     if isinstance(problem.measure, Survivors):
         raise PlanError(
             'fair shares of a cube need measure = "all": what survivors add depends on the counts'

@@ -308,7 +308,7 @@ class NamedMeans(Means):
         means: the mean variances of estimates, of the cuboids that are measured whole.
         whole: bool (cuboids): which ones these are; the others' estimates are their noisy counts.
         is_even: whether all families of each level are alike.
-        unit: float64 (cuboids): the variance that a share of 1 buys.
+        unit: float64 (cuboids): the variance that a share of 1 buys, of the largest.
         needed: bool (cuboids): which have to be measured: the tables.
     """
 
@@ -329,13 +329,15 @@ class NamedMeans(Means):
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]
         public = None if problem.public is None else shape.given(problem.public)
         families = (np.diff(start) for axis in shape.axes for start in axis.child_start)
+        power = problem.mechanism.price.power
+        unit = np.array([problem.sensitivity(depth) ** power for depth in problem.depths])
         return cls(
             np.array([float(tree.cells(levels)) for levels in problem.cuboids]),
-            problem.mechanism.price.power,
+            power,
             EvenMeans([axis.sizes for axis in shape.axes], kept, public),
             np.array([levels in whole for levels in problem.cuboids]),
             all(np.ptp(each) == 0 for each in families),
-            np.ones(len(problem.cuboids)),
+            unit / unit.max(),
             np.array([levels in tables or levels not in whole for levels in problem.cuboids]),
         )
 

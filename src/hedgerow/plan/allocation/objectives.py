@@ -150,12 +150,14 @@ class Within(Objective):
         bound: the logarithm of the ratio.
         chosen: int64: the variances that may differ, cuboid by cuboid: above 0 in any plan.
         first: int64 (cuboids): where those of each cuboid begin.
+        slack: by how much the bound is below the one that is asked for, for which a gap is proved.
     """
 
     costs: Float64 | None
     bound: float
     chosen: Int64
     first: Int64
+    slack: float = 0.0
     sharp: float = 1.0
     high: Float64 | float = 0.0
     low: Float64 | float = 0.0
@@ -221,7 +223,8 @@ class Within(Objective):
             is_close = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
             high, low = high - whole / 2, low - whole / 2
         else:
-            total, least = float(self.costs @ variances), float(self.weights(variances) @ variances)
+            total, kept = float(self.costs @ variances), replace(self, slack=0.0)
+            least = float(kept.weights(variances) @ variances)
             is_close = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
         if is_close or self.rounds >= MOST_ROUNDS or whole > LOST:
             return None
@@ -238,5 +241,5 @@ class Within(Objective):
         each = total * np.exp(penalty - np.logaddexp(0, logsumexp(penalty) - np.log(self.sharp)))
         larger = np.maximum(slope, 0) * np.repeat(each, times) / values
         both = np.repeat(np.add.reduceat(larger, self.first), times)
-        found[self.chosen] = larger - np.exp(self.bound) * both * np.maximum(-slope, 0)
+        found[self.chosen] = larger - np.exp(self.bound + self.slack) * both * np.maximum(-slope, 0)
         return found + self.costs

@@ -48,6 +48,7 @@ UNPROVED = {
     "ratio": "the ratio of combined estimates is not convex in the shares",
     "narrowest": "they were chosen for the ratio alone, so near the smallest one",
     "survivors": "where survivors are measured, leaving out other levels may cost less",
+    "price": "where units may come, go or move, a share of a cube's total buys more than another",
     "facts": "public facts change which cells there are",
 }
 
@@ -85,7 +86,7 @@ class Optimum:
                 f"they are rounded."
             )
         reason = UNPROVED.get(self.unproved, "the search did not end")
-        return f"The shares are near the least cost; that none are better is not proved: {reason}."
+        return f"No better shares were found; that there are none is not proved: {reason}."
 
 
 @runtime_checkable
@@ -142,7 +143,8 @@ def least_in_cases(
     if excess(0.0) > 0 and np.ptp(cases[1] / cases[0]) > 0 and excess(LEAST_PART) < 0:
         brentq(excess, LEAST_PART, 0.0, xtol=1e-12, maxiter=MOST_MIXTURES, disp=False)
     best = min(found, key=lambda each: each.value)
-    return replace(best, least=max(each.least for each in found))
+    proved = (each.least for each in found if not each.unproved)
+    return replace(best, least=max(proved, default=best.least))
 
 
 def shares_of_least(
@@ -324,7 +326,9 @@ def _newton_step(function: Function, y: Float64, gradient: Float64, size: float)
         ahead[t] += size * max(y[t], 1e-5 * y.sum())
         hessian[row] = (function(ahead)[1] - gradient)[free] / (ahead[t] - y[t])
     curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-    curvatures = np.maximum(np.abs(curvatures), 1e-12 * np.abs(curvatures).max())
+    least = 1e-12 * float(np.abs(curvatures).max()) or float(np.abs(gradient).max() / y.sum())
+    curvatures = np.maximum(np.abs(curvatures), least)
     step = -y
     step[free] = -directions @ ((directions.T @ gradient[free]) / curvatures)
-    return step
+    # Where hardly any curvature is seen, a step would lead too far for halvings to come back.
+    return step * min(1.0, y.sum() / max(float(np.abs(step).max()), 1e-300))

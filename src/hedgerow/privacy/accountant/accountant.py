@@ -16,7 +16,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant import contour, enumeration, lattice
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
-from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS
+from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS, TooFineError
 from hedgerow.privacy.budget import float_above
 
 FAST_CELLS = 1 << 14
@@ -37,10 +37,6 @@ Curve = Callable[[float], float]
 
 _FLOOR = 1e-320
 _NARROW = 1e-10
-
-
-class TooFineError(BudgetError):
-    """A composition that no accountant can hold; its ρ is still exact."""
 
 
 @lru_cache(maxsize=1024)

@@ -58,6 +58,10 @@ class ComposedLaw:
     stray: float
 
 
+class TooFineError(BudgetError):
+    """A composition that no accountant can hold; its ρ is still exact."""
+
+
 def common_unit(losses: Losses) -> Fraction | None:
     """Return the largest u that divides every step, exactly; None if no loss has two atoms."""
     unit = Fraction(0)
@@ -80,7 +84,7 @@ def compose_law(losses: Losses, tilt: Fraction) -> ComposedLaw:
     start, size = window = _window(losses, tilt)
     needed = _cells(losses, window)
     if needed > LARGEST_CELLS:
-        raise BudgetError(
+        raise TooFineError(
             f"the common unit of these losses needs {needed} lattice points, more than "
             f"{LARGEST_CELLS}; use noise parameters with small denominators"
         )
