@@ -12,6 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.accountant import accountant
+from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.profile import FALSE_ALARMS
 from tests.privacy.test_profile import exact_law, real
 
@@ -70,7 +71,7 @@ def test_out_of_reach_of_all_accountants_the_power_is_that_of_rho(monkeypatch):
     near = profile.power()
 
     def too_fine(*_):
-        raise accountant.TooFineError("too fine")
+        raise TooFineError("too fine")
 
     monkeypatch.setattr(accountant, "tradeoff_below", too_fine)
     assert near < profile.power() < 2 * near

@@ -13,6 +13,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, gather_losses
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.privacy.accountant import accountant
+from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
@@ -206,7 +207,7 @@ def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_wor
     assert stated <= Fraction(epsilon)
     failing = None  # where the exact profile is out of reach ε is that of ρ
     if float(delta) > accountant.SMALLEST_DELTA:
-        with suppress(accountant.TooFineError):
+        with suppress(TooFineError):
             failing = profile.delta(epsilon)
     assert failing is None or failing <= Fraction(delta)
     assert stated >= 0.9999 * float(epsilon) or failing >= 0.99 * float(delta)

@@ -14,7 +14,8 @@ from scipy.optimize import brentq
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import InEpsilon, InRho, Price, precision_of
 from hedgerow.noise.mechanisms import Mechanism
-from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA, TooFineError
+from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
+from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import (
     WELL_BELOW,
     Budget,

@@ -24,6 +24,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Bounds, Losses, gather_losses
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
+from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import (
     Epsilon,
     EpsilonDelta,
@@ -178,7 +179,7 @@ class Profile:
         enough = loose if pure is None else min(loose, float_above(pure))
         try:
             return min(enough, accountant.epsilon_above(self._delta_above, chance, enough))
-        except accountant.TooFineError:
+        except TooFineError:
             if math.isinf(enough):
                 raise
             return enough
@@ -210,7 +211,7 @@ class Profile:
             alpha: in [0, 1].
         """
         if self.is_worst:
-            with suppress(accountant.TooFineError):
+            with suppress(TooFineError):
                 return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
             return accountant.highest_line(self._loose_delta, alpha)
         return accountant.highest_line(self._delta_above, alpha)
@@ -260,7 +261,7 @@ class Profile:
         enough = min(self.bureau_epsilon(chance), math.inf if pure is None else float_above(pure))
         if chance < accountant.SMALLEST_DELTA:
             return enough
-        with suppress(accountant.TooFineError):
+        with suppress(TooFineError):
             return min(enough, accountant.loss_above(self._delta_above, chance, enough))
         return enough
 

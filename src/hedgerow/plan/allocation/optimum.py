@@ -331,4 +331,4 @@ def _newton_step(function: Function, y: Float64, gradient: Float64, size: float)
     step = -y
     step[free] = -directions @ ((directions.T @ gradient[free]) / curvatures)
     # Where hardly any curvature is seen, a step would lead too far for halvings to come back.
-    return step * min(1.0, y.sum() / max(float(np.abs(step).max()), 1e-300))
+    return np.asarray(step * min(1.0, y.sum() / max(float(np.abs(step).max()), 1e-300)))
