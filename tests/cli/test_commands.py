@@ -599,3 +599,14 @@ def test_a_language_without_unicode_changes_nothing(run, census):
 def test_the_installed_command_runs():
     with hedgerow("--version", stdout=subprocess.PIPE) as process:
         assert process.communicate(timeout=PATIENCE)[0].startswith("hedgerow ")
+
+
+def test_a_stopped_command_that_releases_nothing_speaks_of_no_release(run, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hedgerow.cli.plan.ReleaseSpec", stopped)
+    code, _, err = run("plan", "release.toml")
+    assert code == 130
+    assert "stopped" in err
+    assert "--resume" not in err

@@ -234,10 +234,25 @@ def best_budgets(branching):
     return [root / sum(roots) for root in roots]
 
 
-def test_theorem_iv_1_and_iv_2():
+def variance_of_covering(cut, branching, budgets):
+    """Of the noisy counts that a cut adds up, by walking down to its leaf."""
+    rest, variance = cut, 0.0
+    for budget, leaves in zip(budgets, levels_below(branching), strict=True):
+        variance += rest // leaves * 8 / budget**2
+        rest %= leaves
+    return variance
+
+
+@pytest.mark.parametrize("tree", TREES, ids=str)
+def test_theorem_iv_1_is_the_sum_over_all_cuts(tree):
+    _, branching = tree
+    budgets = as_floats(uneven(len(branching))).tolist()
+    each = [variance_of_covering(cut, branching, budgets) for cut in range(prod(branching))]
+    assert covering_error(branching, budgets) == pytest.approx(sum(each))
+
+
+def test_theorem_iv_2():
     branching, shares = (3, 8, 5), as_floats(uneven(3)).tolist()
-    paper = 4 * 120 * sum((n - 1) / s**2 for n, s in zip(branching, shares, strict=True))
-    assert covering_error(branching, shares) == pytest.approx(paper)
     roots = sum((n - 1) ** (1 / 3) for n in branching)
     least = covering_error(branching, best_budgets(branching))
     assert least == pytest.approx(4 * 120 * roots**3)

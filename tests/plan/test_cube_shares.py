@@ -294,7 +294,7 @@ def test_the_largest_error_of_a_cuboid_is_made_least(total):
     shape, means = dense_means(tree, shares_of(plan), public, 1)
     means.pop(public, None)
     largest = max(means.values())
-    assert largest == pytest.approx(plan.optimum.value, rel=3e-6)  # rounding costs nothing
+    assert largest == pytest.approx(plan.optimum.value, rel=3e-6)  # what rounding costs
     assert (largest / min(means.values())) ** 0.5 <= 1.1
     rng = np.random.default_rng(5)
     for _ in range(60):
@@ -449,9 +449,8 @@ def test_fair_shares_of_a_cube_are_for_all_cells_and_cuboids_alike():
 
 
 def test_shares_that_lose_the_ratio_when_they_are_rounded_are_not_taken(monkeypatch):
-    monkeypatch.setattr(
-        fair, "SLACK_OF_PARTS", -100_000
-    )  # what is found misses the ratio by a tenth
+    # What is found misses the ratio by a tenth.
+    monkeypatch.setattr(fair, "SLACK_OF_PARTS", -100_000)
     tree = random_tree(np.random.default_rng(2), 2, 2, 4)
     with pytest.raises(PlanError, match=r"do not keep a ratio of 1\.95, so near the smallest"):
         plan_of(hr.Fair(1.95), tree)
@@ -499,10 +498,8 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
 )
 def test_a_named_total_buys_more_where_units_may_come_go_or_move(names, objective, importance):
     """No random shares cost less by the plan's own variances, and the gap is proved."""
-    tree, drawn = (
-        hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in (("o", 4), ("d", 3))]),
-        np.random.default_rng(3),
-    )
+    tree = hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in (("o", 4), ("d", 3))])
+    drawn = np.random.default_rng(3)
     options = {"budget": hr.Rho("1/1000"), "neighbours": hr.Replace(exactly=False),
                "workload": hr.Cuboids(names), "measure": hr.All()}  # fmt: skip
     weights = dict.fromkeys(names, 1.0) | importance

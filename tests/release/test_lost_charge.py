@@ -14,6 +14,7 @@ from hedgerow.errors import BudgetError, MachineError
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import Charge
+from hedgerow.privacy.profile import Profile
 from hedgerow.release import execution
 from hedgerow.release.directory import output, staging
 from hedgerow.release.directory.keys import Charging
@@ -110,6 +111,22 @@ def test_a_resume_that_would_be_charged_elsewhere_is_refused_and_keeps_what_was_
     assert charges(elsewhere, made[1]) == ()
     released(made, ledger, RESUME, directory=tmp_path / "out")
     assert_finished(made, ledger, tmp_path / "out", key)
+
+
+def test_nothing_is_charged_where_an_attacker_s_figure_cannot_be_had(
+    made, ledger, tmp_path, monkeypatch
+):
+    def out_of_reach(*_):
+        raise BudgetError("out of reach")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Profile, "power", out_of_reach)
+        with pytest.raises(BudgetError, match="out of reach"):
+            released(made, ledger, directory=tmp_path / "out")
+    assert charges(ledger, made[1]) == ()
+    assert not (tmp_path / "out").exists()
+    released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert len(charges(ledger, made[1])) == 1
 
 
 def test_what_was_begun_without_a_ledger_is_not_finished_with_one(

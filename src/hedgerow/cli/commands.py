@@ -325,13 +325,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = STOPPED
     except SystemExit as end:
         if end.code in ENDED:
-            _print_error(KEPT)
+            _print_error(_stopped(arguments))
         raise
     except BaseException as error:  # noqa: BLE001 - whatever an unforeseen one says may quote the table
         return _explain(error)
     if code == STOPPED:
-        _print_error(KEPT)
+        _print_error(_stopped(arguments))
     return int(code)
+
+
+def _stopped(arguments: Sequence[str] | None) -> str:
+    """Return what is left of a command that was stopped: of a release what it has begun."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return KEPT if [*given[:1]] == ["release"] else "stopped"
 
 
 def _explain(error: BaseException) -> int:

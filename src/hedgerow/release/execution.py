@@ -114,6 +114,7 @@ def release_into(
         MachineError: the disk is full or not writable.
     """
     ledger: TextByName | None = None
+    plan.guarantee.power()  # what the page needs, and may fail or be stopped, comes before a charge
     if charging is not None:
         staging.charge(charging, plan)
         ledger = charging.to_dict(staging.release_id)

@@ -43,6 +43,7 @@ def lopsided(drawn, number):
 SCRIPTS = ["solver.js", "accountant.js", "points.js"]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("tree", "neighbours"),
     [(CHAIN, AddRemove()), (PAIR, Replace()), (CHAIN, AddRemove(contributions=3))],
@@ -54,7 +55,7 @@ def test_between_budgets_the_page_errs_by_little_and_on_the_safe_side(tree, neig
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
     assert solver["kind"] == "combined"
     number, asked, plans = len(solver["measurable"]), [], []
-    for _ in range(6):
+    for _ in range(12):
         shares = random_shares(drawn, number)
         value = Fraction(str(float(f"{np.exp(drawn.uniform(np.log(0.06), np.log(9))):.2g}")))
         asked.append(([float(s) for s in shares], float(value)))

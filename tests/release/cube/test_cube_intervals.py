@@ -12,7 +12,7 @@ from tests.made import fixed_axis, plain_plan
 pytestmark = pytest.mark.slow
 
 TREE = hr.Tree([fixed_axis(name, 2, 3, columns=[f"{name}_1", f"{name}_2"]) for name in ("o", "d")])
-RELEASES = 500
+RELEASES = 2000
 MONTE_CARLO = 4 * (0.05 * 0.95 / RELEASES) ** 0.5
 """Four standard errors of a share of releases; cells of one release depend on each other."""
 
@@ -45,7 +45,7 @@ def coverage(plan, counts):
     return {levels: each / RELEASES for levels, each in held.items()}
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
 @pytest.mark.parametrize(
     ("who", "mechanism", "budget", "is_wide"),

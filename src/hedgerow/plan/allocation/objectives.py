@@ -220,13 +220,14 @@ class Within(Objective):
         whole, by_logs = self._pairs(variances)
         ratio, (high, low) = self.log_ratio(variances), self._ends(variances)
         if self.costs is None:  # the mean ratio, by the multipliers, is near the largest
-            is_close = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
+            is_done = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
             high, low = high - whole / 2, low - whole / 2
         else:
             total, kept = float(self.costs @ variances), replace(self, slack=0.0)
             least = float(kept.weights(variances) @ variances)
-            is_close = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
-        if is_close or self.rounds >= MOST_ROUNDS or whole > LOST:
+            is_done = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
+            is_done |= whole > LOST  # out of reach
+        if is_done or self.rounds >= MOST_ROUNDS:
             return None
         sharp = min(2 * self.sharp, SHARPEST)
         return replace(self, sharp=sharp, high=high, low=low, rounds=self.rounds + 1)
