@@ -300,7 +300,7 @@ WORDS: dict[str, Edit] = {
     "another key": in_manifest(lambda m: m.update({ESC: 1})),
     "the promise": in_manifest(lambda m: m.update(promise=ESC)),
     "the restriction": in_manifest(lambda m: m.update(restriction=ESC)),
-    "the format": in_text('"hedgerow-release-4"', '"hedgerow-release-4\\u001b[2J"'),
+    "the format": in_text(f'"{manifest.FORMAT}"', f'"{manifest.FORMAT}\\u001b[2J"'),
     "a file": in_manifest(lambda m: m["files"].update({ESC: "0" * 64})),
     "the mechanism": plan_of(lambda p: p.update(mechanism=ESC)),
     "the allocation": plan_of(lambda p: p.update(allocation=ESC)),

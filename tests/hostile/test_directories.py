@@ -19,7 +19,7 @@ from hedgerow.errors import MachineError, ReleaseError, TableError
 from hedgerow.limits import MOST_BYTES_OF_A_MANIFEST
 from hedgerow.release import preflight as memory
 from hedgerow.release.directory import parquet_file
-from hedgerow.release.directory.manifest import read_manifest
+from hedgerow.release.directory.manifest import FORMAT, read_manifest
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet
 from hedgerow.release.page import carried as blocks
 from hedgerow.release.page import report
@@ -105,30 +105,33 @@ def manifest(folder, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": "hedgerow-release-4", "a": 1, "a": 2}', "a key is there twice"),
-        ('{"format": "hedgerow-release-4", "a": {"b": 1, "b": 1}}', "a key is there twice"),
-        ('{"format": "hedgerow-release-4", "a": NaN}', "NaN is no number"),
-        ('{"format": "hedgerow-release-4", "a": -Infinity}', "-Infinity is no number"),
-        ('{"format": "hedgerow-release-4", "a": 1e999}', "1e999 is no number"),
-        ('{"format": "hedgerow-release-4", "a": ["\\u001b"]}', "not seen"),
-        ('{"format": "hedgerow-release-4", "a\\u202e": 1}', "not seen"),
-        ('{"format": "hedgerow-release-4", "a": "\\ud800"}', "not seen"),
+        ('{"format": "FORMAT", "a": 1, "a": 2}', "a key is there twice"),
+        ('{"format": "FORMAT", "a": {"b": 1, "b": 1}}', "a key is there twice"),
+        ('{"format": "FORMAT", "a": NaN}', "NaN is no number"),
+        ('{"format": "FORMAT", "a": -Infinity}', "-Infinity is no number"),
+        ('{"format": "FORMAT", "a": 1e999}', "1e999 is no number"),
+        ('{"format": "FORMAT", "a": ["\\u001b"]}', "not seen"),
+        ('{"format": "FORMAT", "a\\u202e": 1}', "not seen"),
+        ('{"format": "FORMAT", "a": "\\ud800"}', "not seen"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ('{"format": "hedgerow-release-4"}' + " " * MOST_BYTES_OF_A_MANIFEST, "larger than 16 MB"),
+        ('{"format": "FORMAT"}' + " " * MOST_BYTES_OF_A_MANIFEST, "larger than 16 MB"),
         ('{"format": "hedgerow-release-3"}', "the format 'hedgerow-release-3', and this version"),
-        ('{"format": "hedgerow-release-5"}', "the format 'hedgerow-release-5', and this version"),
+        (
+            '{"format": "hedgerow-release-9999"}',
+            "the format 'hedgerow-release-9999', and this version",
+        ),
         ('{"format": "hedgerow-release-\\u0663"}', "no manifest of a release"),
-        ('{"format": ["hedgerow-release-4"]}', "no manifest of a release"),
-        ('["hedgerow-release-4"]', "no manifest of a release"),
+        ('{"format": ["FORMAT"]}', "no manifest of a release"),
+        ('["FORMAT"]', "no manifest of a release"),
     ],
 )
 def test_a_manifest_is_plain_json_of_a_bounded_size(tmp_path, text, message):
     with pytest.raises(ReleaseError, match=message):
-        read_manifest(manifest(tmp_path / "out", text))
+        read_manifest(manifest(tmp_path / "out", text.replace("FORMAT", FORMAT)))
 
 
 def test_the_code_of_a_leaf_that_is_not_stated_may_hold_anything(tmp_path):
-    text = json.dumps({"format": "hedgerow-release-4", "not_stated": "\x1b"})
+    text = json.dumps({"format": FORMAT, "not_stated": "\x1b"})
     assert read_manifest(manifest(tmp_path / "out", text))["not_stated"] == "\x1b"
 
 

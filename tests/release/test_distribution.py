@@ -1,5 +1,6 @@
 """Distributions of numeric columns: right on average, as sure as they say, from public facts."""
 
+import json
 import math
 import re
 import shutil
@@ -26,6 +27,7 @@ from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.directory.check import check
+from hedgerow.release.directory.manifest import FORMAT
 from hedgerow.release.distribution.distribution import (
     Distribution,
     picture_of_distribution,
@@ -374,7 +376,7 @@ def _rewritten(file, change):
 
 
 DAMAGE = {
-    "no plan": lambda d, _: (d / "manifest.json").write_text('{"format": "hedgerow-release-4"}'),
+    "no plan": lambda d, _: (d / "manifest.json").write_text(json.dumps({"format": FORMAT})),
     "no domain": lambda d, _: (d / "domain" / "value.parquet").unlink(),
     "no counts": lambda _, leaves: leaves.unlink(),
     "cut short": lambda _, leaves: leaves.write_bytes(leaves.read_bytes()[:50]),
