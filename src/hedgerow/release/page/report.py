@@ -49,14 +49,11 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 SHARED = (
-    "blocks.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js", "download.js",
-    "listing.js",
+    "blocks.js", "sentences.js", "pictures.js", "bars.js", "grid.js", "keys.js", "search.js",
+    "download.js", "listing.js", "places.js",
 )  # fmt: skip
-EXPLORERS = {
-    "chain": ("nodes.js", "matrix.js", "explore.js"),
-    "cuboids": ("places.js", "cube.js"),
-}
-"""The parts of the script that show counts, behind those of all: by the key of the design."""
+EXPLORE = "explore.js"
+"""The part that shows counts, behind the one that says where the places of a design lead."""
 MAPS = ("map_shapes.js", "map_counts.js", "map_scale.js", "map_read.js", "map.js")
 """The parts that draw maps, with what d3-geo and topojson-client give to them."""
 
@@ -121,7 +118,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         checks=levels.checks(plan, facts, carried),
         cite=words.cited(plan, total, made_by),
     )
-    script = "".join(map(_part, (*SHARED, *EXPLORERS[plan.design.key])))
+    script = "".join(map(_part, (*SHARED, f"{plan.design.key}.js", EXPLORE)))
     style, starts_from = _part("page.css"), seen.facts()
     if maps:
         vendor = part("hedgerow.pages.vendor", "cartography.js")
