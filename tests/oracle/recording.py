@@ -298,7 +298,8 @@ def _of_page(text: str) -> Iterator[str | list[bytes]]:
     pieces = [("", "", first)]
     for other in others:
         name, _, rest = other.partition(BLOCK[1])
-        pieces.append((name, *rest.split(BLOCK[2], 1)))
+        block, _, tail = rest.partition(BLOCK[2])
+        pieces.append((name, block, tail))
     for name, block, rest in pieces:
         bare = re.sub(
             r"<style>.*?</style>|<script>.*?</script>|'sha256-[^']*'", "", rest, flags=re.DOTALL
