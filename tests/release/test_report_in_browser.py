@@ -195,6 +195,7 @@ def test_arrow_keys_walk_the_matrix_and_one_step_views_are_there(opened, flows):
     tab.get_by_role("button", name="destination state", exact=True).click()
     tab.wait_for_selector(".tile")
     assert tab.locator(".tile").count() == 3
+    assert tab.evaluate("document.activeElement.innerText") == "destination state"
 
 
 def test_bars_of_many_ranges_are_sums(opened, incomes):
