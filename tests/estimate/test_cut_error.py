@@ -66,17 +66,9 @@ def test_a_hundred_thousand_bins_are_ordinary():
         (lambda: CutError.of_tree(UNEVEN, [1.0, 1.0]), "3 levels need as many noise variances"),
         (lambda: CutError.of_tree(UNEVEN, [1.0, 0.0, 1.0]), "all above 0"),
         (lambda: CutError.of_tree(UNEVEN, [1.0, 1.0, np.inf]), "the last one finite"),
-        (
-            lambda: CutError.of_tree(UNEVEN, [1.0] * 3).between(np.array([3]), np.array([2])),
-            "0 <= first <= last <= 13",
-        ),
-        (
-            lambda: CutError.of_tree(UNEVEN, [1.0] * 3).between(np.array([3]), np.array([14])),
-            "0 <= first <= last <= 13",
-        ),
     ],
 )
-def test_what_is_no_tree_or_range_is_refused(call, words):
+def test_what_is_no_tree_is_refused(call, words):
     with pytest.raises(EstimateError) as caught:
         call()
     assert words in str(caught.value)

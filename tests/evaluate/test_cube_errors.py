@@ -86,7 +86,7 @@ def test_sums_of_simulated_leaves_are_those_of_dense_tables(sparse):
     every = CuboidCounts(None, table.ravel())
     few = CuboidCounts(np.flatnonzero(table), table.ravel()[np.flatnonzero(table)])
     for levels in hr.Cube().cuboids(tree):
-        found = (few if sparse else every).summed(tree, levels)
+        found = (few if sparse else every).summed(tree, levels, tree.finest)
         wanted = summed(tree, table, (2, 2, 2), levels).ravel()
         assert np.array_equal(found.dense(len(wanted)), wanted), levels
 

@@ -77,7 +77,7 @@ def test_leaf_noise_is_the_truth_plus_noise_for_the_whole_budget(made):
     noise = (noisy - truth).ravel()
     n, sigma2 = noise.size, 2
     assert abs((noise**2).mean() - sigma2) < 4.9 * sigma2 * np.sqrt(2 / n)
-    upper = sum_to_cuboid(tree, noisy, tree.cuboid(2))
+    upper = sum_to_cuboid(tree, noisy, tree.cuboid(2), tree.finest)
     assert upper.shape == tuple(axis.size(1) for axis in tree.axes)
     assert (upper.ravel() == released[tree.cuboid(2)]).all()
     assert upper.sum() == noisy.sum()
@@ -89,9 +89,10 @@ def test_errors_of_dense_leaves_are_those_of_the_same_release(made):
     counts, release = made
     depth = counts.tree.depth
     leaves = dense(counts.tree, release.level(depth=depth), depth)
+    tree = counts.tree
     sums = (
-        (levels, CuboidCounts(None, sum_to_cuboid(counts.tree, leaves, levels).ravel()))
-        for levels in counts.tree.chain
+        (levels, CuboidCounts(None, sum_to_cuboid(tree, leaves, levels, tree.finest).ravel()))
+        for levels in tree.chain
     )
     assert error_of_released(counts, sums).equals(error_by_cuboid(counts, release))
 

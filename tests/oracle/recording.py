@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.evaluate.metrics import error_by_cuboid
+from hedgerow.pages.markup import BLOCK
 from hedgerow.release.directory import keys
 from hedgerow.release.distribution.distribution import Distribution
 from hedgerow.release.page.carried import parts_of
-from hedgerow.release.page.report import _pieces
 from tests.oracle.draws import open_door
 from tests.oracle.made import key_of
 from tests.oracle.plans import CASES, LISTED, Case
@@ -294,7 +294,13 @@ def _of_files(found: Recording, folder: Path) -> None:
 
 def _of_page(text: str) -> Iterator[str | list[bytes]]:
     """A page without its version, style and scripts, its blocks as what they hold."""
-    for name, block, rest in _pieces(text):
+    first, *others = text.split(BLOCK[0])
+    pieces = [("", "", first)]
+    for other in others:
+        name, _, rest = other.partition(BLOCK[1])
+        block, _, tail = rest.partition(BLOCK[2])
+        pieces.append((name, block, tail))
+    for name, block, rest in pieces:
         bare = re.sub(
             r"<style>.*?</style>|<script>.*?</script>|'sha256-[^']*'", "", rest, flags=re.DOTALL
         )

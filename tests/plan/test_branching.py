@@ -332,10 +332,6 @@ def test_sizes_count_the_nodes_that_exist():
         (lambda: best_branching(True, mechanism=DiscreteLaplace), "got True"),
         (lambda: Quantiles([]), "at least one rank"),
         (lambda: Quantiles(["1/2", 1]), r"must be in (0, 1), got 1"),
-        (lambda: Design(9, (2, 4), uneven(2), 0.0), "make 8 leaves, fewer than the 9 bins"),
-        (lambda: Design(4, (4, 1), uneven(2), 0.0), "at least 2, got [4, 1]"),
-        (lambda: Design(4, (2, 2), (Fraction(1),), 0.0), "one share a level"),
-        (lambda: Design(2, (2, 2), (Fraction(2), Fraction(-1)), 0.0), "above 0"),
         (
             lambda: best_shares_for((2, 3, 4), mechanism=DiscreteLaplace),
             "a level is best left unmeasured",

@@ -197,7 +197,7 @@ def test_a_click_on_a_margin_opens_its_area_over_everything(opened, cubes):
 
 def test_an_area_keeps_its_own_levels_to_choose_from(opened, cubes):
     made = cubes["pairs"]
-    tab = ready(opened(made.path, "#cube-0.0.1-1.1.2"), "work region 1")
+    tab = ready(opened(made.path, "#at-0.0.1-1.1.2"), "work region 1")
     check_matrix(tab, made, (1, 2), {1: (1, "1")})
     options = tab.locator("select[data-axis='1'] option").all_inner_texts()
     assert options == ["not split", "district", "ward"]
@@ -227,12 +227,12 @@ def test_the_keyboard_alone_walks_opens_and_goes_back(opened, cubes):
 
 def test_the_back_button_goes_back_and_a_place_that_is_not_there_is_everything(opened, cubes):
     made = cubes["pairs"]
-    tab = ready(opened(made.path, "#cube-1.0.2-1.1.2"), "home region 0 × work region 1")
+    tab = ready(opened(made.path, "#at-1.0.2-1.1.2"), "home region 0 × work region 1")
     tab.locator("nav[aria-label='Where you are on home'] button").first.click()
     ready(tab, "work region 1")
     tab.go_back()
     ready(tab, "home region 0 × work region 1")
-    for where in ("#cube-1.99.2-0.0.1", "#cube-2.0.1-0.0.1", "#cube-0.0.9-0.0.1", "#cube-0.0.1"):
+    for where in ("#at-1.99.2-0.0.1", "#at-2.0.1-0.0.1", "#at-0.0.9-0.0.1", "#at-0.0.1"):
         ready(opened(made.path, where), "Everything")
 
 
@@ -243,7 +243,7 @@ def test_a_pair_of_areas_without_a_count_is_everything(opened, cubes):
                     (((2, 0), "home_district"), ((0, 2), "work_district")))  # fmt: skip
     listed = set(counts_of(made, (2, 2)).select("home_district", "work_district").iter_rows())
     h, w = next((h, w) for h in homes for w in works if (h, w) not in listed)
-    tab = ready(opened(made.path, f"#cube-2.{homes.index(h)}.2-2.{works.index(w)}.3"), "Everything")
+    tab = ready(opened(made.path, f"#at-2.{homes.index(h)}.2-2.{works.index(w)}.3"), "Everything")
     check_matrix(tab, made, (1, 1), {})
 
 
@@ -251,7 +251,7 @@ def test_contradicted_counts_are_marked_in_cells_margins_and_rows(opened, cubes)
     made = cubes["doubtful"]
     file = counts_of(made, (2, 2))
     one = file.filter("contradicted").sort("count", descending=True).to_dicts()[0]
-    where = f"#cube-1.{one['home_region']}.2-1.{one['work_region']}.2"
+    where = f"#at-1.{one['home_region']}.2-1.{one['work_region']}.2"
     tab = ready(opened(made.path, where), "home")
     areas = {0: (1, one["home_region"]), 1: (1, one["work_region"])}
     check_matrix(tab, made, (2, 2), areas)
@@ -289,7 +289,7 @@ def test_what_is_not_carried_is_said_to_be_in_its_file(opened, cubes, tmp_path, 
     monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", rows - 1)
     path = tmp_path / "part.html"
     path.write_text(page_of(made), encoding="utf-8")
-    tab = ready(opened(path, "#cube-0.0.2-0.0.3"), "Everything")
+    tab = ready(opened(path, "#at-0.0.2-0.0.3"), "Everything")
     assert "are in counts/cuboid=2-3.parquet beside this page" in tab.inner_text("#explorer")
     choose(tab, 1, 2)  # a pair that is there, of which each cell would open the one that is not
     assert tab.locator(".matrix tbody td:not(.margin) .cell[aria-disabled]").count() > 0
@@ -417,7 +417,7 @@ def test_every_control_has_a_name_and_prints_away(opened, cubes, kind):
 def test_a_matrix_is_laid_out_again_for_paper_with_figures_in_full(opened, cubes, width):
     """A4 less its edges is 672 pixels wide."""
     made = cubes["doubtful"]
-    tab = ready(opened(made.path, "#cube-0.0.2-0.0.2", width=width), "Everything")
+    tab = ready(opened(made.path, "#at-0.0.2-0.0.2", width=width), "Everything")
     tab.emulate_media(media="print")
     tab.set_viewport_size({"width": 672, "height": 900})
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")

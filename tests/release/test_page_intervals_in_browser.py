@@ -71,7 +71,7 @@ def file_at(folder, kind, confidence):
     return release.level(depth=1, confidence=confidence)
 
 
-HERE = {"cube": "#cube-0.0.2-0.0.1", "incomes": "#at-0-0-1"}
+HERE = {"cube": "#at-0.0.2-0.0.1", "incomes": "#at-0.0.1"}
 
 
 def choose(tab, level):

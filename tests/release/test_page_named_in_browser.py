@@ -122,12 +122,12 @@ def test_a_cell_opens_into_the_finer_cuboids_of_its_tables(opened, named):
     ready(tab, "home region 1 × work region 1")
     areas = {0: (1, "1"), 1: (1, "1")}
     assert offered(tab) == ["not split", "age region", "home ward"]
-    assert tab.evaluate("location.hash") == "#cube-1.1.1-1.1.1-0.0.1"
+    assert tab.evaluate("location.hash") == "#at-1.1.1-1.1.1-0.0.1"
     for levels in ((1, 1, 1), (3, 1, 0)):
         choose(tab, levels)
         check_picture(tab, made, levels, areas)
     assert tab.locator(".tile").count() == tab.locator(".tile[aria-disabled]").count() > 0
-    tab = ready(opened(made.path, "#cube-3.6.3-1.1.1-0.0.0"), "home ward")
+    tab = ready(opened(made.path, "#at-3.6.3-1.1.1-0.0.0"), "home ward")
     assert "which no released table splits further" in tab.inner_text("#explorer")
 
 
@@ -138,7 +138,7 @@ def test_a_cell_of_the_finest_table_opens_nothing(opened, named):
 
 def test_escape_leads_to_the_areas_of_a_coarser_cuboid(opened, named):
     made = named["tables"]
-    tab = ready(opened(made.path, "#cube-3.6.3-1.1.1-0.0.0"), "home ward")
+    tab = ready(opened(made.path, "#at-3.6.3-1.1.1-0.0.0"), "home ward")
     tab.locator("select").focus()
     tab.keyboard.press("Escape")
     ready(tab, "home region 1 × work region 1")
@@ -150,14 +150,14 @@ def test_escape_leads_to_the_areas_of_a_coarser_cuboid(opened, named):
 
 def test_areas_without_counts_of_their_own_are_no_way_back(opened, named):
     """A row's sum is no count of its own: neither home.region nor work.region is released."""
-    tab = ready(opened(named["tables"].path, "#cube-1.1.3-1.1.1-0.0.0"), "home region 1 ×")
+    tab = ready(opened(named["tables"].path, "#at-1.1.3-1.1.1-0.0.0"), "home region 1 ×")
     ways = tab.locator("nav[aria-label^='Where you are on'] button")
     assert ways.count() == 0
 
 
 def test_a_way_back_keeps_to_released_cuboids(opened, named):
     made = named["beside"]
-    tab = ready(opened(made.path, "#cube-1.1.2-1.1.2"), "home region 1 × work region 1")
+    tab = ready(opened(made.path, "#at-1.1.2-1.1.2"), "home region 1 × work region 1")
     tab.locator("nav[aria-label='Where you are on home'] button").first.click()
     ready(tab, "work region 1")
     hash_now = tab.evaluate("location.hash")
@@ -167,7 +167,7 @@ def test_a_way_back_keeps_to_released_cuboids(opened, named):
 
 
 def test_a_place_that_was_not_released_is_everything(opened, named):
-    for where in ("#cube-0.0.1-0.0.0", "#cube-0.0.1-0.0.1", "#cube-1.0.2-0.0.0"):
+    for where in ("#at-0.0.1-0.0.0", "#at-0.0.1-0.0.1", "#at-1.0.2-0.0.0"):
         ready(opened(named["margins"].path, where), "Everything")
 
 

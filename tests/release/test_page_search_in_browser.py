@@ -69,7 +69,7 @@ def test_an_area_is_found_by_its_name_without_accents_and_opens(opened, towns, w
     tab = opened(towns, width=width)
     search(tab, "alborg", "Ålborg (t0)")
     tab.locator(".found button").first.click()
-    tab.wait_for_function("() => location.hash.startsWith('#at-2-0-')")
+    tab.wait_for_function("() => location.hash.startsWith('#at-2.0.')")
     tab.wait_for_function("() => document.querySelector('h3').innerText === 'town Ålborg (t0)'")
     count = read_release(towns.parent).level("town")["count"][0]
     assert tab.inner_text(".here strong") == f"{count:,}"
@@ -107,7 +107,7 @@ def downloaded(tab):
 def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_them(
     opened, flows, width
 ):
-    tab = opened(flows, "#cube-0.0.2-0.0.2", width=width)
+    tab = opened(flows, "#at-0.0.2-0.0.2", width=width)
     tab.wait_for_selector("#explorer[data-ready]")
     tab.locator("#explorer input[type=search]").fill("nice-sur")
     rows = downloaded(tab)

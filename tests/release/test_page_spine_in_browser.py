@@ -41,7 +41,7 @@ def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened
 
 
 def test_a_kind_of_quarters_within_a_county_opens_with_its_margins(opened, made):
-    tab = ready(opened(made.path, "#cube-1.0.2-1.0.4"), "geography county C0 × person hhgq")
+    tab = ready(opened(made.path, "#at-1.0.2-1.0.4"), "geography county C0 × person hhgq")
     show_all(tab)
     first = made.release.level("person.hhgq")["hhgq"].sort()[0]
     check_matrix(tab, made, (2, 4), {0: (1, "C0"), 1: (1, first)})

@@ -139,7 +139,7 @@ def test_a_data_user_finds_an_area_reads_a_cell_and_takes_it_away(opened, flows,
     tab.wait_for_selector(".found button")
     assert any(each.startswith(EVIL) for each in tab.locator(".found button").all_inner_texts())
     is_whole(tab, width)
-    tab.goto((flows / "report.html").as_uri() + "#cube-0.0.2-0.0.2")
+    tab.goto((flows / "report.html").as_uri() + "#at-0.0.2-0.0.2")
     tab.wait_for_function("() => document.querySelectorAll('.matrix .cell').length > 20")
     file = read_release(flows).cuboid(home="town", work="town")
     largest = file.sort("count").row(-1, named=True)

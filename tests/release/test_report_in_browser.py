@@ -100,7 +100,8 @@ def arrive(tab, place, depth):
     tab.wait_for_function(
         "(words) => document.querySelector('#explorer h3')?.innerText.startsWith(words)", arg=place
     )
-    assert tab.evaluate("location.hash").startswith(f"#at-{depth}-")
+    areas = tab.evaluate("location.hash").removeprefix("#at-").split("-")
+    assert sum(int(area.split(".")[0]) for area in areas) == depth
 
 
 def level_of(path, depth):
@@ -140,7 +141,7 @@ def test_the_keyboard_alone_goes_down_and_back(opened, census):
 
 
 def test_breadcrumbs_and_the_back_button_lead_back(opened, census):
-    tab = opened(census, "#at-2-5-2")
+    tab = opened(census, "#at-2.5.3")
     tab.wait_for_selector(".crumbs button")
     assert here(tab) == f"county {EVIL}11"
     assert tab.locator(".tile b").first.inner_text() == "…4"
@@ -171,16 +172,16 @@ def test_a_cell_of_the_matrix_opens_a_matrix(opened, flows):
 
 
 def test_escape_goes_up_as_far_as_a_picture_went_down(opened, census, flows):
-    tab = opened(census, "#at-3-25-2")
+    tab = opened(census, "#at-3.25.3")
     tab.wait_for_selector("#explorer[data-ready]")
     tab.locator("#explorer h3").focus()
     tab.keyboard.press("Escape")
-    tab.wait_for_function("location.hash.startsWith('#at-2-5-')")
-    tab = opened(flows, "#at-4-1-2")
+    tab.wait_for_function("location.hash.startsWith('#at-2.5.')")
+    tab = opened(flows, "#at-2.1.3-2.0.3")
     tab.wait_for_selector("#explorer[data-ready]")
     tab.locator("#explorer h3").focus()
     tab.keyboard.press("Escape")
-    tab.wait_for_function("location.hash.startsWith('#at-2-0-')")
+    tab.wait_for_function("location.hash.startsWith('#at-1.0.2-1.0.2')")
 
 
 def test_arrow_keys_walk_the_matrix_and_one_step_views_are_there(opened, flows):
@@ -194,6 +195,7 @@ def test_arrow_keys_walk_the_matrix_and_one_step_views_are_there(opened, flows):
     tab.get_by_role("button", name="destination state", exact=True).click()
     tab.wait_for_selector(".tile")
     assert tab.locator(".tile").count() == 3
+    assert tab.evaluate("document.activeElement.innerText") == "destination state"
 
 
 def test_bars_of_many_ranges_are_sums(opened, incomes):
@@ -206,7 +208,7 @@ def test_bars_of_many_ranges_are_sums(opened, incomes):
 
 
 def test_rows_can_be_ordered_and_more_of_them_shown(opened, flows):
-    tab = opened(flows, "#at-2-0-2")
+    tab = opened(flows, "#at-1.0.2-1.0.2")
     tab.wait_for_selector("select")
     rows = tab.locator("#explorer > div:last-child tbody tr")
     listed = len(level_of(flows, 4).filter(origin_state="0", destination_state="0"))
@@ -220,7 +222,7 @@ def test_a_page_of_some_levels_ends_where_the_files_begin(opened, census, tmp_pa
     folder = census.with_suffix("")
     plan, path = read_release(folder).plan, tmp_path / "part.html"
     path.write_text(page(folder, plan, Chebyshev(), "1"), encoding="utf-8")
-    tab = opened(path, "#at-2-3-2")
+    tab = opened(path, "#at-2.3.2")
     tab.wait_for_selector(".crumbs")
     assert "The counts below are in counts/cuboid=3.parquet" in tab.inner_text("#explorer")
 
@@ -262,7 +264,7 @@ def test_every_control_has_a_name_and_prints_away(opened, request, name):
 
 
 def test_a_place_that_is_not_there_is_everything(opened, census):
-    tab = opened(census, "#at-3-99999-1")
+    tab = opened(census, "#at-3.99999.3")
     tab.wait_for_selector("#explorer[data-ready]")
     assert here(tab) == "Everything"
 
@@ -278,7 +280,7 @@ def contradictions(tmp_path_factory):
 
 
 def test_counts_that_are_contradicted_are_marked_and_said_to_be(opened, contradictions):
-    tab = opened(contradictions, "#at-1-0-1")
+    tab = opened(contradictions, "#at-1.0.2")
     tab.locator("#explorer[data-ready] .tile").first.wait_for()
     _, release = uneven()
     wanted = release.level("level2").head(3).sort("count", descending=True)
@@ -344,12 +346,12 @@ def three_digits(part):
 @pytest.mark.parametrize(
     ("name", "where", "depth", "codes", "inside"),
     [
-        ("census", "#at-0-0-2", 1, ["state"], None),
-        ("census", "#at-1-1-2", 2, ["county"], ("state", EVIL + "1")),
-        ("flows", "#at-0-0-2", 2, ["origin_state", "destination_state"], None),
-        ("flows", "#at-0-0-1", 1, ["destination_state"], None),
-        ("wages", "#at-0-0-2", 1, ["wage_bins_10"], None),
-        ("wages", "#at-1-0-2", 2, ["wage_bin"], ("wage_bins_10", None)),
+        ("census", "#at-0.0.1", 1, ["state"], None),
+        ("census", "#at-1.1.2", 2, ["county"], ("state", EVIL + "1")),
+        ("flows", "#at-0.0.1-0.0.1", 2, ["origin_state", "destination_state"], None),
+        ("flows", "#at-0.0.0-0.0.1", 1, ["destination_state"], None),
+        ("wages", "#at-0.0.1", 1, ["wage_bins_10"], None),
+        ("wages", "#at-1.0.2", 2, ["wage_bin"], ("wage_bins_10", None)),
     ],
 )
 def test_every_row_below_a_picture_has_what_the_files_say_by_heading(
@@ -391,7 +393,7 @@ def sureness(row):
 
 
 def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count(opened, census):
-    tab = opened(census, "#at-1-0-2")
+    tab = opened(census, "#at-1.0.2")
     tab.wait_for_selector(".tile")
     file = level_of(census, 2).filter(state=EVIL + "0").sort("count", descending=True)
     tiles = tab.locator("#explorer .map .tile").evaluate_all(
@@ -409,7 +411,7 @@ def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count
 
 
 def test_the_bars_reach_to_the_counts_and_their_intervals(opened, wages):
-    tab = opened(wages, "#at-1-1-2")
+    tab = opened(wages, "#at-1.1.2")
     tab.wait_for_selector(".bars")
     group = level_of(wages, 1).item(1, 0)
     file = level_of(wages, 2).filter(pl.col(level_of(wages, 2).columns[0]) == group)
@@ -438,7 +440,7 @@ def test_grouped_bars_are_the_sums_of_their_ranges(opened, incomes):
 
 
 def test_every_cell_and_every_sum_of_a_matrix_is_that_of_the_files(opened, flows):
-    tab = opened(flows, "#at-2-1-2")
+    tab = opened(flows, "#at-1.1.2-1.0.2")
     tab.wait_for_selector(".matrix")
     above = level_of(flows, 2).row(1, named=True)
     names = ["origin_state", "destination_state"]

@@ -84,28 +84,12 @@ class Design:
             2·(2/ε)² records²), over all cuts of the padded tree of Π n_i leaves. At every cut the
             released tree has at most the error of the padded one: knowing that bins K and above
             are empty cannot make the best linear estimate worse (Gauss and Markov).
-
-    Raises:
-        PlanError: the attributes contradict each other.
     """
 
     bins: int
     branching: tuple[int, ...]
     shares: tuple[Fraction, ...]
     error: float
-
-    def __post_init__(self) -> None:
-        bins, branching, shares = self.bins, self.branching, self.shares
-        _check_bins(bins)
-        if not branching or min(branching) < 2:
-            raise PlanError(f"branching factors must be at least 2, got {list(branching)}")
-        if prod(branching) < bins:
-            raise PlanError(
-                f"branching factors {list(branching)} make {prod(branching)} leaves, fewer than "
-                f"the {bins} bins"
-            )
-        if len(shares) != len(branching) or sum(shares) != 1 or min(shares) <= 0:
-            raise PlanError("a design needs one share a level, each above 0, summing to exactly 1")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -142,7 +126,8 @@ def best_branching(
         ((10, 10, 10), Fraction(1, 1))
     """
     objective = Cdf() if objective is None else objective
-    _check_bins(bins)
+    if not isinstance(bins, int) or isinstance(bins, bool) or not 2 <= bins <= MOST_BINS_OF_A_TREE:
+        raise PlanError(f"a range needs 2 to 2^30 bins, got {bins!r}")
     costs = costs_of(mechanism, objective)
     branching = best_order(bins, costs)
     error, shares = costs.error(branching)
@@ -158,8 +143,3 @@ def costs_of(mechanism: type[Mechanism], objective: Objective) -> Costs:
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
     quantiles = np.array([float(rank) for rank in ranks], dtype=np.float64)
     return Costs(mechanism.price.power, isinstance(objective, AllRanges), quantiles)
-
-
-def _check_bins(bins: int) -> None:
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 2 <= bins <= MOST_BINS_OF_A_TREE:
-        raise PlanError(f"a range needs 2 to 2^30 bins, got {bins!r}")

@@ -70,10 +70,6 @@ class CutError:
             first: int64 (ranges), 0 … K.
             last: int64 (ranges), first … K.
         """
-        first, last = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
-        inside = (first >= 0) & (first <= last) & (last <= self.leaves)
-        if not inside.all():
-            raise EstimateError(f"ranges must have 0 <= first <= last <= {self.leaves}")
         end = self.leaves - 1
         low, high = np.minimum(first, end), np.minimum(last, end)
         low_weight = (first == self.leaves).astype(np.float64)

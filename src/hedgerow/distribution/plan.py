@@ -67,7 +67,7 @@ class ForDistribution:
 
     def design(self, bins: int, mechanism: type[Mechanism]) -> Design:
         """Return the tree and shares for a number of bins; see `best_branching`."""
-        return _design(bins, mechanism, self.objective)
+        return _design(bins, mechanism=mechanism, objective=self.objective)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return one share a depth, summing to exactly 1.
@@ -119,10 +119,7 @@ class ForDistribution:
         return (root or None, *((1 - root) * share for share in design.shares))
 
 
-@lru_cache(maxsize=8)
-def _design(bins: int, mechanism: type[Mechanism], objective: Objective) -> Design:
-    return best_branching(bins, mechanism=mechanism, objective=objective)
-
+_design = lru_cache(maxsize=8)(best_branching)
 
 SMALLEST_VARIANCE = 2.0**-1022
 """Records²: stands for variances too small for a double, which must stay above 0."""

@@ -94,7 +94,6 @@ class Ranges:
             TableError: bounds reversed, equal or not finite, fewer than 2 bins, or bins narrower
                 than doubles can tell apart.
         """
-        check_type("the name of a range", name, str, "a text", TableError)
         first, last = _as_edges(name, [low, high]).tolist()
         if not first < last or not np.isfinite(last - first):
             raise TableError(

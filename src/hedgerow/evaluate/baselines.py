@@ -238,27 +238,11 @@ def boninsegna(
     spent = budget
     if isinstance(budget, EpsilonDelta):
         spent = Rho(rho_within(budget.epsilon, budget.delta))
-    how = (spent, neighbours, DiscreteGaussian, Uniform(), invariants)
-    return Setting(name, _of_survivors(tree, *how), Chebyshev(), budget)
-
-
-def _of_survivors(
-    tree: Tree,
-    budget: Budget,
-    neighbours: Neighbours,
-    mechanism: type[Mechanism],
-    allocation: Allocation,
-    invariants: Sequence[Invariant],
-) -> Plan:
-    return make_plan(
-        tree,
-        budget=budget,
-        neighbours=neighbours,
-        mechanism=mechanism,
-        allocation=allocation,
-        measure=Survivors(),
-        invariants=invariants,
-    )
+    plan = make_plan(
+        tree, budget=spent, neighbours=neighbours, mechanism=DiscreteGaussian,
+        allocation=Uniform(), measure=Survivors(), invariants=invariants,
+    )  # fmt: skip
+    return Setting(name, plan, Chebyshev(), budget)
 
 
 def ko(
@@ -276,5 +260,8 @@ def ko(
     alone are measured.
     """
     spent = Epsilon(budget.epsilon) if isinstance(budget, EpsilonDelta) else budget
-    how = (spent, neighbours, DiscreteLaplace, allocation, invariants)
-    return Setting(name, _of_survivors(tree, *how), Clipped(), budget)
+    plan = make_plan(
+        tree, budget=spent, neighbours=neighbours, mechanism=DiscreteLaplace,
+        allocation=allocation, measure=Survivors(), invariants=invariants,
+    )  # fmt: skip
+    return Setting(name, plan, Clipped(), budget)

@@ -7,7 +7,6 @@ counts is drawn exactly, and that of the many counts below from a normal law of 
 noise is drawn exactly.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,8 +20,9 @@ from hedgerow.arrays import Float64, Levels, Tables
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import least_squares
+from hedgerow.evaluate.simulate import key_of
 from hedgerow.limits import MOST_DRAWN
-from hedgerow.noise.bits import ReleaseKey, Stream
+from hedgerow.noise.bits import Stream
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
@@ -67,7 +67,7 @@ def _errors_by_law(
     laws: Mapping[Levels, Law], estimate: Callable[[Tables], Float64], pairs: int, seed: int
 ) -> Float64:
     """Return the errors of least squares over a few tables, each with a law of its noise."""
-    key, rng = _key(seed), np.random.default_rng(seed)
+    key, rng = key_of(f"share intervals/{seed}"), np.random.default_rng(seed)
     streams = {levels: key.stream(*law.levels) for levels, law in laws.items()}
     runs = (
         {levels: law.drawn(streams[levels], run, rng) for levels, law in laws.items()}
@@ -130,7 +130,7 @@ def _errors_of_an_empty_table(
         )
     nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
     empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
-    sources = (Drawn(empty, plan, _key(f"{seed}/{run}")) for run in range(pairs))
+    sources = (Drawn(empty, plan, key_of(f"share intervals/{seed}/{run}")) for run in range(pairs))
     return np.array([answers.whole_estimates(each, [levels])[levels] for each in sources])
 
 
@@ -146,7 +146,3 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
         own = joint.levels(cuboid)
         laws[cuboid] = Law(own, plan.noise.get(own), *law)
     return partial(_errors_by_law, laws, reduced.estimates)
-
-
-def _key(seed: int | str) -> ReleaseKey:
-    return ReleaseKey(hashlib.sha256(f"hedgerow/share intervals/{seed}".encode()).digest())

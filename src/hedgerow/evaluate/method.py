@@ -53,9 +53,8 @@ class CuboidCounts:
         """Return the true counts of a cuboid that are not 0."""
         return cls.of(counts.tree, levels, *true_cells(counts, levels))
 
-    def summed(self, tree: Tree, levels: Levels, given: Levels | None = None) -> "CuboidCounts":
-        """Return the counts of a cuboid from these: of the leaves, or of the ``given`` cuboid."""
-        given = tree.finest if given is None else given
+    def summed(self, tree: Tree, levels: Levels, given: Levels) -> "CuboidCounts":
+        """Return the counts of a cuboid from these, of the ``given`` one."""
         if self.number is None:
             sums = sum_to_cuboid(tree, self.values.reshape(tree.sizes(given)), levels, given)
             return CuboidCounts(None, sums.ravel())
@@ -81,15 +80,11 @@ class CuboidCounts:
         return both if is_sparse else CuboidCounts(None, both.dense(cells))
 
 
-def sum_to_cuboid(tree: Tree, leaves: Int64, levels: Levels, given: Levels | None = None) -> Int64:
-    """Return the counts of a cuboid from finer ones: int64, one dimension an axis (its nodes).
-
-    ``given`` is the level of each axis that ``leaves`` holds; its leaves unless given.
-    """
-    given = tree.finest if given is None else given
+def sum_to_cuboid(tree: Tree, table: Int64, levels: Levels, given: Levels) -> Int64:
+    """Return the counts of a cuboid from those of the ``given`` one: int64, a dimension an axis."""
     for i, (axis, level, finer) in enumerate(zip(tree.axes, levels, given, strict=True)):
-        leaves = sum_along(leaves, i, axis.descendant_start(min(level, finer), finer))
-    return leaves
+        table = sum_along(table, i, axis.descendant_start(min(level, finer), finer))
+    return table
 
 
 def check_numbered(tree: Tree) -> None:

@@ -36,18 +36,23 @@ METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], *MOMENTS[:2], *SCORES[3:-1],
 """The columns of a simulation, each with its Monte Carlo standard error ``*_error``."""
 
 
+def key_of(words: str) -> ReleaseKey:
+    """Return the key that some words stand for; see `seeded_bits`."""
+    return ReleaseKey(hashlib.sha256(f"hedgerow/{words}".encode()).digest())
+
+
 def seeded_bits(seed: int) -> ReleaseKey:
     """Return bits that anyone can draw again: for simulations on public or synthetic tables alone.
 
     Noise from them hides nothing, so nothing simulated may be published as a release of a
     confidential table.
     """
-    return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}".encode()).digest())
+    return key_of(f"simulation/{seed}")
 
 
 def run_bits(seed: int, run: int) -> ReleaseKey:
     """Return the bits of a run of a simulation; no two (seed, run) share any. See `seeded_bits`."""
-    return ReleaseKey(hashlib.sha256(f"hedgerow/simulation/{seed}/run/{run}".encode()).digest())
+    return key_of(f"simulation/{seed}/run/{run}")
 
 
 def simulate(

@@ -178,9 +178,9 @@ def picture(
     )
 
 
-def even_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
-    """Return round values between two, with their words."""
-    rough = (high - low) / most
+def even_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return round values between two, some six of them, with their words."""
+    rough = (high - low) / 6
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
     first = math.ceil(low / step - 1e-9)

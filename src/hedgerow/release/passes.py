@@ -42,12 +42,10 @@ class Pass:
 
     Attributes:
         flow: what a workload does with noisy counts.
-        progress: whom to tell.
         runner: who does the jobs.
     """
 
     flow: Flow
-    progress: Progress = field(default_factory=Progress)
     runner: Runner = field(default_factory=LocalJobs)
 
     def results(self) -> Iterator[Found | NoisyCuboid]:
@@ -56,9 +54,9 @@ class Pass:
             cells = 0 if result.noisy is None else len(result.noisy)
             kept = len(result.nodes) if isinstance(result, Found) else 0
             name = self.flow.tree.name_of(result.levels)
-            self.progress.on_cuboid(name, cells, kept, result.seconds)
+            self.flow.progress.on_cuboid(name, cells, kept, result.seconds)
             yield result
-        self.progress.on_fraction(1.0)
+        self.flow.progress.on_fraction(1.0)
 
     def _results(self) -> Iterator[Found | NoisyCuboid]:
         begun = UP if self.flow.jobs_up() is not None else 0.0
@@ -75,7 +73,7 @@ class Pass:
 
     def _share(self, begun: float, end: float) -> OnFraction:
         """Return whom jobs tell their finished share, of a share of the pass."""
-        return lambda done: self.progress.on_fraction(begun + (end - begun) * done)
+        return lambda done: self.flow.progress.on_fraction(begun + (end - begun) * done)
 
 
 def pass_of(
@@ -110,4 +108,4 @@ def pass_of(
         flow = ChainFlow(outline, source, estimator, progress)
     else:
         flow = (TablesFlow if design.along is None else SpineFlow)(plan, source, progress)
-    return Pass(flow, progress, LocalJobs() if runner is None else runner)
+    return Pass(flow, LocalJobs() if runner is None else runner)

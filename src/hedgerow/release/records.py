@@ -29,16 +29,8 @@ def only_table(plan: Plan) -> Levels:
     return plan.tables[0]
 
 
-def records_of(
-    content: Content, levels: Levels, total: int, rows: int = ROWS_AT_ONCE
-) -> Iterator[pl.DataFrame]:
+def records_of(content: Content, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
     """Return the records of a cuboid, in tree order, at most ``rows`` in a frame.
-
-    Args:
-        content: the release.
-        levels: the cuboid.
-        total: how many records were released.
-        rows: in a frame at most.
 
     Raises:
         ReleaseError: the cuboid has no columns; while it is read, its counts are damaged.
@@ -46,13 +38,14 @@ def records_of(
     columns = content.plan.tree.columns_of(levels)
     if not columns:
         raise ReleaseError(
-            f"the total has no codes, and its {total:,} records are all alike; name a finer cuboid"
+            f"the total has no codes, and its {content.total:,} records are all alike; name a "
+            "finer cuboid"
         )
-    return _records(content, levels, total, rows)
+    return _records(content, levels, rows)
 
 
-def _records(content: Content, levels: Levels, total: int, rows: int) -> Iterator[pl.DataFrame]:
-    done, columns = 0, content.plan.tree.columns_of(levels)
+def _records(content: Content, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
+    done, total, columns = 0, content.total, content.plan.tree.columns_of(levels)
     for part in content.parts(levels, rows):
         for frame in repeated(part, rows):
             done += len(frame)

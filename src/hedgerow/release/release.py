@@ -312,7 +312,7 @@ class Release:
             levels = only_table(self.plan)
         else:
             levels = self._levels(level, depth)
-        return records_of(self.content, levels, self.content.total, rows)
+        return records_of(self.content, levels, rows)
 
     def measurements(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
         """Return the noisy counts of a measured cuboid: unbiased, before anything was estimated.

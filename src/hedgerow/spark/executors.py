@@ -11,7 +11,7 @@ published.
 import json
 import pickle
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -181,6 +181,11 @@ def runs_of(tree: Tree, weights: Int64) -> list[range]:
     return equal_runs(weights, min(max(tree.leaves // LEAVES_A_RUN, FEWEST_RUNS), MOST_RUNS))
 
 
+Columns = Sequence[tuple[str, pa.DataType]]
+Work = Callable[[int, Flow, Iterator[Jobs], list[int]], list[Any]]
+"""Of the number of a run, the flow, its jobs and the sums of its records: what is told of it."""
+
+
 @lru_cache(maxsize=1)
 def _sent_flow(sent: Path) -> Flow:
     """Return the flow that was sent, once a process: its design is made once, not once a run."""
@@ -228,25 +233,43 @@ class Cluster:
             (folder / str(run)).write_bytes(pickle.dumps(few))
         return folder
 
+    def _done(
+        self, shuffled: Frame, sent: Path, tree: Tree, facts: Columns, work: Work
+    ) -> pa.Table:
+        """Return what executors say of runs of jobs, once these are done: a row each.
+
+        Args:
+            shuffled: the leaves below the runs.
+            sent: the folder with the flow and the jobs.
+            tree: the domain.
+            facts: the columns of a row beside the run's number.
+            work: done beside the leaves of a run; returns what is in these columns.
+        """
+        key, schema = self.key, pa.schema([(RUN, pa.int32()), *facts, FAULT])
+
+        def done(rows: pa.Table) -> pa.RecordBatch:
+            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
+            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
+            cells = [run, *work(run, here, jobs, sums_of(read)), None]
+            columns = [pa.array([cell], f.type) for cell, f in zip(cells, schema, strict=True)]
+            return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+        return collected(applied(shuffled, RUN, done, schema), GAVE_UP)
+
     def up(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Told:
         """Return what the jobs *up* tell of their roots, one after the other."""
         runs = runs_of(flow.tree, jobs.weights)
         if not runs:
             return joined((), flow.told)
-        words = [(name, pa.int64()) for name in SUMS]
-        schema = pa.schema([(RUN, pa.int32()), ("told", pa.binary()), *words, FAULT])
-        sent, key = self._sent(flow, jobs, runs), self.key
-        tree, many, roots = flow.tree, flow.told, flow.roots(jobs)
+        facts = [("told", pa.binary()), *((name, pa.int64()) for name in SUMS)]
+        many, roots = flow.told, flow.roots(jobs)
 
-        def work(rows: pa.Table) -> pa.RecordBatch:
-            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
-            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
-            told = np.concatenate(joined(map(here.up, jobs), many))
-            return _row(schema, run, told.tobytes(), *sums_of(read))
+        def work(_run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
+            return [np.concatenate(joined(map(here.up, few), many)).tobytes(), *sums]
 
         shuffled = self._by_run(roots, runs, range(len(runs))).persist()
         self._shuffled["all"] = shuffled
-        rows = collected(applied(shuffled, RUN, work, schema), GAVE_UP)
+        rows = self._done(shuffled, self._sent(flow, jobs, runs), flow.tree, facts, work)
         self._check_records(roots, np.stack([rows[name].to_numpy() for name in SUMS], axis=1))
         told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)
@@ -265,36 +288,30 @@ class Cluster:
         before = self._shuffled.get("all")  # runs are then those of the jobs up
         weights = jobs.weights if before is None else np.zeros_like(jobs.weights)
         runs, roots = runs_of(flow.tree, weights), flow.roots(jobs)
-        schema = pa.schema([(RUN, pa.int32()), FAULT])
         total = None if plan.public is None else int(self.top.counts.values.sum())
         errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
 
-        sent, key = self._sent(flow, jobs, runs), self.key
-
-        def work(rows: pa.Table) -> pa.RecordBatch:
-            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
-            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
-            found = chain.from_iterable(map(here.down, jobs))
-            write_run(folder, tree, errors, run, tuple(sums_of(read)), found)
-            return _row(schema, run)
+        def work(run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
+            found = chain.from_iterable(map(here.down, few))
+            write_run(folder, tree, errors, run, tuple(sums), found)
+            return []
 
         missing = sorted(set(range(len(runs))) - set(read_notes(folder)))
         if missing:
             shuffled = self._by_run(roots, runs, missing) if before is None else before
             if before is not None:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
-            collected(applied(shuffled, RUN, work, schema), GAVE_UP)
-        notes = read_notes(self.folder)
+            self._done(shuffled, self._sent(flow, jobs, runs), tree, [], work)
+        notes = read_notes(folder)
         if sorted(notes) != list(range(len(runs))):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
         self._check_records(roots, np.array([note.sums for note in notes.values()]))
-        whole = self.plan
-        for each in whole.levels:
+        for each in plan.levels:
             slug = cuboid_slug(each)
             if any(slug in note.survivors for note in notes.values()):
                 cells = sum(note.cells.get(slug, 0) for note in notes.values())
                 survivors = sum(note.survivors[slug] for note in notes.values())
-                self.progress.on_cuboid(whole.tree.name_of(each), cells, survivors, 0.0)
+                self.progress.on_cuboid(tree.name_of(each), cells, survivors, 0.0)
         return ()
 
     def _check_records(self, roots: JobRoots, seen: Int64) -> None:
@@ -304,7 +321,9 @@ class Cluster:
             roots: of all jobs.
             seen: int64 (runs, 2): the sums of each run's records.
         """
-        if tuple(seen.view(np.uint64).sum(axis=0).tolist()) != self.top.sums_below(roots):
+        counts, sums = self.top.counts, self.top.sums
+        below = roots.jobs_of(counts.tree, counts.codes) != NOWHERE
+        if (seen.view(np.uint64).sum(axis=0) != sums[below].sum(axis=0)).any():
             raise outside_limits("the table", CHANGED)
 
     def _by_run(self, roots: JobRoots, runs: list[range], wanted: Sequence[int]) -> Frame:
@@ -359,9 +378,3 @@ def sums_of(read: tuple[Codes, Int64]) -> list[int]:
 def each_job(jobs: Jobs) -> Iterator[Jobs]:
     """Yield jobs one by one."""
     return (jobs.take(slice(i, i + 1)) for i in range(len(jobs.weights)))
-
-
-def _row(schema: pa.Schema, *values: Any) -> pa.RecordBatch:
-    cells = [*values, None]
-    columns = [pa.array([cell], f.type) for cell, f in zip(cells, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

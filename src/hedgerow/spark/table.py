@@ -184,11 +184,15 @@ def read_source(session: Any, text: str, query: str | None = None) -> Frame:
     if text.startswith(JDBC):
         if query is None:
             raise TableError('a source over JDBC needs query = "SELECT …"')
-        return read_jdbc(session, text, query)
+        one = jdbc_query(text, query)  # Spark needs the database's driver (``--packages``)
+        with table_errors("the table (a query over JDBC)"):
+            return session.read.format("jdbc").option("url", text).option("query", one).load()
     if query is not None:
         raise TableError("query goes with a source over JDBC")
     if text.startswith(CATALOGUE):
-        return read_catalogue(session, text.removeprefix(CATALOGUE))
+        name = text.removeprefix(CATALOGUE)
+        with table_errors(f"the table {name}"):
+            return session.table(name)
     return read_files(session, text)
 
 
@@ -204,29 +208,6 @@ def read_files(session: Any, path: str) -> Frame:
         if re.search(r"\.(csv|tsv|txt)(\.\w+)?$", path.lower()):
             return _csv(session, path, what)
         return session.read.parquet(path)
-
-
-def read_catalogue(session: Any, name: str) -> Frame:
-    """Return a table of Spark's catalogue: ``database.table``.
-
-    Raises:
-        TableError: there is none.
-        MachineError: Spark failed.
-    """
-    with table_errors(f"the table {name}"):
-        return session.table(name)
-
-
-def read_jdbc(session: Any, url: str, query: str) -> Frame:
-    """Return the rows that a SELECT returns over JDBC; Spark needs the driver (``--packages``).
-
-    Raises:
-        TableError: the query is not one SELECT, or the database refused it.
-        MachineError: Spark failed.
-    """
-    one = jdbc_query(url, query)
-    with table_errors("the table (a query over JDBC)"):
-        return session.read.format("jdbc").option("url", url).option("query", one).load()
 
 
 def jdbc_query(url: str, query: str) -> str:

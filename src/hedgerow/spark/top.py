@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
-from hedgerow.release.descent.nodes import NOWHERE, JobRoots, cells_above, first_leaves, places
+from hedgerow.release.descent.nodes import cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
@@ -65,11 +65,6 @@ class Top:
         """What a seal is made of: besides the counts, the sums of all records."""
         words = self.sums.sum(axis=0).view(np.int64)
         return replace(self.counts, values=np.append(self.counts.values, words))
-
-    def sums_below(self, roots: JobRoots) -> tuple[int, ...]:
-        """Return the sums of all records below the roots of jobs."""
-        below = roots.jobs_of(self.counts.tree, self.counts.codes) != NOWHERE
-        return tuple(self.sums[below].sum(axis=0).tolist())
 
 
 def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:

@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 
 from hedgerow.arrays import Codes, Float64, Int64, Levels
-from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import LeastSquares
@@ -57,12 +56,11 @@ class ChainAnswers(Answers[PlannedChain]):
         Below survivors these are the nodes of depths that were measured, or are public, by their
         counts alone; nothing is read of any depth below the last one.
         """
-        if self._is_empty(stored):
-            return _of_an_empty_table(stored)
         if self.design.everything:
             every, _ = least_squares_of(stored, self.design.outline)
             return {levels: every[sum(levels)] for levels in wanted}
-        told = {sum(levels): levels for levels in wanted if self._is_told(levels)}
+        measured, is_public = self.design.outline.measured, self.plan.is_public
+        told = {sum(k): k for k in wanted if sum(k) in measured or is_public(k)}
         if not told:
             return {}
         nodes, layers = measured_nodes(stored, self.design.outline, max(told))
@@ -74,15 +72,6 @@ class ChainAnswers(Answers[PlannedChain]):
             )
             for depth, levels in told.items()
         }
-
-    def _is_told(self, levels: Levels) -> bool:
-        """Return whether a depth has noisy counts of its own, or public ones."""
-        return sum(levels) in self.design.outline.measured or self.plan.is_public(levels)
-
-    def _is_empty(self, stored: Stored) -> bool:
-        """Return whether nothing is below a public total."""
-        root = stored.nodes[self.plan.tree.cuboid(0)]
-        return self.design.public_depth >= 0 and not len(root)
 
     def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
@@ -100,8 +89,6 @@ class ChainAnswers(Answers[PlannedChain]):
         stored, plan = content.stored, self.plan
         check_stored(stored)
         check_estimator(method, plan)
-        if self._is_empty(stored):
-            return _of_an_empty_table(stored), None
         if isinstance(method, LeastSquares):
             nodes, layers = least_squares_of(stored, self.design.outline)
             return dict(zip(plan.levels, nodes, strict=True)), partial(covariance_of_nodes, layers)
@@ -116,7 +103,7 @@ class ChainAnswers(Answers[PlannedChain]):
         """Return all sums of what was measured, or below survivors those that are listed."""
         del on_fraction
         total = content.total
-        if self.design.everything and (sums.lookup is not None or total):
+        if self.design.everything:
             answer = _least_squares(sums, *measured_nodes(content.stored, self.design.outline))
             return *answer, CuboidErrors.of_sums(self.plan, len(answer[0]), total)
         numbers, counts = sums.counted(content)
@@ -145,10 +132,12 @@ class SumsAnswers(ChainAnswers):
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return the total and all bins, decoded from the sums."""
-        if self._is_empty(stored):
-            return _of_an_empty_table(stored)
         root, listed = stored.nodes[ROOT], stored.nodes[BINS]
         public = None if self.plan.public is None else int(root.counts.sum())
+        if public == 0:  # below it nothing is measured or listed
+            if len(listed) or len(stored.measured[BINS]):
+                raise uneven(self.plan.tree, BINS)
+            return {levels: stored.nodes[levels] for levels in wanted}
         sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
         errors = cast("PlannedSums", self.design).decoded
         cumulative = errors.estimate(sums, public)
@@ -186,14 +175,3 @@ def _least_squares(
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:
     """Return covariances of nodes, each a depth's cuboid and its place there."""
     return covariance(layers, [(sum(levels), row) for levels, row in cells])
-
-
-def _of_an_empty_table(stored: Stored) -> dict[Levels, Nodes]:
-    """Return no node of any cuboid: below a public total of 0 nothing is measured or listed."""
-    for levels, nodes in stored.nodes.items():
-        if len(nodes):
-            name = stored.tree.name_of(levels)
-            raise ReleaseError(f"the public total is 0, but nodes of {name} are listed")
-        if len(stored.measured.get(levels, ())):
-            raise uneven(stored.tree, levels)
-    return dict(stored.nodes)

@@ -67,8 +67,6 @@ def check_stored(stored: Stored) -> None:
     """Raise a ReleaseError unless a release could have written the noisy counts."""
     for levels, noisy in stored.measured.items():
         what = f"the noisy counts of {stored.tree.name_of(levels)}"
-        if noisy.dtype != np.int64:
-            raise ReleaseError(f"{what} must be int64, got {noisy.dtype}")
         if ((noisy < -LARGEST_COUNT) | (noisy > LARGEST_COUNT)).any():
             raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
 
@@ -84,14 +82,13 @@ def measured_nodes(
         last: the deepest depth to return; that of the leaves unless given.
 
     Returns:
-        nodes: in tree order, with their released counts (0 where they are not listed).
+        nodes: in tree order, with their released counts (0 where they are not listed); the root,
+            too, below which there is none if its count is public and 0.
         layers: their noisy counts, variances, and how they group under the nodes above.
     """
-    top = stored.nodes[outline.tree.cuboid(0)]  # no node at all where it is public and empty
-    if outline.public_depth < 0:
-        total = top.counts.sum(keepdims=True)
-        top = Nodes.exact(unknown_root(outline.tree, None).nodes.codes, total)
-    nodes, layers = [top], [_layer(stored, outline, 0, np.array([0, len(top)]), top.counts)]
+    total = stored.nodes[outline.tree.cuboid(0)].counts.sum(keepdims=True)  # which may be 0
+    nodes = [Nodes.exact(unknown_root(outline.tree, None).nodes.codes, total)]
+    layers = [_layer(stored, outline, 0, np.array([0, 1]), total)]
     for t in range(1, (outline.tree.depth if last is None else last) + 1):
         step, above = Refinement.of(outline.tree, t), nodes[-1]
         given = stored.nodes[outline.tree.cuboid(t)]

@@ -206,10 +206,9 @@ def true_nodes(counts: Counts, depth: int) -> Roots:
 
 def places(codes: Codes, among: Codes) -> Int64:
     """Return for each node its place among other nodes, or `NOWHERE`: int64 (nodes)."""
-    names = [f"axis {a}" for a in range(len(codes))]
-    others = pl.DataFrame(dict(zip(names, among, strict=True))).with_row_index("place")
-    nodes = pl.DataFrame(dict(zip(names, codes, strict=True)))
-    place = nodes.join(others, on=names, how="left", maintain_order="left")["place"]
+    nodes, others = (pl.DataFrame(list(each), orient="col") for each in (codes, among))
+    placed = others.with_row_index("place")
+    place = nodes.join(placed, on=nodes.columns, how="left", maintain_order="left")["place"]
     return place.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
 
 
@@ -259,19 +258,43 @@ def check_families(tree: Tree, depth: int, upper: Nodes, lower: Nodes) -> None:
     Raises:
         ReleaseError: they are not in tree order, or some family does not add up to its parent.
     """
-    axis, level = tree.steps[depth - 1]
-    codes, counts = lower.codes, lower.counts
-    child_start = tree.axes[axis].child_start[level - 1]
-    parents = list(codes)
-    parents[axis] = run_of(child_start, codes[axis]).astype(np.int32)
-    new_family = begins(tuple(parents))
-    if not (new_family[1:] | (codes[axis][1:] > codes[axis][:-1])).all():
+    above, levels = tree.chain[depth - 1 : depth + 1]
+    if not is_in_order(tree, levels, lower.codes, depth):
         raise ReleaseError("the nodes are not in tree order")
-    start = np.flatnonzero(new_family)
-    sums = np.add.reduceat(counts, start) if len(start) else counts
-    same = [np.array_equal(a[start], b) for a, b in zip(parents, upper.codes, strict=True)]
-    if not all(same) or not np.array_equal(sums, upper.counts):
+    if not adds_up(tree, (levels, lower), (above, upper)):
         raise ReleaseError("some families do not add up to their parents' counts")
+
+
+def is_in_order(tree: Tree, levels: Levels, codes: Codes, depth: int | None) -> bool:
+    """Return whether cells stand once each in the order of their file.
+
+    Args:
+        tree: the tree.
+        levels: the cuboid.
+        codes: one int32 array (cells) an axis.
+        depth: of the cuboid, where the order is the tree's; else it is row by row.
+    """
+    steps = tree.steps[:depth] if depth else tuple(enumerate(levels))
+    later = np.zeros(max(len(codes[0]) - 1, 0), dtype=np.bool_)
+    for a, level in steps[::-1]:
+        key = tree.axes[a].nodes_above(level, levels[a], codes[a])
+        later = (key[1:] > key[:-1]) | (later & (key[1:] == key[:-1]))
+    return bool(later.all())
+
+
+def adds_up(tree: Tree, below: tuple[Levels, Nodes], above: tuple[Levels, Nodes]) -> bool:
+    """Return whether the counts of a cuboid are the sums of those of a finer one.
+
+    Args:
+        tree: the tree.
+        below: the finer cuboid, and its listed cells.
+        above: the coarser one, and its own, each once.
+    """
+    (finer, summands), (levels, given) = below, above
+    place = places(cells_above(tree, levels, finer, summands.codes), given.codes)
+    sums = np.zeros(len(given) + 1, dtype=np.int64)  # the last one of cells that are not listed
+    np.add.at(sums, place, summands.counts)
+    return np.array_equal(sums, np.append(given.counts, 0))
 
 
 def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:

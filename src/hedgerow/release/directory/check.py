@@ -23,7 +23,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes, check_families, sums_of_cells
+from hedgerow.release.descent.nodes import Nodes, adds_up, check_families, is_in_order
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
@@ -58,7 +58,7 @@ from hedgerow.release.directory.stored import (
 )
 from hedgerow.release.page.report import check_report
 from hedgerow.release.passes import pass_of
-from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.tables.tree import Tree
 from hedgerow.text import Json
 
 ROUNDING = 1e-12
@@ -230,8 +230,11 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
                 partial(check_families, tree, depth, above, released[levels]),
             )
     if plan.design.depth_of(plan.levels[0]) is None:
-        for levels, table in _in_tables(plan):
-            of = "its leaves" if _has_leaves(plan) else f"those of {tree.name_of(table)}"
+        pairs = ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
+        for levels, table in pairs:  # all tables that contain a cuboid are shown to agree
+            if levels == table != tree.finest:
+                continue
+            of = "its leaves" if table == tree.finest else f"those of {tree.name_of(table)}"
             yield _finding(
                 f"{_named(plan, levels)}: every count is the sum of {of}",
                 partial(_is_sum, tree, (levels, released[levels]), (table, released[table])),
@@ -252,27 +255,13 @@ def _named(plan: Plan, levels: Levels) -> str:
     return name if depth is None else f"depth {depth} ({name})"
 
 
-def _in_tables(plan: Plan) -> Iterator[tuple[Levels, Levels]]:
-    """Return each cuboid with every other table that contains it: all are shown to agree."""
-    if _has_leaves(plan):
-        return ((levels, plan.levels[-1]) for levels in plan.levels)
-    pairs = ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
-    return (pair for pair in pairs if pair[0] != pair[1])
-
-
-def _has_leaves(plan: Plan) -> bool:
-    """Return whether the released cuboids are all sums of the tree's leaves, which are released."""
-    return plan.levels[-1] == plan.tree.finest
-
-
 def _is_sum(tree: Tree, given: tuple[Levels, Nodes], table: tuple[Levels, Nodes]) -> None:
     """Raise unless the cells are listed row by row, each with the sum of the table's."""
-    (levels, nodes), (finer, summands) = given, table
-    numbers, sums = sums_of_cells(tree, levels, finer, summands)
-    what = "leaves" if finer == tree.finest else tree.name_of(finer)
-    if not np.array_equal(numbers, cell_numbers(tree, levels, nodes.codes)):
-        raise ReleaseError(f"the cells are not those of the {what}, row by row")
-    if not np.array_equal(sums, nodes.counts):
+    levels, nodes = given
+    if not is_in_order(tree, levels, nodes.codes, None):
+        raise ReleaseError("the cells are not row by row")
+    if not adds_up(tree, table, given):
+        what = "leaves" if table[0] == tree.finest else tree.name_of(table[0])
         raise ReleaseError(f"some counts are not the sums of their {what}")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Array, Levels
@@ -65,7 +66,8 @@ class DiskCache(JobCache):
                     seconds.append(result.seconds)
                     _write(file, _survivors(result))
                     if result.noisy is not None:
-                        _write(file, pa.table({"noisy": _narrow(result.noisy)}))
+                        narrow = pl.Series(result.noisy).shrink_dtype()
+                        _write(file, pa.table({"noisy": narrow.to_arrow()}))
         return _Results(path, seconds)
 
     def _path(self, way: str, jobs: range) -> Path:
@@ -89,8 +91,8 @@ class _Results:
                 levels, measured = (json.loads(table.schema.metadata[name]) for name in METADATA)
                 noisy: Noisy | None = None
                 if measured:
-                    kept = pa.ipc.open_stream(file).read_all()["noisy"].to_numpy()
-                    noisy = kept if kept.dtype == np.float64 else kept.astype(np.int64)
+                    kept = pa.ipc.open_stream(file).read_all()["noisy"]
+                    noisy = kept.to_numpy().astype(np.int64)
                 seconds = self.seconds[i] if self.seconds else 0.0
                 yield Found(tuple(levels), _nodes(table), noisy, seconds)
 
@@ -116,16 +118,6 @@ def _survivors(result: Found) -> pa.Table:
     known = (result.levels, result.noisy is not None)
     metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
-
-
-def _narrow(noisy: Noisy) -> Array:
-    """Return whole numbers in the narrowest type that holds them; others as they are."""
-    if noisy.dtype != np.int64 or not len(noisy):
-        return noisy
-    low, high = int(noisy.min()), int(noisy.max())
-    kinds = (np.int8, np.int16, np.int32)
-    fits = (k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
-    return noisy.astype(next(fits, np.int64))
 
 
 def _nodes(table: pa.Table) -> Nodes:

@@ -99,30 +99,25 @@ class GrowingFile(Generic[Part]):
         self._writer = parquet_writer(path, schema)
         self._build = build
         self._waiting: list[Part] = []
-        self._rows = 0
+        self._written = 0
         self.rows = 0
 
     def add(self, part: Part, rows: int) -> None:
         """Append rows."""
         self._waiting.append(part)
-        self._rows += rows
         self.rows += rows
-        if self._rows >= ROWS_A_GROUP:
+        if self.rows - self._written >= ROWS_A_GROUP:
             self._flush()
 
     def _flush(self) -> None:
-        if self._rows:
+        if self.rows > self._written:
             self._writer.write_table(self._build(self._waiting), row_group_size=ROWS_A_GROUP)
-        self._waiting, self._rows = [], 0
+        self._waiting, self._written = [], self.rows
 
-    def close(self) -> None:
-        """Write what waits and the footer."""
-        self._flush()
-        self._writer.close()
-
-    def abandon(self) -> None:
-        """Close without a care for what waits; the file will be thrown away."""
-        self._rows = 0
+    def close(self, *, is_whole: bool) -> None:
+        """Write what waits, unless the file will be thrown away, and the footer."""
+        if is_whole:
+            self._flush()
         self._writer.close()
 
 
@@ -183,10 +178,7 @@ class CuboidFiles:
     ) -> None:
         files: list[GrowingFile[Any]] = [*self.counts.values(), *self.noisy.values()]
         for file in files:
-            if kind is None:
-                file.close()
-            else:
-                file.abandon()
+            file.close(is_whole=kind is None)
 
 
 class ReleaseFiles(CuboidFiles):

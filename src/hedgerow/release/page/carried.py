@@ -234,21 +234,13 @@ def visible_labels(labels: pl.Series) -> pl.Series:
 
 def varints(values: Int64) -> bytes:
     """Whole numbers of at least 0, each in as few bytes as it needs."""
-    left = values.astype(np.uint64)
-    length = np.ones(len(left), dtype=np.int64)
-    for bits in range(7, 64, 7):
-        length += left >= (1 << bits)
-    place = np.cumsum(length) - length
-    written = np.empty(int(length.sum()), dtype=np.uint8)
-    which = np.arange(len(left))
-    while len(which):
-        more = length[which] > 1
-        written[place[which]] = (left[which] & np.uint64(127)) | (more.astype(np.uint64) << 7)
-        which = which[more]
-        left[which] >>= np.uint64(7)
-        length[which] -= 1
-        place[which] += 1
-    return written.tobytes()
+    largest = int(values.max(initial=1))
+    left = values[:, None] >> np.arange(0, largest.bit_length(), 7)
+    is_written = left > 0
+    is_written[:, 0] = True
+    written = (left & 127).astype(np.uint8)
+    written[:, :-1] |= is_written[:, 1:].astype(np.uint8) << 7  # where more bytes follow
+    return written[is_written].tobytes()
 
 
 def folded(values: Int64) -> Int64:

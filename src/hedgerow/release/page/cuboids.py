@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
@@ -21,7 +21,7 @@ from hedgerow.limits import LARGEST_DOUBLE, MOST_CHARACTERS, MOST_NODES_OF_A_PAG
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, adds_up, is_in_order
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     ESTIMATE,
@@ -92,6 +92,12 @@ class Carried:
             return abs(wide - wanted), sum(levels), [-k for k in levels]
 
         return min(self.cells, key=rank, default=(0,) * len(axes))
+
+    def nodes(self, levels: Levels, cells: Cells) -> Nodes:
+        """Return the cells of a cuboid with their codes."""
+        each = zip(enumerate(levels), cells.places, strict=True)
+        codes = (self.used[at][place].astype(np.int32) for at, place in each)
+        return Nodes.exact(tuple(codes), cells.counts)
 
     def level_block(self, axis: int, level: int) -> Block:
         """Return the block of the codes of a level that occur."""
@@ -261,17 +267,6 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     return used
 
 
-def _places(
-    used: Used, levels: Levels, codes: Sequence[Int32 | Int64]
-) -> tuple[tuple[Int64, ...], Int64]:
-    """Return the places of cells among used codes, and their numbers in row-major order."""
-    flat, places = np.zeros(len(codes[0]), dtype=np.int64), list[Int64]()
-    for at, own in zip(enumerate(levels), codes, strict=True):
-        places.append(np.searchsorted(used[at], own))
-        flat = flat * len(used[at]) + places[-1]
-    return tuple(places), flat
-
-
 def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Levels, Cells]) -> None:
     """Raise unless the cells of a cuboid sum to those of a coarser one.
 
@@ -283,37 +278,24 @@ def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Level
     Raises:
         ReleaseError: they do not.
     """
-    (levels, finer), (coarser, cells) = below, above
-    codes = [
-        axis.nodes_above(upper, lower, made.used[a, lower][place])
-        for a, (axis, upper, lower, place) in enumerate(
-            zip(made.plan.tree.axes, coarser, levels, finer.places, strict=True)
-        )
-    ]
-    number, which = np.unique(_places(made.used, coarser, codes)[1], return_inverse=True)
-    sums = np.zeros(len(number), dtype=np.int64)
-    np.add.at(sums, which, finer.counts)
-    if not np.array_equal(number, cells.flat) or not np.array_equal(sums, cells.counts):
-        raise ReleaseError(
-            f"the counts in {counts_file(levels)} do not add up to those in {counts_file(coarser)}"
-        )
+    both = ((levels, made.nodes(levels, cells)) for levels, cells in (below, above))
+    if not adds_up(made.plan.tree, *both):
+        finer, coarser = counts_file(below[0]), counts_file(above[0])
+        raise ReleaseError(f"the counts in {finer} do not add up to those in {coarser}")
 
 
 def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     plan, tree = made.plan, made.plan.tree
     depth = plan.design.depth_of(levels)
-    # The file of a cuboid is row by row; that of a depth is in the order of the tree.
-    steps = tree.steps[:depth] if depth else list(enumerate(levels))
-    keys = [tree.axes[a].nodes_above(k, levels[a], nodes.codes[a]) for a, k in steps]
-    later = np.zeros(max(len(nodes) - 1, 0), dtype=np.bool_)
-    for key in keys[::-1]:
-        later = (key[1:] > key[:-1]) | (later & (key[1:] == key[:-1]))
-    if not later.all():
+    if not is_in_order(tree, levels, nodes.codes, depth):
         raise ReleaseError(
             f"the counts in {counts_file(levels)} are not "
             f"{'in tree order' if depth else 'row by row'}"
         )
-    places, flat = _places(made.used, levels, nodes.codes)
+    flat, places = np.zeros(len(nodes), dtype=np.int64), list[Int64]()
+    for at, own in zip(enumerate(levels), nodes.codes, strict=True):
+        places.append(np.searchsorted(made.used[at], own))
+        flat = flat * len(made.used[at]) + places[-1]
     order = np.argsort(flat, kind="stable")
     counts = nodes.counts[order]
     # no copy of labels, which are large

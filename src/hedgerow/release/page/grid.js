@@ -135,7 +135,7 @@ function reading(item) {
       item.unbiased === undefined || isSure ? null : line(say("unbiased"), number.format(item.unbiased)),
       line(say("part"), percent(item.part))),
     isContradicted(item) ? make("small", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
-    item.opens ? make("button", { type: "button", class: "into", click: () => go(item.t, item.i, 2, "here") }, say("open")) : null,
+    item.opens ? make("button", { type: "button", class: "into", click: () => go(item.to, "here") }, say("open")) : null,
   ].filter(Boolean);
 }
 

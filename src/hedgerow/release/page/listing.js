@@ -1,9 +1,9 @@
-// What is seen of a node: where it is, its count, a picture and a table of what is below it.
+// The rows below a picture, and what is remembered between one view and the next.
 
 const box = document.getElementById("explorer");
 const ROWS = 25;
 let order = numeric ? "code" : "size";
-let shown = [0, 0, 2]; // depth, place, and how many steps the picture goes down
+let shown = null; // the place
 let focus = null; // what to focus when the next view is there
 let redraw = null, width = innerWidth;
 let rows = ROWS, asked = ""; // how many rows there are below the picture, and with which words
@@ -37,7 +37,7 @@ function listing(items, caption, heading) {
     const most = Math.max(...items.map((item) => Math.max(item.high, item.count)));
     const lines = sorted.slice(0, rows).map((item) => make("tr", {},
       make("th", { scope: "row" }, item.opens
-        ? make("button", { type: "button", class: "open", click: () => go(item.t, item.i, 2, "here") }, isolated(item.name))
+        ? make("button", { type: "button", class: "open", click: () => go(item.to, "here") }, isolated(item.name))
         : isolated(item.name)),
       make("td", { class: "n", "data-of": say("count") }, number.format(item.count), isContradicted(item)
         ? make("small", { class: "doubt" }, say("contradicted", { estimate: item.estimate })) : null),

@@ -1,15 +1,15 @@
-// Pictures of the children of a node: a map, bars of a numeric level, or a matrix of two axes.
+// A map of counts, their area in proportion; and what all pictures share.
 
 const MOST_TILES = 240, MOST_BARS = 200, GROUPED_BARS = 100;
 const SMALLEST_TILE = 90; // square pixels
 
 function opener(item, kind, ...children) {
   return make("button", {
-    type: "button", class: kind, tabindex: -1, "data-i": item.i, "data-t": item.t,
+    type: "button", class: kind, tabindex: -1, "data-at": item.at,
     "aria-label": spoken(item), "aria-disabled": item.opens ? undefined : "true",
     click: (event) => {
       if (choosesFirst(event)) chooseCell(item, event.currentTarget);
-      else if (item.opens) go(item.t, item.i, 2, event.detail === 0 ? "first" : null);
+      else if (item.opens) go(item.to, event.detail === 0 ? "first" : null);
     },
     focus: () => readOut(item), mouseenter: () => box.querySelector(".chosen") || readOut(item),
   }, make("span", { class: "seen", "aria-hidden": "true" }, ...children));

@@ -2,10 +2,10 @@
 //
 // A place is what is looked at, for each axis: an area, by its number `code` among those of level
 // `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
-// Where somebody named the cuboids, these alone can be looked at, and within the areas of one only
-// those that refine it.
+// What a place is split into, and where it leads, a design's own script says: chain.js, cuboids.js.
 
 const finest = axes.map((axis) => axis.levels.length);
+const everything = axes.map(() => ({ c: 0, code: 0, k: 0 }));
 const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
 const isCarried = (levels) => carried.has(levels.join("-"));
 const released = facts.released && new Set(facts.released.map((levels) => levels.join("-")));
@@ -16,24 +16,15 @@ const isCoarser = (one, other) => one.every((k, a) => k <= other[a]) && one.some
 const written = (place) => place.map(({ c, code, k }) => `${c}.${code}.${k}`).join("-");
 const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
 const splitAxes = (place) => [...axes.keys()].filter((a) => place[a].k > place[a].c);
-// The cuboid of a place where only some axes are split.
+// The cuboid of a place where only some axes are split, and the one that it is split into.
 const cuboidOf = (place, split) => place.map(({ c, k }, a) => (split.includes(a) ? k : c));
-const isThere = (place) => isCarried(cuboidOf(place, [])) && isReleased(place.map(({ k }) => k));
+const splitInto = (place) => place.map(({ k }) => k);
+const isThere = (place) => isCarried(cuboidOf(place, [])) && isReleased(splitInto(place));
 const among = (place, levels) => place.map(({ c, code }, a) => ({ c, code, k: levels[a] }));
-
-// The same areas, split by the coarsest carried cuboid that refines theirs; if none does, not split.
-function nearest(place) {
-  const own = cuboidOf(place, []);
-  const rank = (levels) => 1000 * (levels.filter((k, a) => k > own[a]).length > 2) + depthOf(levels);
-  const [first] = facts.cuboids.filter((levels) => isCoarser(own, levels)).sort((x, y) => rank(x) - rank(y));
-  return among(place, first || own);
-}
-
-// The same areas, split as they are asked to be if that was released; null where they were not.
-const reachable = (place) => isThere(place) ? place : isCarried(cuboidOf(place, [])) ? nearest(place) : null;
+const named = (place) => place.map(({ c, code }) => ({ level: c, code }));
 
 function placeOf(hash) {
-  const asked = /^#cube((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
+  const asked = /^#at((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
   if (!asked) return null;
   const place = asked[1].slice(1).split("-").map((part) => {
     const [c, code, k] = part.split(".").map(Number);
@@ -42,8 +33,6 @@ function placeOf(hash) {
   const fits = place.length === axes.length && place.every(({ c, k }, a) => c <= k && k <= finest[a]);
   return fits && isThere(place) ? place : null;
 }
-
-const START = facts.start.map((k) => ({ c: 0, code: 0, k }));
 
 // The areas of coarser levels that those of a place lie in.
 function within(place, levels) {

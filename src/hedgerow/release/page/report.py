@@ -5,6 +5,7 @@ gives the same page. It asks for nothing from any network, and a policy within i
 """
 
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import version
@@ -29,7 +30,7 @@ from hedgerow.pages.markup import (
     spoken,
     table,
 )
-from hedgerow.plan.page.protected import among, publisher
+from hedgerow.plan.page.protected import agreed, among, publisher
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import float_above
@@ -49,14 +50,13 @@ MOST_LETTERS = 12
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 SHARED = (
-    "blocks.js", "sentences.js", "pictures.js", "grid.js", "keys.js", "search.js", "download.js",
-    "listing.js",
+    "blocks.js", "sentences.js", "pictures.js", "bars.js", "grid.js", "keys.js", "search.js",
+    "download.js", "listing.js", "places.js",
 )  # fmt: skip
-EXPLORERS = {
-    "chain": ("nodes.js", "matrix.js", "explore.js"),
-    "cuboids": ("places.js", "cube.js"),
-}
-"""The parts of the script that show counts, behind those of all: by the key of the design."""
+_BLOCKS = re.compile(f"(?<={BLOCK[1]})([A-Za-z0-9+/=]+)(?={BLOCK[2]})")
+"""What blocks of a page hold, which splits it into pieces beside them and these."""
+EXPLORE = "explore.js"
+"""The part that shows counts, behind the one that says where the places of a design lead."""
 MAPS = ("map_shapes.js", "map_counts.js", "map_scale.js", "map_read.js", "map.js")
 """The parts that draw maps, with what d3-geo and topojson-client give to them."""
 
@@ -121,7 +121,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         checks=levels.checks(plan, facts, carried),
         cite=words.cited(plan, total, made_by),
     )
-    script = "".join(map(_part, (*SHARED, *EXPLORERS[plan.design.key])))
+    script = "".join(map(_part, (*SHARED, f"{plan.design.key}.js", EXPLORE)))
     style, starts_from = _part("page.css"), seen.facts()
     if maps:
         vendor = part("hedgerow.pages.vendor", "cartography.js")
@@ -150,7 +150,7 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
             (say(f"release.head.levels_{plan.design.key}"), f"{len(facts)}"),
             *tables,
             (say("release.head.promise"), attribute(promise)),
-            *words.restricted(plan),
+            *((say("release.promise.agreed"), shown(named)) for named in [agreed(plan)] if named),
         ],
         "overview",
     )
@@ -158,10 +158,10 @@ def _overview(plan: Plan, facts: list[CuboidFacts]) -> str:
 
 def _same_page(made: str, given: str) -> bool:
     """Return whether two pages are the same, their blocks compared as what they hold."""
-    ours, theirs = _pieces(made), _pieces(given)
-    if [piece[::2] for piece in ours] != [piece[::2] for piece in theirs]:
+    ours, theirs = _BLOCKS.split(made), _BLOCKS.split(given)
+    if ours[::2] != theirs[::2]:
         return False
-    for (_, one, _), (_, other, _) in zip(ours, theirs, strict=True):
+    for one, other in zip(ours[1::2], theirs[1::2], strict=True):
         if one == other:
             continue
         parts = parts_of(one)
@@ -169,17 +169,6 @@ def _same_page(made: str, given: str) -> bool:
         if parts_of(other, room) != parts:
             return False
     return True
-
-
-def _pieces(text: str) -> list[tuple[str, str, str]]:
-    """Return a page cut at its blocks: the name of each, what it holds, and what follows it."""
-    first, *others = text.split(BLOCK[0])
-    pieces = [("", "", first)]
-    for other in others:
-        name, _, rest = other.partition(BLOCK[1])
-        inner, _, tail = rest.partition(BLOCK[2])
-        pieces.append((name, inner, tail))
-    return pieces
 
 
 def _part(name: str) -> str:

@@ -12,7 +12,7 @@ from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
 from hedgerow.pages.markup import attribute, items, shown
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
 from hedgerow.plan.known import facts_in_words
-from hedgerow.plan.page.protected import agreed, among, not_hidden, protected
+from hedgerow.plan.page.protected import among, not_hidden, protected
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
@@ -94,8 +94,7 @@ def title(plan: Plan) -> str:
         return say("release.title.distribution", name=described.axis_label(axes[0]))
     what = capital(described.unit) if described.unit else say("release.title.counts")
     if len(plan.tables) > 1:
-        names = [plan.label_of(levels) for levels in plan.tables]
-        by = say.joined([*names[:MOST_TABLES], *_more(say, names[MOST_TABLES:])])
+        by = _few(say, [plan.label_of(levels) for levels in plan.tables], MOST_TABLES)
     elif len(axes) == 1:
         by = say.joined(level_labels(plan, axes[0]))
     else:
@@ -184,12 +183,6 @@ def promised(plan: Plan, estimator: Estimator) -> str:
         "made": _made(plan, estimator),
     }
     return items([(say(f"release.promise.{key}"), text) for key, text in points.items()], "points")
-
-
-def restricted(plan: Plan) -> list[tuple[str, str]]:
-    """Return the restriction of a promise that holds between some tables alone, if it does."""
-    named = agreed(plan)
-    return [(words_of(plan)("release.promise.agreed"), shown(named))] if named else []
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
@@ -309,10 +302,7 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     return " ".join(parts)
 
 
-def _few(say: Catalogue, names: Sequence[str]) -> str:
+def _few(say: Catalogue, names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Return some of the names in words, and how many there are besides."""
-    return say.joined([*names[:MOST_NAMED], *_more(say, names[MOST_NAMED:])])
-
-
-def _more(say: Catalogue, left: Sequence[str]) -> list[str]:
-    return [say("release.more", number=len(left))] if left else []
+    more = [say("release.more", number=len(names) - most)] if len(names) > most else []
+    return say.joined([*names[:most], *more])

@@ -16,9 +16,12 @@ function grouped(items, size) {
   return [...groups.values()];
 }
 
-function bars(items, possible, outer) {
+// The ranges of one axis within an area, which is split into them.
+function bars(items, area) {
+  const [begin, end] = below(0, area, area.k), possible = end - begin;
   const size = possible > MOST_BARS ? Math.ceil(possible / GROUPED_BARS) : 1;
-  const drawn = size > 1 ? grouped(items, size) : items;
+  const placed = items.map((item) => ({ ...item, place: item.codes[0] - begin }));
+  const drawn = size > 1 ? grouped(placed, size) : placed;
   const most = Math.max(...drawn.map((item) => (size > 1 ? item.count : Math.max(item.high, item.count))));
   const up = (value) => `${100 * Math.min(1, value / most)}%`;
   const at = new Map(drawn.map((item) => [item.place, item]));
@@ -38,30 +41,7 @@ function bars(items, possible, outer) {
   const what = size > 1 ? say("bars_grouped", { bars: drawn.length, size }) : say("bars_each", { bars: drawn.length });
   const picture = make("div", { class: "bars", role: "group", "aria-label": say("bars", { what }) }, ...columns);
   const ends = make("div", { class: "ends", "aria-hidden": "true" },
-    ...outer.map((name) => make("span", {}, name)));
+    ...[begin, end - 1].map((code) => make("span", {}, label(0, area.k, code))));
   const key = size > 1 ? make("p", {}, say("bar_sums", { size })) : sureKey(items);
   return { nodes: [make("div", {}, picture, ends), key], draw: () => roam(picture, "button") };
-}
-
-// The sums by name or place of one side, the largest first.
-function side(cells, which) {
-  const sums = new Map();
-  for (const cell of cells) {
-    const { place } = cell[which];
-    const known = sums.get(place) || { key: place, order: place, name: cell[`${which}Name`], brief: cell[which].brief, count: 0, isSum: true };
-    known.count += cell.count;
-    sums.set(place, known);
-  }
-  return { all: sums.size, isSum: true, items: [...sums.values()].sort((a, b) => b.count - a.count) };
-}
-
-function matrix(items, t, whole, every, again) {
-  const [first, second] = [steps[t], steps[t + 1]].sort((a, b) => a[0] - b[0]);
-  const [rowName, columnName] = [first, second].map(([axis, k]) => levelName(axis, k));
-  const rows = side(items, "row"), columns = side(items, "column");
-  const at = new Map(items.map((cell) => [`${cell.row.place},${cell.column.place}`, cell]));
-  const cells = (down, across) => new Map([...at].filter(([, { row, column }]) => down.has(row.place) && across.has(column.place)));
-  return grid({ rows, columns, rowName, columnName, whole, cells, every, again,
-    caption: say("matrix_caption", { rows: rowName, columns: columnName }),
-    top: Math.max(...items.map(({ count }) => count)), margins: say("margins_all") });
 }
