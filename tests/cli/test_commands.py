@@ -171,7 +171,7 @@ def test_the_account_of_a_release_is_that_of_its_plan(run, commuting):
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = -1', "sigma2 must be above 0, got -1"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = 0', "sigma2 must be above 0, got 0"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = nan', "sigma2"),
-        (STATE_LEVEL.replace("10", "-1"), "at least once, got -1"),
+        (STATE_LEVEL.replace("10", "-1"), "of at least 1, got -1"),
         (STATE_LEVEL + "shift = 0", "other than 0"),
         (STATE_LEVEL + "shifts = 1", "did you mean 'shift'?"),
         ('[[use]]\nmechanism = "guarantee"\ndelta = 1', "takes epsilon or delta and epsilon"),

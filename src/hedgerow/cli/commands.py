@@ -45,13 +45,13 @@ from hedgerow.cli.terminal import (
     stdout,
     warn_of_copies,
 )
+from hedgerow.declared import check_known
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
     PlanError,
     ReleaseError,
     SpecError,
-    did_you_mean,
     presentable,
 )
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -144,11 +144,7 @@ def example(
     ] = None,
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
-    if kind not in EXAMPLES:
-        raise SpecError(
-            f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}"
-            f"{did_you_mean(kind, EXAMPLES)}"
-        )
+    check_known(kind, EXAMPLES, "example", SpecError)
     check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
     task = f"writing the {size} {kind} example"

@@ -30,8 +30,9 @@ from hedgerow.cli.terminal import (
     warn,
     with_names,
 )
+from hedgerow.declared import Whole
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError, kind_of
+from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -67,7 +68,7 @@ from hedgerow.text import visible
 MOST_AREAS = 20
 """Areas that a terminal lists."""
 
-MOST_RECORDS = 10**18
+RECORDS = Whole("--records", 0, 10**18, PlanError)
 
 Records = Annotated[
     int | None,
@@ -120,8 +121,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if by and areas is None:
         raise PlanError("--by goes with --areas, whose sums it divides; plan shows all cuboids")
     check_page_options(page, ledger=ledger)
-    if records is not None and not 0 <= records <= MOST_RECORDS:
-        raise PlanError(f"--records must be from 0 to 10^18, got {kind_of(records)}")
+    if records is not None:
+        RECORDS(records)
     spec = ReleaseSpec(file)
     if target_mse is not None:
         spec.check_target(target_mse)

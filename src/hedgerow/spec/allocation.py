@@ -6,8 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from math import inf
 from typing import cast
 
+from hedgerow.declared import Rational
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import HedgerowError, PlanError, SpecError, shorten
@@ -19,7 +21,7 @@ from hedgerow.plan.allocation.allocation import (
     Uniform,
 )
 from hedgerow.plan.allocation.fair import Fair
-from hedgerow.plan.allocation.optimal import Optimal
+from hedgerow.plan.allocation.optimal import ObjectiveName, Optimal
 from hedgerow.plan.allocation.shares import QueryShares, Shares
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
@@ -30,7 +32,9 @@ from hedgerow.spec.toml_file import Number, as_float
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.public_table import as_called, columns_in
 from hedgerow.tables.tree import Tree
-from hedgerow.text import exact
+from hedgerow.text import as_double
+
+TARGET = Rational("--target-mse", 0, inf, PlanError, ends="()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,53 +52,30 @@ class AllocationSpec:
     def allocation(self, tree: Tree) -> Allocation | None:
         """Return the allocation of the section, or None; raise for keys that do not go together."""
         given = self.section
-        self._check_shares()
-        if (given.ratio is not None) != (given.method == "fair"):
-            raise SpecError('ratio goes with method = "fair", which needs it')
-        if given.quantiles is not None and given.method != "distribution":
-            raise SpecError('quantiles = [...] goes with method = "distribution"')
+        given.check()
         if given.method == "optimal":
             return self.optimal(tree)
-        if given.ratio is not None:
-            return _fair(given, given.ratio)
-        if (given.importance, given.prior) != (None, None):
-            raise SpecError('importance and prior go with method = "optimal"')
         if given.method == "distribution":
             return ForDistribution(designed_for(given))
-        if given.objective is not None:
-            raise SpecError('objective goes with method = "optimal" or "distribution"')
+        if given.ratio is not None:
+            importance = cast("list[Number] | None", given.importance)
+            return Fair(
+                as_float(given.ratio, "ratio", PlanError),
+                None if importance is None else tuple(_floats(importance)),
+            )
         if given.levels is not None and given.queries is not None:
             return QueryShares(given.levels, given.queries)
         if given.shares is not None:
             return Shares(given.shares)
         return None if given.method is None else Uniform()
 
-    def _check_shares(self) -> None:
-        """Raise a SpecError unless shares are given once, and with the method that takes them."""
-        given = self.section
-        if (given.levels is None) != (given.queries is None):
-            raise SpecError(
-                'levels and queries go together: levels = {county = "1/4", ...}, and for each '
-                "level a table [allocation.queries.county]"
-            )
-        if given.shares is not None and given.levels is not None:
-            raise SpecError("give shares, or levels and queries, not both")
-        either = given.shares is not None or given.levels is not None
-        if either != (given.method == "shares"):
-            raise SpecError(
-                'shares = [...], or levels and queries, go with method = "shares", and only with it'
-            )
-
     def optimal(self, tree: Tree) -> Optimal:
         """Return the optimal allocation with the importance, prior and objective of the section."""
         given = self.section
-        objective = given.objective
-        if objective == "cdf" or objective == "ranges" or objective == "quantiles":  # noqa: PLR1714 - narrows
-            raise SpecError(f'objective = "{objective}" goes with method = "distribution"')
         return Optimal(
             importance=_importance(given.importance),
             prior=self.prior(tree),
-            objective=objective,
+            objective=cast("ObjectiveName | None", given.objective),
         )
 
     def prior(self, tree: Tree) -> Prior | None:
@@ -102,12 +83,13 @@ class AllocationSpec:
         given = self.section.prior
         if given is None:
             return None
+        self.table.check_public(
+            given.source,
+            "the prior",
+            "shares computed from it would reveal it: name a public table, such as an earlier "
+            "release",
+        )
         path = self.table.folder / given.source
-        if self.table.shares_files(path):
-            raise SpecError(
-                "the prior is the confidential table itself, or a part of it: shares computed from "
-                "it would reveal it; name a public table, such as an earlier release"
-            )
         return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
     def is_own_prior(self, tree: Tree, counts: Counts) -> bool:
@@ -143,34 +125,15 @@ class AllocationSpec:
                 '--target-mse is for single noisy counts, and method = "distribution" plans for '
                 "cumulative ones: give a budget, and see their error in the plan"
             )
-        try:
-            is_target = exact(target, "--target-mse", PlanError) > 0
-        except PlanError:
-            is_target = False
-        if not is_target:
-            raise PlanError(f"--target-mse must be a number above 0, got {target[:40]!r}")
-        as_float(target, "--target-mse", PlanError)
+        as_double(TARGET(target), TARGET.name, PlanError)
 
 
 def designed_for(given: AllocationSection) -> Objective:
     """Return the objective of the tree of a distribution."""
-    if (given.quantiles is not None) != (given.objective == "quantiles"):
-        raise SpecError('quantiles = [...] goes with objective = "quantiles", and only with it')
+    given.check()
     if given.quantiles is not None:
         return Quantiles(given.quantiles)
-    if given.objective not in {None, "cdf", "ranges"}:
-        raise SpecError(
-            f'objective = "{given.objective}" goes with method = "optimal"; a distribution is '
-            'designed for "cdf", "ranges" or "quantiles"'
-        )
     return AllRanges() if given.objective == "ranges" else Cdf()
-
-
-def _fair(given: AllocationSection, ratio: Number) -> Fair:
-    if isinstance(given.importance, dict | str) or given.prior or given.objective:
-        raise SpecError('method = "fair" takes ratio, and importance as a list')
-    most = as_float(ratio, "ratio", PlanError)
-    return Fair(most, None if given.importance is None else tuple(_floats(given.importance)))
 
 
 def _importance(given: Numbers | str | None) -> Importance:

@@ -15,6 +15,7 @@ from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
+    LISTED,
     AxisSection,
     public_axis,
     with_shapes,
@@ -143,7 +144,7 @@ def _depth(tree: Tree, level: str) -> int:
 
 
 def _axis(axis: AxisSection, folder: Path) -> Axis:
-    if axis.areas == AREAS_OF_TABLE and not axis.is_product:
+    if axis.areas == AREAS_OF_TABLE and axis.kind is LISTED:
         raise TableError("areas: there is no table here; name the public list of areas")
     return with_shapes(public_axis(axis, folder), axis, folder)
 

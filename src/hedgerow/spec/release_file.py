@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from hedgerow.declared import With, either
 from hedgerow.errors import PlanError, SpecError, shorten
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.plan.allocation.fair import RATIO
+from hedgerow.plan.allocation.optimal import ObjectiveName
 from hedgerow.plan.facts import RESTS, PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
-from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
-from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, within
 from hedgerow.tables.description import Description, paragraphs
@@ -57,20 +60,16 @@ class PublicSection(Section):
 
 def public_fact(section: PublicSection, folder: Path) -> Zeros | PublicTable:
     """Return the fact of a section; its file is relative to a folder, and not yet read."""
-    if section.source is None:
-        if not isinstance(section.zeros, dict) or section.at_least or section.at_most:
-            raise SpecError(
-                "[[public]] without a source is a rule, and has zeros alone: columns with lists of "
-                'codes, such as {hhgq = ["nursing"], votingage = ["minor"]}'
-            )
-        return Zeros(section.zeros)
-    if isinstance(section.zeros, dict):
+    if section.source is not None:
+        zeros = cast("Any", section.zeros)  # a table refuses a rule
+        bounds = section.at_least, section.at_most
+        return PublicTable(folder / section.source, zeros, *bounds)
+    if not isinstance(section.zeros, dict) or section.at_least or section.at_most:
         raise SpecError(
-            '[[public]] zeros must be "unlisted" or "listed" with a source; a rule is a [[public]] '
-            "of its own"
+            "[[public]] without a source is a rule, and has zeros alone: columns with lists of "
+            'codes, such as {hhgq = ["nursing"], votingage = ["minor"]}'
         )
-    given = section.zeros, section.at_least, section.at_most
-    return PublicTable(folder / section.source, *given)
+    return Zeros(section.zeros)
 
 
 class DescribeSection(Section):
@@ -175,9 +174,9 @@ class WorkloadSection(Section):
 class BudgetSection(Section):
     """A budget: rho, or epsilon with delta, or epsilon alone."""
 
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
+    epsilon: Annotated[Number | None, AMOUNT] = None
+    delta: Annotated[Number | None, DELTA] = None
+    rho: Annotated[Number | None, AMOUNT] = None
 
     def budget(self, where: str = "[simulate] budgets:") -> Budget:
         """Return the budget, or raise for other keys; errors begin with ``where``."""
@@ -200,8 +199,11 @@ class PrivacySection(BudgetSection):
     """``[privacy]``: who is protected, and how well."""
 
     neighbours: Literal["add-remove", "replace"] = "add-remove"
-    contributions: int = 1
-    exactly: bool | None = None
+    contributions: Annotated[int, CONTRIBUTIONS] = 1
+    exactly: Annotated[
+        bool | None,
+        With(("neighbours",), ("replace",), advice="; add-remove measures the total"),
+    ] = None
     mechanism: MechanismName = "discrete-gaussian"
 
 
@@ -218,18 +220,57 @@ Numbers = list[Number] | dict[str, list[Number]] | dict[str, Number]
 """One a depth; a list an axis; or one a cuboid or level by its name."""
 
 
+OfTrees = Literal["cdf", "ranges", "quantiles"]
+"""What the tree of a distribution is designed for."""
+
+
+def by_method(*methods: str, is_needed: bool = False) -> With:
+    """Return that a key goes with some methods of allocation."""
+    return With(("method",), methods, is_needed=is_needed)
+
+
 class AllocationSection(Section):
     """``[allocation]``: how the measured cuboids share the budget."""
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] | None = None
-    shares: Numbers | None = None
-    levels: dict[str, Number] | None = None
-    queries: dict[str, dict[str, Number]] | None = None
-    importance: Numbers | Literal["relative", "levels"] | None = None
-    prior: PriorSection | None = None
-    objective: Literal["cells", "released", "largest", "cdf", "ranges", "quantiles"] | None = None
-    quantiles: list[Number] | None = None
-    ratio: Number | None = None
+    shares: Annotated[Numbers | None, by_method("shares")] = None
+    levels: Annotated[dict[str, Number] | None, by_method("shares"), With(("queries",))] = None
+    queries: Annotated[
+        dict[str, dict[str, Number]] | None,
+        by_method("shares"),
+        With(("levels",), advice=': levels = {county = "1/4", ...}'),
+    ] = None
+    importance: Annotated[
+        Numbers | Literal["relative", "levels"] | None, by_method("optimal", "fair")
+    ] = None
+    prior: Annotated[PriorSection | None, by_method("optimal")] = None
+    objective: Annotated[ObjectiveName | OfTrees | None, by_method("optimal", "distribution")] = (
+        None
+    )
+    quantiles: Annotated[
+        list[Number] | None,
+        by_method("distribution"),
+        With(("objective",), ("quantiles",), is_needed=True),
+    ] = None
+    ratio: Annotated[Number | None, RATIO, by_method("fair", is_needed=True)] = None
+
+    def check(self) -> None:
+        """Raise a SpecError for keys that do not go together."""
+        self.check_together()
+        if self.method == "shares" and (self.shares is None) == (self.levels is None):
+            raise SpecError(
+                'method = "shares" takes shares = [...], or levels and queries, not both'
+            )
+        if self.method == "fair" and isinstance(self.importance, dict | str):
+            raise SpecError('method = "fair" takes importance as a list')
+        own, others = ("optimal", OfTrees)
+        if self.objective in get_args(OfTrees):
+            own, others = ("distribution", ObjectiveName)
+        if self.objective is not None and self.method != own:
+            raise SpecError(
+                f'objective = "{self.objective}" goes with method = "{own}"; that of '
+                f'"{self.method}" is {either(get_args(others))}'
+            )
 
 
 MeasureName = Literal["survivors", "all", "running-sums"]
@@ -261,7 +302,7 @@ class EngineSection(Section):
     """``[engine]``: where the subtrees of a large release run."""
 
     name: Literal["local", "spark"] = "local"
-    master: str | None = None
+    master: Annotated[str | None, With(("name",), ("spark",))] = None
 
 
 class OutputSection(Section):
@@ -322,10 +363,9 @@ def budget_of(privacy: PrivacySection) -> Budget:
 
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
+    privacy.check_together()
     m, exactly = privacy.contributions, privacy.exactly
     if privacy.neighbours == "add-remove":
-        if exactly is not None:
-            raise SpecError("exactly goes with replace neighbours; add-remove measures the total")
         return AddRemove(m, unit=unit)
     if exactly is None and unit is None and m > 1:
         raise SpecError(

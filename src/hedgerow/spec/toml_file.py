@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hedgerow.declared import With
 from hedgerow.errors import (
     BudgetError,
     EstimateError,
@@ -60,6 +61,13 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
     )
+
+    def check_together(self) -> None:
+        """Raise a SpecError for a key that is given without another that it goes with."""
+        for key, declared in type(self).model_fields.items():
+            for rule in declared.metadata:
+                if isinstance(rule, With):
+                    rule.check(key, self.__dict__, SpecError)
 
     @field_validator("*", mode="before")
     @classmethod
