@@ -344,7 +344,11 @@ FILE_ERRORS = {
         "the last share must be above 0",
     ),
     "shares number": ('method = "uniform"', 'method = "shares"\nshares = [1]', "needs 6 shares"),
-    "shares missing": ('method = "uniform"', 'method = "shares"', "go with method = "),
+    "shares missing": (
+        'method = "uniform"',
+        'method = "shares"',
+        'method = "shares" takes shares = ',
+    ),
     "refine": ('["destination", "origin"]', '["destination"]', "must name every axis once"),
     "refine unknown": ('["destination", "origin"]', '["origin.city"]', "no level 'city'"),
     "invariant": (
