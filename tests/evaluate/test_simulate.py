@@ -247,7 +247,7 @@ def test_a_table_that_is_not_declared_public_is_not_simulated(counts, settings, 
 
 
 def test_what_cannot_be_simulated_is_refused(counts, settings):
-    with pytest.raises(hr.PlanError, match="at least 3 runs"):
+    with pytest.raises(hr.PlanError, match="of at least 3, got"):
         simulate(counts, settings, public=True, runs=2)
     with pytest.raises(hr.PlanError, match="workers must be a whole number of at least 1"):
         simulate(counts, settings, public=True, runs=3, workers=0)
