@@ -1,5 +1,6 @@
 """Options that commands share, and the files that options name: never overwritten unasked."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from hedgerow.errors import (
 )
 from hedgerow.export.released import whole_file as whole_place
 from hedgerow.export.released import write_parts as write_parquet
+from hedgerow.machine import check_free, check_suffix
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
@@ -137,13 +139,11 @@ def check_place(
         option: that names it.
     """
     where = f"{option} {str(place)!r}"
-    if suffixes and place.suffix.lower() not in suffixes:
-        raise ReleaseError(f"{where} must end in {' or '.join(suffixes)}")
-    if place.is_dir() or ((place.exists() or place.is_symlink()) and not force):
+    if suffixes:
+        check_suffix(place, suffixes, where, ReleaseError)
+    if place.is_dir() or not (force and os.path.lexists(place)):
         way_out = "name another file" + ("" if force is None else ", or add --force")
-        raise ReleaseError(f"{where} exists already; {way_out}")
-    if not place.parent.is_dir():
-        raise ReleaseError(f"{where}: the directory does not exist; create it")
+        check_free(place, where, ReleaseError, way_out)
     check_outside(place, option)
 
 
