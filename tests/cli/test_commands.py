@@ -166,7 +166,7 @@ def test_the_account_of_a_release_is_that_of_its_plan(run, commuting):
     [
         ("", "[use] is missing"),
         ("use = []", "at least 1 item"),
-        ('[[use]]\nmechanism = "discrete-gaussian"', "discrete-gaussian takes sigma2, got nothing"),
+        ('[[use]]\nmechanism = "discrete-gaussian"', "discrete-gaussian takes sigma2, got none"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nscale = 1', "takes sigma2, got scale"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = -1', "sigma2 must be above 0, got -1"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = 0', "sigma2 must be above 0, got 0"),

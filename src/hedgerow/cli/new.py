@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from hedgerow.cli.output_file import check_place, pairs
 from hedgerow.cli.proposal.proposal import Proposer, with_product
-from hedgerow.cli.proposal.proposed_axis import UNKNOWN_AXIS, ProposedAxis, toml
+from hedgerow.cli.proposal.proposed_axis import UNKNOWN_AXIS, ProposedAxis
 from hedgerow.cli.terminal import escape, say, stderr, stdout
 from hedgerow.errors import SpecError, TableError, machine_errors
 from hedgerow.limits import MOST_CELLS_PROPOSED
@@ -27,7 +27,7 @@ from hedgerow.plan.defaults import (
 )
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import AddRemove
-from hedgerow.spec.toml_file import to_fill_in
+from hedgerow.spec.toml_file import to_fill_in, toml
 from hedgerow.tables.lists.column_names import count_among, numbers_among, unit_among
 from hedgerow.tables.lists.list_match import is_header, matches
 from hedgerow.tables.lists.list_shape import ListShape

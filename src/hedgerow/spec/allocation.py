@@ -1,13 +1,11 @@
 """``[allocation]`` of a release file as types, with the public prior that it may follow."""
 
-import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from math import inf
-from typing import cast
+from typing import Any, cast
 
 from hedgerow.declared import Rational
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
@@ -28,7 +26,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
 from hedgerow.spec.release_file import AllocationSection, Numbers
 from hedgerow.spec.table import TableSpec
-from hedgerow.spec.toml_file import Number, as_float
+from hedgerow.spec.toml_file import as_float, toml
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.lists.public_table import as_called, columns_in
 from hedgerow.tables.tree import Tree
@@ -58,11 +56,9 @@ class AllocationSpec:
         if given.method == "distribution":
             return ForDistribution(designed_for(given))
         if given.ratio is not None:
-            importance = cast("list[Number] | None", given.importance)
-            return Fair(
-                as_float(given.ratio, "ratio", PlanError),
-                None if importance is None else tuple(_floats(importance)),
-            )
+            importance = cast("list[float] | None", _importance(given.importance))
+            ratio = as_float(given.ratio, "ratio", PlanError)
+            return Fair(ratio, None if importance is None else tuple(importance))
         if given.levels is not None and given.queries is not None:
             return QueryShares(given.levels, given.queries)
         if given.shares is not None:
@@ -140,19 +136,16 @@ def _importance(given: Numbers | str | None) -> Importance:
     """Return the importances as floats: no privacy depends on their last digits."""
     if isinstance(given, str):
         return Relative() if given == Relative.name else PerLevel()
-    if not isinstance(given, dict):
-        return None if given is None else _floats(given)
-    lists = {name: _floats(w) for name, w in given.items() if isinstance(w, list)}
-    single = {
-        name: as_float(w, f"importance of {shorten(name)}", PlanError)
-        for name, w in given.items()
-        if not isinstance(w, list)
-    }
-    return cast("Importance", lists | single)  # of both kinds they are refused
+    return None if given is None else cast("Importance", _floats(given, "importance"))
 
 
-def _floats(numbers: list[Number]) -> list[float]:
-    return [as_float(number, "importance", PlanError) for number in numbers]
+def _floats(given: Any, name: str) -> Any:
+    """Return numbers as floats, in lists and tables as they are given in."""
+    if isinstance(given, dict):
+        return {key: _floats(one, f"importance of {shorten(key)}") for key, one in given.items()}
+    if isinstance(given, list):
+        return [_floats(one, name) for one in given]
+    return as_float(given, name, PlanError)
 
 
 BUDGETS = ("rho", "epsilon", "delta")
@@ -166,34 +159,20 @@ def release_file_lines(plan: Plan) -> str:
     """
     budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
     others = " and ".join(name for name in BUDGETS if name not in budget)
+    shares: Any  # by depth that can be measured, by axis, or by measured cuboid
     if plan.is_chain:
-        # the shares as a TOML list, one for each depth that can be measured
-        shares = _listed(list(plan.possible_shares.values()))
+        shares = list(map(str, plan.possible_shares.values()))
     elif plan.axis_shares is not None:
         lists = zip(plan.tree.axes, plan.axis_shares, strict=True)
-        by_axis = (f"{json.dumps(axis.name)} = {_listed(each)}" for axis, each in lists)
-        shares = f"{{{', '.join(by_axis)}}}"
+        shares = {axis.name: list(map(str, each)) for axis, each in lists}
     else:
-        # the shares as an inline TOML table, one for each measured cuboid
-        named = (
-            f"{json.dumps(name, ensure_ascii=False)} = {_quoted(what.share)}"
-            for name, what in plan.cuboids.items()
-            if isinstance(what, Measured)
-        )
-        shares = f"{{{', '.join(named)}}}"
+        named = plan.cuboids.items()
+        shares = {name: str(one.share) for name, one in named if isinstance(one, Measured)}
     given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
         f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
-        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {shares}'
+        f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {toml(shares)}'
     )
-
-
-def _listed(shares: Sequence[Fraction]) -> str:
-    return f"[{', '.join(map(_quoted, shares))}]"
-
-
-def _quoted(share: Fraction) -> str:
-    return f'"{share}"'
 
 
 def _number(value: Fraction) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa
 from pydantic import Field
 
-from hedgerow.errors import BudgetError, SpecError, TableError
+from hedgerow.errors import BudgetError, TableError
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
 from hedgerow.privacy.profile import Profile, compose
@@ -21,7 +21,7 @@ from hedgerow.spec.axis_section import (
     with_shapes,
 )
 from hedgerow.spec.release_file import OtherFile, TreeSection
-from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
+from hedgerow.spec.toml_file import Number, Section, check_there, made_of, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import translate_duckdb_errors
 from hedgerow.tables.sources.source import check_fits, load, open_table
@@ -91,11 +91,9 @@ def _use(use: UseSection) -> tuple[Guarantee, int, int]:
     if use.mechanism in MECHANISMS:
         kind = MECHANISMS[use.mechanism]
         kinds = {(kind.key,): kind}
-    given = use.model_dump(exclude={"mechanism", "times", "shift"}, exclude_none=True)
-    if tuple(given) not in kinds:
-        names = " or ".join(" and ".join(sorted(names)) for names in kinds)
-        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
-    return kinds[tuple(given)](*given.values()), use.times, use.shift
+    names = " or ".join(" and ".join(sorted(names)) for names in kinds)
+    own = set(UseSection.model_fields) - {"mechanism", "times", "shift"}
+    return made_of(use, own, kinds, f"{use.mechanism} takes {names},"), use.times, use.shift
 
 
 class MeasurementSection(Section):

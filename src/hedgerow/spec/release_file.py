@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from hedgerow.declared import With, either
@@ -13,12 +13,12 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
-from hedgerow.plan.facts import RESTS, PublicTable, Zeros
+from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
-from hedgerow.spec.toml_file import Number, Section, within
+from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
 from hedgerow.text import TextByName, Texts
 
@@ -36,26 +36,16 @@ PublicFile = Annotated[str, Field(min_length=1), AfterValidator(_is_file)]
 class PublicSection(Section):
     """``[[public]]``: what public rules and files say of cells beside a spine."""
 
-    zeros: Literal["unlisted", "listed"] | dict[str, list[str]] | None = None
+    zeros: Annotated[
+        Literal["unlisted", "listed"] | dict[str, list[str]] | None,
+        fitting(
+            'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
+            '{hhgq = ["nursing"], votingage = ["minor"]}'
+        ),
+    ] = None
     source: PublicFile | None = None
     at_least: str | None = None
     at_most: str | None = None
-
-    @field_validator("zeros", mode="before")
-    @classmethod
-    def _is_known(cls, given: object) -> object:
-        """Refuse what is neither a rule nor the name of what a list leaves empty."""
-        rule = isinstance(given, dict) and all(
-            isinstance(codes, list) and all(isinstance(code, str) for code in codes)
-            for codes in given.values()
-        )
-        if rule or (isinstance(given, str) and given in RESTS):
-            return given
-        raise PydanticCustomError(
-            "zeros",
-            'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
-            '{hhgq = ["nursing"], votingage = ["minor"]}',
-        )
 
 
 def public_fact(section: PublicSection, folder: Path) -> Zeros | PublicTable:
@@ -107,10 +97,10 @@ def described_by(section: DescribeSection) -> Description:
 
 
 if TYPE_CHECKING:
-    MechanismName = str
+    MechanismName = WorkloadName = str
 else:
-    MechanismName = Literal[tuple(MECHANISMS)]
-"""The names under which mechanisms are registered."""
+    MechanismName, WorkloadName = Literal[tuple(MECHANISMS)], Literal[tuple(WORKLOADS)]
+"""The names under which mechanisms and workloads are registered."""
 
 
 class TableSection(Section):
@@ -131,24 +121,13 @@ class TreeSection(Section):
 class WorkloadSection(Section):
     """``[workload]``: which cuboids are measured."""
 
-    cuboids: str | list[str] = "chain"
+    cuboids: Annotated[
+        WorkloadName | list[str],
+        fitting(
+            'must be "chain", "cube" or a list of names, such as ["origin.region"]', *WORKLOADS
+        ),
+    ] = "chain"
     chain: bool = False
-
-    @field_validator("cuboids", mode="before")
-    @classmethod
-    def _is_known(cls, given: object) -> object:
-        """Refuse what is neither the name of a workload nor a list of cuboids."""
-        if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
-            return given
-        if isinstance(given, str) and given in WORKLOADS:
-            return given
-        if given == []:
-            raise PydanticCustomError("workload", "name at least one cuboid in the list")
-        raise PydanticCustomError(
-            "workload",
-            'must be "chain", "cube" or a list of names, such as ["origin.region"]',
-            {"expected": ", ".join(map(repr, WORKLOADS))},
-        )
 
     @property
     def workload(self) -> Workload:
@@ -183,16 +162,13 @@ class BudgetSection(Section):
         return within(where, self._budget)
 
     def _budget(self) -> Budget:
-        given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
         kinds: dict[Texts, Callable[..., Budget]] = {
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
         }  # fmt: skip
-        if tuple(given) not in kinds:
-            raise SpecError(
-                f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon "
-                f"alone; got {' and '.join(sorted(given)) or 'none'}"
-            )
-        return kinds[tuple(given)](*given.values())
+        rule = (
+            "give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone;"
+        )
+        return made_of(self, {"epsilon", "delta", "rho"}, kinds, rule)
 
 
 class PrivacySection(BudgetSection):

@@ -1,9 +1,8 @@
 """An axis that `hedgerow new` proposes: the keys of its section, and how they were found."""
 
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, public_axis
-from hedgerow.spec.toml_file import to_fill_in
+from hedgerow.spec.toml_file import to_fill_in, toml
 from hedgerow.tables.lists.list_match import Match
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape
 from hedgerow.tables.sources.files import share_files
@@ -89,15 +88,6 @@ class ProposedAxis:
         except HedgerowError:
             return self
         return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])
-
-
-def toml(value: Any) -> str:
-    """Return a text, number, list or table as TOML."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml(key)} = {toml(one)}' for key, one in value.items())} }}"
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def placeholder(*words: str) -> str:
