@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from hedgerow.errors import BudgetError, TableError
 from hedgerow.noise.mechanisms import MECHANISMS
@@ -20,7 +21,7 @@ from hedgerow.spec.axis_section import (
     public_axis,
     with_shapes,
 )
-from hedgerow.spec.release_file import OtherFile, TreeSection
+from hedgerow.spec.release_file import TreeSection
 from hedgerow.spec.toml_file import Number, Section, check_there, made_of, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import translate_duckdb_errors
@@ -35,6 +36,20 @@ if TYPE_CHECKING:
 else:
     UseName = Literal[(*MECHANISMS, "guarantee")]
 """A registered mechanism by its name, or a guarantee."""
+
+
+class OtherFile(Section):
+    """A file of another kind, which a release file is not."""
+
+    expected: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """Refuse a release file, and say what is expected."""
+        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
+        return given
 
 
 class UseSection(Section):

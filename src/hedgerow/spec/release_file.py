@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from hedgerow.declared import With, either
@@ -97,9 +97,11 @@ def described_by(section: DescribeSection) -> Description:
 
 
 if TYPE_CHECKING:
-    MechanismName = WorkloadName = str
+    MechanismName = str
+    WorkloadName = str
 else:
-    MechanismName, WorkloadName = Literal[tuple(MECHANISMS)], Literal[tuple(WORKLOADS)]
+    MechanismName = Literal[tuple(MECHANISMS)]
+    WorkloadName = Literal[tuple(WORKLOADS)]
 """The names under which mechanisms and workloads are registered."""
 
 
@@ -304,20 +306,6 @@ class ReleaseFile(Section):
     output: OutputSection = OutputSection(directory="out")
     describe: DescribeSection = DescribeSection()
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_settings
-
-
-class OtherFile(Section):
-    """A file of another kind, which a release file is not."""
-
-    expected: ClassVar[str]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_no_release_file(cls, given: object) -> object:
-        """Refuse a release file, and say what is expected."""
-        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
-        return given
 
 
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
