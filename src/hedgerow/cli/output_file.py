@@ -1,16 +1,18 @@
 """Options that commands share, and the files that options name: never overwritten unasked."""
 
+import inspect
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, get_args
 
 import polars as pl
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
+from hedgerow.declared import With, Without
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
@@ -53,6 +55,24 @@ QuoteFormulas = Annotated[
         "- @, tab, new line). Default: write them unchanged, with a warning. Numbers stay numbers.",
     ),
 ]
+
+
+def check_options(command: Callable[..., None], given: Mapping[str, object]) -> None:
+    """Raise a ReleaseError for an option that goes with others, or excludes them, as it declares.
+
+    Args:
+        command: whose options they are.
+        given: the arguments of the command, by their names in Python.
+    """
+    options, rules = dict[str, object](), list[tuple[str, With | Without]]()
+    for name, annotation in inspect.get_annotations(command).items():
+        option, *declared = get_args(annotation)[1:] or (None,)
+        words = getattr(option, "param_decls", None) or [f"--{name.replace('_', '-')}"]
+        value = given.get(name)
+        options[words[0]] = None if value is False or value == [] else value
+        rules += [(words[0], rule) for rule in declared if isinstance(rule, With | Without)]
+    for word, rule in rules:
+        rule.check(word, options, ReleaseError)
 
 
 def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
