@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 import hedgerow
 from hedgerow.cli import app
+from hedgerow.declared import Number, Whole, With
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.simulate_settings import SimulateSection
 
@@ -134,10 +135,18 @@ def _keys(model: type[BaseModel], meanings: dict[str, str], name: str) -> list[s
         raise ValueError(f"{KEYS} [{name}] and the code differ in {sorted(missing)}")
     rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
     for key, field in model.model_fields.items():
-        rows.append(
-            f"| `{key}` | {_kind(field.annotation)} | {_default(field)} | {meanings[key]} |"
-        )
+        ranges = [rule for rule in field.metadata if isinstance(rule, Number)]
+        kind = _range(ranges[0]) if ranges else _kind(field.annotation)
+        goes = [f"With `{rule.words}`. " for rule in field.metadata if isinstance(rule, With)]
+        meaning = "".join([*goes, meanings[key]])
+        rows.append(f"| `{key}` | {kind} | {_default(field)} | {meaning} |")
     return rows
+
+
+def _range(rule: Number[Any]) -> str:
+    """Return the numbers of a range in words."""
+    words = rule.words.removeprefix("a ")
+    return words if isinstance(rule, Whole) else f"number {words.removesuffix(' and finite')}"
 
 
 def _model(annotation: Any) -> tuple[type[BaseModel], bool]:
@@ -241,7 +250,7 @@ def _name(name: str, value: Any) -> str:
     summary, _, rest = (inspect.getdoc(value) or "").partition("\n")
     file = Path(inspect.getfile(value)).relative_to(Path(hedgerow.__file__).parent).as_posix()
     signature = f"```python\nhr.{name}{_signature(value)}\n```"
-    parts = [f"`{file}`", signature, markdown_of(rest), _methods(value)]
+    parts = [f"`{file}`", signature, _ranges(value), markdown_of(rest), _methods(value)]
     body = textwrap.indent("\n\n".join(filter(None, parts)), "    ")
     return f'??? note "`hr.{name}` · {_plain(summary)}"\n\n{body}'
 
@@ -252,6 +261,10 @@ def _signature(value: Any, width: int = 80) -> str:
         signature = inspect.signature(value)
     except ValueError:
         return ""
+    bare_ones = [
+        one.replace(annotation=_bare(one.annotation)) for one in signature.parameters.values()
+    ]
+    signature = signature.replace(parameters=bare_ones)
     line = _plain(str(signature))
     if len(line) <= width:
         return line
@@ -263,6 +276,24 @@ def _signature(value: Any, width: int = 80) -> str:
         rows.append(str(parameter))
         before = parameter.kind
     return _plain("(\n" + "".join(f"    {row},\n" for row in rows) + f"){bare}")
+
+
+def _bare(annotation: Any) -> Any:
+    """Return a type without what is declared of its values, which `_ranges` lists."""
+    declared = typing.get_origin(annotation) is typing.Annotated
+    return typing.get_args(annotation)[0] if declared else annotation
+
+
+def _ranges(value: Any) -> str:
+    """Return a list of the parameters that are numbers of a declared range."""
+    annotations = inspect.get_annotations(value) if inspect.isclass(value) else {}
+    rows = [
+        f"- `{name}`: {rule.words}"
+        for name, annotation in annotations.items()
+        for rule in typing.get_args(annotation)[1:]
+        if isinstance(rule, Number)
+    ]
+    return "\n".join(["**Ranges**", "", *rows]) if rows else ""
 
 
 def _methods(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.noise.bits import ReleaseKey
-from hedgerow.noise.cell_error import CellError, positive_precision, whole_counts
+from hedgerow.noise.cell_error import PRECISION, CellError, whole_counts
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
 from hedgerow.noise.loss import InEpsilon, InRho, PairLoss
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
@@ -64,7 +64,7 @@ class TwoLaplaceError(CellError):
         return 4 * q / (1 - q) ** 2 - c**2 * q**n * missing
 
     def _parts(self, parameter, counts):
-        q = exp(-positive_precision(parameter))
+        q = exp(-PRECISION(parameter))
         return whole_counts(counts), q, (1 - q) / (1 + q), (1 + q * q) / (1 - q * q)
 
     @staticmethod
@@ -117,7 +117,7 @@ class TwoGaussianError(CellError):
         return self._mean(parameter, counts, 2)
 
     def _mean(self, parameter, counts, power):
-        reach = ceil(10 / sqrt(2 * positive_precision(parameter))) + 10
+        reach = ceil(10 / sqrt(2 * PRECISION(parameter))) + 10
         x = np.arange(-reach, reach + 1)
         weights = np.exp(-parameter * x * x)
         law = np.convolve(weights, weights) / weights.sum() ** 2

@@ -18,6 +18,7 @@ ROOMS = [
 ]
 SHARED_GROUND = {
     "arrays",
+    "declared",
     "errors",
     "kernels",
     "limits",

@@ -3,11 +3,12 @@
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hedgerow.declared import either
 from hedgerow.errors import HedgerowError, MachineError
 
 ROOT = Path("/")
@@ -103,6 +104,24 @@ def check_plain(path: Path, subject: str, error: type[HedgerowError]) -> None:
         return
     if kind is not None:
         raise error(f"{subject} is {kind}; name a file")
+
+
+def check_suffix(
+    path: Path, suffixes: Collection[str], subject: str, error: type[HedgerowError]
+) -> None:
+    """Raise unless the name of a file tells one of some formats."""
+    if path.suffix.lower() not in suffixes:
+        raise error(f"{subject} must end in {either([*suffixes])}, got {path.name!r}")
+
+
+def check_free(
+    path: Path, subject: str, error: type[HedgerowError], way_out: str = "name another file"
+) -> None:
+    """Raise unless a file can be made at a place where nothing is yet."""
+    if os.path.lexists(path):
+        raise error(f"{subject} exists already; {way_out}")
+    if not path.absolute().parent.is_dir():
+        raise error(f"{subject}: the directory does not exist; create it")
 
 
 def read_small_file(path: Path, most: int, subject: str, error: type[HedgerowError]) -> bytes:

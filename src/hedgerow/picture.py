@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import HedgerowError, machine_errors
+from hedgerow.machine import check_suffix
 
 SUFFIXES = (".png", ".svg", ".pdf")
 STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
@@ -43,8 +44,7 @@ def check_picture(path: Path | None, error: type[HedgerowError]) -> None:
     if path is None:
         return
     subject = f"cannot write the picture {str(path)!r}"
-    if path.suffix.lower() not in SUFFIXES:
-        raise error(f"{subject}: its name must end in {', '.join(SUFFIXES)}")
+    check_suffix(path, SUFFIXES, f"{subject}: its name", error)
     if not path.parent.is_dir():
         raise error(f"{subject}: the directory does not exist; create it")
     _figure_class(error)

@@ -114,8 +114,14 @@ def test_sums_are_rounded_and_left_out_like_counts(run, made, tmp_path):
 
 REFUSED = {
     "plan, by": (("plan", "release.toml", "--by", "race"), "--by goes with --areas, whose sums"),
-    "plan, names": (("plan", "release.toml", "--area-names", "x"), "--area-names names a column"),
-    "codes": (("table", "out", "--level", "place.town", "--area-codes", "a=b"), "--area-codes nam"),
+    "plan, names": (
+        ("plan", "release.toml", "--area-names", "x"),
+        "--area-names goes with --areas",
+    ),
+    "codes": (
+        ("table", "out", "--level", "place.town", "--area-codes", "a=b"),
+        "--area-codes goes",
+    ),
     "no pair": (("table", "out", "--areas", "wards.csv", "--area-codes", "a"), "takes NAME=VALUE"),
     "headers": (("table", "out", "--areas", "wards.csv"), "has no column of an axis's codes"),
     "own axis": (

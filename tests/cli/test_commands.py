@@ -166,12 +166,12 @@ def test_the_account_of_a_release_is_that_of_its_plan(run, commuting):
     [
         ("", "[use] is missing"),
         ("use = []", "at least 1 item"),
-        ('[[use]]\nmechanism = "discrete-gaussian"', "discrete-gaussian takes sigma2, got nothing"),
+        ('[[use]]\nmechanism = "discrete-gaussian"', "discrete-gaussian takes sigma2, got none"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nscale = 1', "takes sigma2, got scale"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = -1', "sigma2 must be above 0, got -1"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = 0', "sigma2 must be above 0, got 0"),
         ('[[use]]\nmechanism = "discrete-gaussian"\nsigma2 = nan', "sigma2"),
-        (STATE_LEVEL.replace("10", "-1"), "at least once, got -1"),
+        (STATE_LEVEL.replace("10", "-1"), "of at least 1, got -1"),
         (STATE_LEVEL + "shift = 0", "other than 0"),
         (STATE_LEVEL + "shifts = 1", "did you mean 'shift'?"),
         ('[[use]]\nmechanism = "guarantee"\ndelta = 1', "takes epsilon or delta and epsilon"),
@@ -344,7 +344,11 @@ FILE_ERRORS = {
         "the last share must be above 0",
     ),
     "shares number": ('method = "uniform"', 'method = "shares"\nshares = [1]', "needs 6 shares"),
-    "shares missing": ('method = "uniform"', 'method = "shares"', "go with method = "),
+    "shares missing": (
+        'method = "uniform"',
+        'method = "shares"',
+        'method = "shares" takes shares = ',
+    ),
     "refine": ('["destination", "origin"]', '["destination"]', "must name every axis once"),
     "refine unknown": ('["destination", "origin"]', '["origin.city"]', "no level 'city'"),
     "invariant": (

@@ -146,7 +146,7 @@ def test_the_plan_opens_no_table_and_signs_the_edges(run, incomes):
 
 FILES = {
     "bounds reversed": (("high = 200000", "high = -1"), "low must be below high"),
-    "one bin": (("bins = 40", "bins = 1"), "needs 2 to 2^20 bins, got 1"),
+    "one bin": (("bins = 40", "bins = 1"), "from 2 to 2^20, got 1"),
     "infinite": (("high = 200000", "high = inf"), "high must be a number"),
     "NaN": (("low  = 0", "low = nan"), "low must be a number"),
     "too large": (("high = 200000", 'high = "1e999"'), "high is too large"),
@@ -156,7 +156,10 @@ FILES = {
         "edges must increase, but edge 1 is 2",
     ),
     "edges and bins": (("bins = 40", "edges = [0, 1]"), "or edges, not both"),
-    "levels": (("bins = 40", 'bins = 40\nlevels = ["a"]'), "no levels, areas or not_stated"),
+    "levels": (
+        ("bins = 40", 'bins = 40\nlevels = ["a"]'),
+        "has bins, and no levels",
+    ),
     "two columns": (("bins = 40", 'bins = 40\ncolumns = ["a", "b"]'), "has one column, got 2"),
     "out of bounds": (('"clamp"         # move', '"wrap" # move'), "out_of_bounds"),
     "survivors": (('measure = "all"', 'measure = "survivors"'), 'it needs measure = "all"'),
@@ -373,9 +376,9 @@ def test_the_file_says_what_the_tree_is_designed_for(run, incomes, noise):
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ('objective = "released"', 'a distribution is designed for "cdf"'),
-        ('objective = "quantiles"', 'goes with objective = "quantiles", and only with it'),
-        ('objective = "quantiles"\nquantiles = [1.5]', "must be in (0, 1), got 3/2"),
+        ('objective = "released"', 'that of "distribution" is cdf, ranges or quantiles'),
+        ('objective = "quantiles"', 'goes with objective = "quantiles", which needs it'),
+        ('objective = "quantiles"\nquantiles = [1.5]', "must be in (0, 1), got 1.5"),
         ('objective = "quantiles"\nquantiles = []', "at least one rank"),
         ('objective = "median"', "objective"),
     ],

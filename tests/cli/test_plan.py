@@ -205,7 +205,7 @@ WRONG = {
     "unknown level": ('method = "optimal"\nimportance = {city = 1}', "city"),
     "no prior": (PRIOR.replace("prior.parquet", "nowhere.parquet"), "nowhere.parquet"),
     "not public": (PRIOR.replace("true", "false"), "public"),
-    "unfit": ('importance = [1, 1]\nmethod = "uniform"', "go with"),
+    "unfit": ('importance = [1, 1]\nmethod = "uniform"', "goes with"),
     "fair": ('method = "fair"', "ratio"),
     "too fair": ('method = "fair"\nratio = 1.0001', "ratio"),
     "objective": ('method = "optimal"\nobjective = "best"', "objective"),
@@ -240,7 +240,8 @@ def test_a_target_that_no_budget_reaches_is_refused(run, census, target):
     assert code == 2
     assert err.count("Error: ") == 1
     if target != "1e-400":
-        assert f"--target-mse must be a number above 0, got '{target}'" in err
+        assert "--target-mse must be" in err
+        assert f"got {target}" in err or f'got "{target}"' in err
 
 
 def test_simulating_needs_a_prior(run, census):
@@ -319,7 +320,7 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, mon
     assert "The tree is cut into subtrees at depth 2 (county)" in run("plan", census)[1]
     code, _, complaint = run("plan", census, "--records", "-1")
     assert code == 2
-    assert "--records must be from 0 to 10^18, got -1" in complaint
+    assert "--records must be a whole number from 0 to 10^18, got -1" in complaint
 
 
 def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
@@ -352,7 +353,7 @@ def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_sta
     assert (made["standard_error"] / expected["standard_error_of_estimate"] - 1).abs().max() < 1e-9
     assert len(made) == 31
     code, _, err = run("plan", census, "--area-column", "seat")
-    assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)
+    assert (code, "--area-column goes with --areas, whose file has this column" in err) == (2, True)
 
 
 def test_a_plan_says_how_near_the_least_cost_its_shares_are(run, census):

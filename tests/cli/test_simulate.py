@@ -320,8 +320,8 @@ def test_options_that_cannot_be_are_refused_before_anything_is_read(
     command, release_file, tmp_path
 ):
     file = add(release_file, LEAST)
-    assert refused(command(file, runs=2), "--runs must be at least 3")
-    assert refused(command(file, "--workers", 0), "--workers must be at least 1, got 0")
+    assert refused(command(file, runs=2), "--runs must be a whole number of at least 3")
+    assert refused(command(file, "--workers", 0), "--workers must be a whole number", "got 0")
     assert refused(command(file, "--show", "mse"), "no metric is called 'mse'", "rmse")
     assert refused(command(file, "--output", tmp_path / "a.csv"), "must end in .parquet")
     assert refused(command(file, "--output", tmp_path / "no" / "a.parquet"), "does not exist")

@@ -87,7 +87,7 @@ SENTENCES = {
     ),
     "empty list": (
         {"workload": "cuboids = []"},
-        "[workload] cuboids: name at least one cuboid in the list",
+        "[workload] name at least one cuboid",
     ),
     "another word": (
         {"workload": 'cuboids = "chian"'},

@@ -117,7 +117,7 @@ def test_every_error_comes_with_its_monte_carlo_error_and_public_depths_with_non
 @pytest.mark.parametrize("runs", [0, 1])
 def test_fewer_than_two_runs_are_refused(runs):
     counts = census(3, least=20)
-    with pytest.raises(hr.PlanError, match=f"at least 2 runs, got {runs}"):
+    with pytest.raises(hr.PlanError, match=f"of at least 2, got {runs}"):
         simulated_releases(
             plain_plan(counts.tree, **GAUSSIAN), public(counts), hr.Chebyshev(), runs=runs
         )[0]

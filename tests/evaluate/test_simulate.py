@@ -247,9 +247,9 @@ def test_a_table_that_is_not_declared_public_is_not_simulated(counts, settings, 
 
 
 def test_what_cannot_be_simulated_is_refused(counts, settings):
-    with pytest.raises(hr.PlanError, match="at least 3 runs"):
+    with pytest.raises(hr.PlanError, match="of at least 3, got"):
         simulate(counts, settings, public=True, runs=2)
-    with pytest.raises(hr.PlanError, match="workers must be at least 1"):
+    with pytest.raises(hr.PlanError, match="workers must be a whole number of at least 1"):
         simulate(counts, settings, public=True, runs=3, workers=0)
     with pytest.raises(hr.PlanError, match="two settings are called 'survivors'"):
         simulate(counts, [settings[0], settings[0]], public=True, runs=3)

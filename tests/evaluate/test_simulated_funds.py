@@ -73,7 +73,7 @@ def test_workers_change_nothing_and_negative_counts_share_as_none(counts, settin
     ("changed", "words"),
     [
         ({"public": False}, "declare public=True"),
-        ({"runs": 2}, "at least 3 runs"),
+        ({"runs": 2}, "of at least 3, got"),
         ({"runs": 10**8}, "fill the memory"),
         ({"level": "county"}, "no level is called 'county'; there are total, level1, level2"),
         ({"workers": 0}, "workers must be"),

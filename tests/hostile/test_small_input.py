@@ -217,7 +217,7 @@ def test_an_account_of_any_number_is_told_in_few_words(here, key, number):
 def test_more_bins_than_a_release_can_hold_are_refused_before_any_is_made(here, bins):
     axis = {"name": "x", "low": 0, "high": 1, "bins": bins}
     (here / "odd.toml").write_text(toml(spec_with(axis=[axis])))
-    refused("plan", "odd.toml", words="needs 2 to 2^20 bins")
+    refused("plan", "odd.toml", words="from 2 to 2^20, got")
 
 
 LONG = "x" * 10_000

@@ -184,11 +184,11 @@ def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sensitivities_are_exact_and_not_negative(kind):
-    with pytest.raises(NoiseError, match="l2_squared is the size of a change"):
+    with pytest.raises(NoiseError, match="l2_squared must be at least 0, got"):
         kind(1).rho(Fraction(-1))
     with pytest.raises(NoiseError, match="l2_squared must be exact, and the float"):
         kind(1).rho(0.1)
-    with pytest.raises(NoiseError, match="l1 is the size of a change"):
+    with pytest.raises(NoiseError, match="l1 must be at least 0, got"):
         DiscreteLaplace(1).epsilon(Fraction(-1))
 
 
@@ -258,7 +258,7 @@ def test_the_largest_parameters_still_fit():
     for mechanism in (DiscreteGaussian(2**112), DiscreteLaplace(2**52)):
         assert np.abs(mechanism.sample(10_000)).max() < 2**62
         assert mechanism.tail_bound(1e-300) < 2**62
-    with pytest.raises(NoiseError, match="at most 4503599627370496"):
+    with pytest.raises(NoiseError, match=r"at most 2\^52"):
         DiscreteLaplace(2**52 + 1)
 
 

@@ -328,7 +328,7 @@ def test_sizes_count_the_nodes_that_exist():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: best_branching(1, mechanism=DiscreteLaplace), "2 to 2^30 bins, got 1"),
+        (lambda: best_branching(1, mechanism=DiscreteLaplace), "from 2 to 2^30, got 1"),
         (lambda: best_branching(True, mechanism=DiscreteLaplace), "got True"),
         (lambda: Quantiles([]), "at least one rank"),
         (lambda: Quantiles(["1/2", 1]), r"must be in (0, 1), got 1"),

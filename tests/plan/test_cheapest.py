@@ -204,7 +204,7 @@ def test_neighbours_measure_and_invariants_are_those_of_the_plan():
         ({"target": 5, "importance": [0, 0, 0, 0]}, "must not all be 0"),
         ({"target": 10**400}, "the target is too large"),
         ({"target": Decimal("1e-400")}, "the target is too near 0"),
-        ({"target": Decimal("sNaN")}, "got nan"),
+        ({"target": Decimal("sNaN")}, "got sNaN"),
         ({"target": 1e200}, r"the target must be from 1e-100 to 1e[+]100, got 1e[+]200"),
         ({"target": "five"}, "the target must be a number, got 'five'"),
         ({"per_level": {"level1": [3]}}, "the target of 'level1' must be a number, got list"),

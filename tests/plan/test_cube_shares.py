@@ -344,7 +344,7 @@ def test_importances_that_do_not_fit_a_cube_are_refused(options, told):
 def test_importances_and_objectives_that_are_none_are_refused():
     with pytest.raises(PlanError, match="importances must not all be 0"):
         hr.Optimal(importance={"o": [0, 0], "d": [1]})
-    with pytest.raises(PlanError, match="finite and 0 or more"):
+    with pytest.raises(PlanError, match="at least 0 and finite"):
         hr.Optimal(importance={"o": [1, -1]})
     with pytest.raises(PlanError, match="objective must be cells, released or largest"):
         hr.Optimal(objective="levels")

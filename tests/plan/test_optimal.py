@@ -217,7 +217,7 @@ def test_rounded_shares_sum_to_one_and_stay_close(shares):
     ("importance", "said"),
     [
         ([0, 0, 0, 0], "must not all be 0"),
-        ([1, -1, 1, 1], "0 or more, got -1"),
+        ([1, -1, 1, 1], "at least 0 and finite, got -1"),
         ([1, float("inf"), 1, 1], "finite"),
         ([1, float("nan"), 1, 1], "finite"),
         ({"level1": -2}, "got -2"),

@@ -261,8 +261,11 @@ def test_statements_of_odd_compositions_are_sentences():
     ("uses", "message"),
     [
         ([], "no mechanisms promises nothing"),
-        ([(hr.DiscreteGaussian(1), -1)], "at least once, got -1"),
-        ([(hr.DiscreteGaussian(1), 0)], "at least once, got 0"),
+        (
+            [(hr.DiscreteGaussian(1), -1)],
+            "got -1; a mechanism is used at least once",
+        ),
+        ([(hr.DiscreteGaussian(1), 0)], "of at least 1, got 0"),
         ([(hr.DiscreteGaussian(1), 1, 0)], "other than 0"),
         ([(hr.DiscreteGaussian(1), 1, 0.5)], "whole numbers"),
         ([(hr.Epsilon(1), 1, 2)], "speaks of one unit already"),

@@ -156,7 +156,7 @@ def test_exactly_is_a_promise_or_none(exactly):
 
 def test_there_is_no_depth_above_the_total():
     for neighbours in (AddRemove(), Replace()):
-        with pytest.raises(BudgetError, match="a depth is 0 or more"):
+        with pytest.raises(BudgetError, match="a depth must be a whole number of at least 0"):
             neighbours.changes(-1)
 
 

@@ -263,7 +263,7 @@ BAD = {
     "bounds reversed": ({"low": 9, "high": 3}, "low must be below high"),
     "equal bounds": ({"low": 3, "high": 3}, "low must be below high"),
     "infinite bound": ({"high": np.inf}, "low must be below high, both finite"),
-    "one bin": ({"bins": 1}, "needs 2 to 2\\^20 bins"),
+    "one bin": ({"bins": 1}, "from 2 to 2\\^20, got"),
     "NaN": ({"values": [1.0, np.nan]}, "missing values"),
     "infinite": (
         {"values": [1.0, -np.inf], "out_of_bounds": "refuse"},

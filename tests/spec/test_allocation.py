@@ -101,10 +101,13 @@ def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, k
     ("keys", "said"),
     [
         ({"method": "shares"}, "shares = "),
-        ({"shares": [1]}, "shares = "),
+        ({"shares": [1]}, 'shares goes with method = "shares"'),
         ({"method": "fair"}, "ratio goes with"),
-        ({"method": "shares", "levels": {"town": 1}}, "levels and queries go together"),
-        ({"method": "shares", "queries": {"town": {"total": 1}}}, "go together"),
+        ({"method": "shares", "levels": {"town": 1}}, "levels goes with queries"),
+        (
+            {"method": "shares", "queries": {"town": {"total": 1}}},
+            "queries goes with levels: lev",
+        ),
         ({"levels": {"town": 1}, "queries": {"town": {"total": 1}}}, 'with method = "shares"'),
         (
             {
@@ -118,10 +121,13 @@ def test_the_optimal_one_has_its_importance_objective_and_prior(spec_of, tree, k
         ({"ratio": 2}, "ratio goes with"),
         ({"method": "fair", "ratio": 2, "importance": {"town": 1}}, "importance as a list"),
         ({"method": "fair", "ratio": 2, "importance": "relative"}, "importance as a list"),
-        ({"method": "fair", "ratio": 2, "objective": "cells"}, "takes ratio"),
-        ({"method": "fair", "ratio": 2, "prior": "earlier.csv"}, "takes ratio"),
-        ({"importance": [1, 1]}, "go with method = "),
-        ({"prior": "earlier.csv"}, "go with method = "),
+        ({"method": "fair", "ratio": 2, "objective": "cells"}, "objective goes with method = "),
+        (
+            {"method": "fair", "ratio": 2, "prior": "earlier.csv"},
+            'prior goes with method = "optimal"',
+        ),
+        ({"importance": [1, 1]}, 'goes with method = "optimal" or "fair"'),
+        ({"prior": "earlier.csv"}, 'goes with method = "optimal"'),
         ({"method": "distribution", "objective": "cells"}, "goes with method = "),
         ({"objective": "released"}, 'goes with method = "optimal" or "distribution"'),
         ({"method": "optimal", "objective": "ranges"}, 'goes with method = "distribution"'),
@@ -177,5 +183,5 @@ def test_a_target_is_of_single_noisy_counts(spec_of):
         spec_of(method="optimal", objective="released").check_target("1/2")
     with pytest.raises(SpecError, match='method = "distribution" plans for'):
         spec_of(method="distribution").check_target("1/2")
-    with pytest.raises(PlanError, match="--target-mse must be a number"):
+    with pytest.raises(PlanError, match="--target-mse must be a number such as"):
         spec_of().check_target("little")

@@ -61,7 +61,7 @@ def test_any_kind_of_axis_may_be_an_attribute(spec_of):
 
 def test_a_numeric_axis_alone_has_no_product(spec_of):
     numeric = '[[axis]]\nname = "income"\nlow = 0\nhigh = 8\nbins = 4\n'
-    with pytest.raises(SpecError, match="a numeric axis has bins, and no product or lists"):
+    with pytest.raises(SpecError, match="an axis with product and lists has no low"):
         spec_of(numeric + LISTS, 'method = "distribution"').tree()
 
 
@@ -80,7 +80,7 @@ def test_an_axis_of_several_columns_may_stand_alone(spec_of):
         (ORDER + LISTS + 'areas = "towns.csv"\n', "with product and lists has no areas"),
         (ORDER + LISTS + 'columns = ["age"]\n', "with product and lists has no columns"),
         (ORDER + LISTS + 'not_stated = "9"\n', "with product and lists has no not_stated"),
-        (ORDER + LISTS + "low = 0\n", "with product and lists has no bins"),
+        (ORDER + LISTS + "low = 0\n", "with product and lists has no low"),
         (ORDER + 'lists = ["table.csv"]\n', "a list is the confidential table itself"),
         (ORDER + 'lists = ["none.csv"]\n', "none.csv"),
         ('product = ["agee"]\n' + LISTS, "agee is no column .* did you mean 'age'"),

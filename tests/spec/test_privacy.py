@@ -72,7 +72,7 @@ def test_neighbours_are_those_of_the_section_and_the_unit(given, unit, made):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"exactly": True}, "exactly goes with replace"),
+        ({"exactly": True}, 'exactly goes with neighbours = "replace"'),
         ({"neighbours": "replace", "contributions": 2}, "needs exactly = true .* or exactly"),
     ],
     ids=["add-remove", "replace"],

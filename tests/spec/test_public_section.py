@@ -88,7 +88,7 @@ def test_the_plan_for_a_target_keeps_the_facts(written):
         ('zeros = { kind = ["home"] }\nat_least = "n"', "without a source is a rule"),
         ('at_most = "n"', "without a source is a rule"),
         ('source = "facilities.csv"', "needs zeros, at_least or at_most"),
-        ('source = "facilities.csv"\nzeros = { kind = ["home"] }', "with a source; a rule is"),
+        ('source = "facilities.csv"\nzeros = { kind = ["home"] }', "with a source, got"),
         ('source = "facilities.csv"\nzeros = "none"', 'must be "unlisted" or "listed"'),
         ('source = "facilities.csv"\nzeros = 5', 'must be "unlisted" or "listed"'),
         ('zeros = { kind = "home" }', 'must be "unlisted" or "listed" .* lists of codes'),

@@ -147,13 +147,13 @@ def test_values_that_have_no_bin_are_refused_without_being_shown(values, words):
         (lambda: Ranges.equal_width("x", float("nan"), 5, 10), "low must be below high"),
         (lambda: Ranges.equal_width("x", 0, float("inf"), 10), "low must be below high"),
         (lambda: Ranges.equal_width("x", -1.7e308, 1.7e308, 10), "low must be below high"),
-        (lambda: Ranges.equal_width("x", 0, 1, 1), "2 to 2^20 bins, got 1"),
+        (lambda: Ranges.equal_width("x", 0, 1, 1), "from 2 to 2^20, got 1"),
         (lambda: Ranges.equal_width("x", 0, 1, 2.5), "got 2.5"),  # type: ignore[arg-type]
-        (lambda: Ranges.equal_width("x", 0, 1, True), "2 to 2^20 bins, got True"),
+        (lambda: Ranges.equal_width("x", 0, 1, True), "from 2 to 2^20, got True"),
         (lambda: Ranges.equal_width("x", 1, 1 + 1e-15, 100), "narrower than doubles"),
         (lambda: Ranges.equal_width("x", "low", 1, 9), "must be numbers"),  # type: ignore[arg-type]
         (lambda: Ranges.equal_width("x", 0, 10**400, 9), "must be numbers"),
-        (lambda: Ranges("x", [0, 1]), "2 to 2^20 bins, got 1"),
+        (lambda: Ranges("x", [0, 1]), "from 2 to 2^20, got 1"),
         (lambda: Ranges("x", [0, 2, 2, 3]), "edge 1 is 2 and edge 2 is 2"),
         (lambda: Ranges("x", [0, 2, 1]), "edge 1 is 2 and edge 2 is 1"),
         (lambda: Ranges("x", [0, 1, float("inf")]), "edges must be finite"),

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Option
 
 from hedgerow.cli.output_file import pairs
-from hedgerow.errors import HedgerowError
+from hedgerow.declared import With
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 
@@ -20,9 +20,11 @@ Areas = Annotated[
         "of one axis and a column of areas, one row a pair.",
     ),
 ]
+_OF_AREAS = With(("--areas",), advice=", whose file has this column")
 AreaColumn = Annotated[
     str | None,
     Option(metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."),
+    _OF_AREAS,
 ]
 AreaNames = Annotated[
     str | None,
@@ -31,6 +33,7 @@ AreaNames = Annotated[
         help="The column of --areas with the names of the areas. Default: the one called like that "
         "of the areas but for its end: PCON_NAME beside PCON_CODE.",
     ),
+    _OF_AREAS,
 ]
 AreaCodes = Annotated[
     list[str] | None,
@@ -39,6 +42,7 @@ AreaCodes = Annotated[
         help="The column of --areas with the codes of a level or column of the release, where it "
         "is called otherwise: LSOA21CD=lsoa, or of several axes SA2_CODE=home.sa2.",
     ),
+    _OF_AREAS,
 ]
 
 
@@ -57,17 +61,6 @@ class AreaOptions:
     column: str | None = None
     names: str | None = None
     codes: Sequence[str] = ()
-
-    def check(self, error: type[HedgerowError]) -> None:
-        """Raise if columns are named of a lookup that is not given."""
-        if self.file is None:
-            for option, given in (
-                ("--area-column", self.column),
-                ("--area-names", self.names),
-                ("--area-codes", self.codes),
-            ):
-                if given:
-                    raise error(f"{option} names a column of the file of --areas; give that too")
 
     def lookup(self, tree: Tree) -> Lookup | None:
         """Read the lookup, if there is one."""

@@ -21,7 +21,7 @@ from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
-from hedgerow.cli.output_file import Picture, ReleaseFile, check_picture_place
+from hedgerow.cli.output_file import Picture, ReleaseFile, check_options, check_picture_place
 from hedgerow.cli.plan import plan, show_plan, warn_of
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
 from hedgerow.cli.released import check, estimate, report
@@ -45,13 +45,13 @@ from hedgerow.cli.terminal import (
     stdout,
     warn_of_copies,
 )
+from hedgerow.declared import Without, check_known
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
     PlanError,
     ReleaseError,
     SpecError,
-    did_you_mean,
     presentable,
 )
 from hedgerow.evaluate.error_picture import picture_of_errors
@@ -144,11 +144,7 @@ def example(
     ] = None,
 ) -> None:
     """Write a synthetic table, its public list of areas and a release file to try."""
-    if kind not in EXAMPLES:
-        raise SpecError(
-            f"no example is called {kind!r}; there are {', '.join(EXAMPLES)}"
-            f"{did_you_mean(kind, EXAMPLES)}"
-        )
+    check_known(kind, EXAMPLES, "example", SpecError)
     check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
     task = f"writing the {size} {kind} example"
@@ -175,6 +171,7 @@ def release(
             help="Delete an interrupted run and start again: its charge stays in the ledger, and "
             "the new run is charged too.",
         ),
+        Without(("--resume",), "and --resume exclude each other"),
     ] = False,
     expect_plan: Annotated[
         str | None,
@@ -186,8 +183,7 @@ def release(
     ] = None,
 ) -> None:
     """Run the release; output is written atomically."""
-    if resume and discard:
-        raise SpecError("--resume and --discard exclude each other")
+    check_options(release, locals())
     unfinished = Unfinished.RESUME if resume else Unfinished.REFUSE
     unfinished = Unfinished.DISCARD if discard else unfinished
     limit = None if memory is None else read_memory(memory)

@@ -8,7 +8,8 @@ from typer import Option
 
 from hedgerow.cli.output_file import Directory, warn_of_formulas
 from hedgerow.cli.terminal import escape, stage, stdout
-from hedgerow.errors import SpecError, did_you_mean
+from hedgerow.declared import check_known
+from hedgerow.errors import SpecError
 from hedgerow.export.data_package import DataPackage
 from hedgerow.export.geoparquet import GeoParquet
 from hedgerow.export.released import Form
@@ -67,10 +68,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if form in {"csv", "parquet"}:
         raise SpecError(f"hedgerow table writes CSV and Parquet files: --output FILE.{form}")
-    if form not in FORMS:
-        raise SpecError(
-            f"no format is called {form!r}; there are {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
-        )
+    check_known(form, FORMS, "format", SpecError)
     options = {
         "level": level, "agency": agency, "shapes": shapes, "key": key, "column": column,
         "listed": listed or None, "names": names or None,

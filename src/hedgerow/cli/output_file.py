@@ -1,15 +1,18 @@
 """Options that commands share, and the files that options name: never overwritten unasked."""
 
+import inspect
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, get_args
 
 import polars as pl
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
+from hedgerow.declared import With, Without
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
@@ -19,6 +22,7 @@ from hedgerow.errors import (
 )
 from hedgerow.export.released import whole_file as whole_place
 from hedgerow.export.released import write_parts as write_parquet
+from hedgerow.machine import check_free, check_suffix
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
@@ -51,6 +55,24 @@ QuoteFormulas = Annotated[
         "- @, tab, new line). Default: write them unchanged, with a warning. Numbers stay numbers.",
     ),
 ]
+
+
+def check_options(command: Callable[..., None], given: Mapping[str, object]) -> None:
+    """Raise a ReleaseError for an option that goes with others, or excludes them, as it declares.
+
+    Args:
+        command: whose options they are.
+        given: the arguments of the command, by their names in Python.
+    """
+    options, rules = dict[str, object](), list[tuple[str, With | Without]]()
+    for name, annotation in inspect.get_annotations(command).items():
+        option, *declared = get_args(annotation)[1:] or (None,)
+        words = getattr(option, "param_decls", None) or [f"--{name.replace('_', '-')}"]
+        value = given.get(name)
+        options[words[0]] = None if value is False or value == [] else value
+        rules += [(words[0], rule) for rule in declared if isinstance(rule, With | Without)]
+    for word, rule in rules:
+        rule.check(word, options, ReleaseError)
 
 
 def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
@@ -137,13 +159,11 @@ def check_place(
         option: that names it.
     """
     where = f"{option} {str(place)!r}"
-    if suffixes and place.suffix.lower() not in suffixes:
-        raise ReleaseError(f"{where} must end in {' or '.join(suffixes)}")
-    if place.is_dir() or ((place.exists() or place.is_symlink()) and not force):
+    if suffixes:
+        check_suffix(place, suffixes, where, ReleaseError)
+    if place.is_dir() or not (force and os.path.lexists(place)):
         way_out = "name another file" + ("" if force is None else ", or add --force")
-        raise ReleaseError(f"{where} exists already; {way_out}")
-    if not place.parent.is_dir():
-        raise ReleaseError(f"{where}: the directory does not exist; create it")
+        check_free(place, where, ReleaseError, way_out)
     check_outside(place, option)
 
 

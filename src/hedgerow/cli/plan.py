@@ -14,10 +14,12 @@ from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
     ReleaseFile,
+    check_options,
     check_picture_place,
+    check_place,
     levels_by,
 )
-from hedgerow.cli.planning_page import check_page_options, write_page
+from hedgerow.cli.planning_page import write_page
 from hedgerow.cli.terminal import (
     bar,
     escape,
@@ -30,8 +32,9 @@ from hedgerow.cli.terminal import (
     warn,
     with_names,
 )
+from hedgerow.declared import Whole, With
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
-from hedgerow.errors import PlanError, SpecError, kind_of
+from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -67,7 +70,7 @@ from hedgerow.text import visible
 MOST_AREAS = 20
 """Areas that a terminal lists."""
 
-MOST_RECORDS = 10**18
+RECORDS = Whole("--records", 0, 10**18, PlanError)
 
 Records = Annotated[
     int | None,
@@ -96,7 +99,10 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     area_column: AreaColumn = None,
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
-    by: ByLevels = None,
+    by: Annotated[
+        ByLevels,
+        With(("--areas",), advice=", whose sums it divides; plan shows all cuboids"),
+    ] = None,
     page: Annotated[
         Path | None,
         Option(help="Write an HTML page for choosing the budget, from public facts alone."),
@@ -107,6 +113,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
             "--ledger",
             help="Show on the page what the account has left; marks the page internal.",
         ),
+        With(("--page",), advice=", which shows what is left of the account"),
     ] = False,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.
@@ -114,14 +121,13 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     Reads the public lists of areas and no confidential table (unless the file says
     areas = "table").
     """
+    check_options(plan, locals())
     check_picture_place(picture, PlanError)
     of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
-    of_areas.check(PlanError)
-    if by and areas is None:
-        raise PlanError("--by goes with --areas, whose sums it divides; plan shows all cuboids")
-    check_page_options(page, ledger=ledger)
-    if records is not None and not 0 <= records <= MOST_RECORDS:
-        raise PlanError(f"--records must be from 0 to 10^18, got {kind_of(records)}")
+    if page is not None:
+        check_place(page, suffixes=(".html",), option="--page")
+    if records is not None:
+        RECORDS(records)
     spec = ReleaseSpec(file)
     if target_mse is not None:
         spec.check_target(target_mse)

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from hedgerow import __version__
-from hedgerow.cli.output_file import check_place, whole_file
+from hedgerow.cli.output_file import whole_file
 from hedgerow.cli.terminal import stage
-from hedgerow.errors import PlanError
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.plan.page.page import Simulated, planning_page
 from hedgerow.plan.page.points import plans_for_trials, value_of
@@ -16,14 +15,6 @@ from hedgerow.spec.release_spec import ReleaseSpec
 RUNS = 3
 MOST_LISTED = 300_000
 """Counts of a prior that a few trials take some seconds for."""
-
-
-def check_page_options(page: Path | None, *, ledger: bool) -> None:
-    """Raise a PlanError unless the page can be written where it is to be, and is asked for."""
-    if page is not None:
-        check_place(page, suffixes=(".html",), option="--page")
-    elif ledger:
-        raise PlanError("--ledger goes with --page, which shows what is left of the account")
 
 
 def write_page(

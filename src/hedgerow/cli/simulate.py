@@ -10,8 +10,9 @@ from typer import Argument, Option
 
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
 from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
-from hedgerow.errors import PlanError, ReleaseError, SpecError
-from hedgerow.evaluate.simulate import FEWEST_RUNS, METRICS
+from hedgerow.declared import check_known
+from hedgerow.errors import ReleaseError, SpecError
+from hedgerow.evaluate.simulate import METRICS, RUNS, WORKERS
 from hedgerow.evaluate.simulate import left_out as left_out_of
 from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
@@ -57,16 +58,12 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
     setting and common alternatives. Nothing simulated may be published as a release.
     """
-    if runs < FEWEST_RUNS:
-        raise PlanError(f"--runs must be at least {FEWEST_RUNS}, for a standard error")
-    if workers is not None and workers < 1:
-        raise PlanError(f"--workers must be at least 1, got {workers}")
+    RUNS(runs, "--runs")
+    if workers is not None:
+        WORKERS(workers, "--workers")
     metrics: Sequence[str] = show or USUAL
     for metric in metrics:
-        if metric not in METRICS:
-            raise SpecError(
-                f"--show: no metric is called {metric!r}; there are {', '.join(METRICS)}"
-            )
+        check_known(metric, METRICS, "metric", SpecError)
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)

@@ -15,6 +15,7 @@ from hedgerow.cli.output_file import (
     Directory,
     QuoteFormulas,
     check_named,
+    check_options,
     check_place,
     levels_by,
     write_table,
@@ -32,6 +33,7 @@ from hedgerow.cli.terminal import (
     warn_of_contradictions,
     with_names,
 )
+from hedgerow.declared import Without
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
@@ -100,17 +102,8 @@ class Asked:
         return with_names(tree, frame, lookup) if self.output is None else frame
 
     def __post_init__(self) -> None:
-        self.areas.check(ReleaseError)
-        has_areas = self.areas.file is not None
-        if self.all_cells and (self.by or has_areas):
-            raise ReleaseError("--all goes with --level or --depth; sums over areas list all areas")
         of_plan = (self.level is not None) + (self.depth is not None)
-        if has_areas and of_plan:
-            raise ReleaseError(
-                "--areas goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and "
-                "--depth"
-            )
-        if not has_areas and of_plan + bool(self.by) != 1:
+        if self.areas.file is None and of_plan + bool(self.by) != 1:
             raise ReleaseError(
                 "name one table: --level, or --depth, or --by AXIS=LEVEL, or --areas"
             )
@@ -120,10 +113,18 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
     level: Annotated[str | None, Option(help="A cuboid by its name in the plan: county.")] = None,
     depth: Annotated[
-        int | None, Option(help="A depth of a chain by its number, 0: the total.")
+        int | None,
+        Option(help="A depth of a chain by its number, 0: the total."),
+        Without(("--level",), "names one table, and so does --level: leave one out"),
     ] = None,
     by: ByLevels = None,
-    areas: Areas = None,
+    areas: Annotated[
+        Areas,
+        Without(
+            ("--level", "--depth"),
+            "goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and --depth",
+        ),
+    ] = None,
     area_column: AreaColumn = None,
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
@@ -135,6 +136,9 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         Option(
             "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
         ),
+        Without(
+            ("--by", "--areas"), "goes with --level or --depth; sums over areas list all areas"
+        ),
     ] = False,
     noisy: Annotated[
         bool,
@@ -142,12 +146,24 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy",
             help="The noisy counts that were measured, and the variance of their noise.",
         ),
+        Without(
+            ("--counts-only", "--areas", "--all", "--round", "--suppress-wider"),
+            "shows noisy counts as they were measured; leave out --counts-only, --areas, --all, "
+            "--round and --suppress-wider",
+        ),
     ] = False,
     records: Annotated[
         bool,
         Option(
             "--records",
             help="One row a released record: of the released table, or of --level or --depth.",
+        ),
+        Without(
+            (
+                *("--by", "--areas", "--counts-only", "--all", "--noisy", "--round"),
+                *("--suppress-wider", "--names"),
+            ),
+            "goes with --level or --depth, or alone for the released table; it shows codes alone",
         ),
     ] = False,
     round_to: Annotated[
@@ -187,25 +203,14 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     --suppress-wider change what is shown or written here, never the release. Reads only the release
     directory, at no privacy cost.
     """
+    check_options(table, locals())
     if output is not None:
         check_place(output, suffixes=TABLES, force=force)
     presentation = Presentation(round_to, suppress_wider)
     of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
     if records:
-        other = counts_only or noisy or presentation.changes or all_cells or names or by
-        two = level is not None and depth is not None
-        if other or two or of_areas != AreaOptions(None):
-            raise ReleaseError(
-                "--records goes with --level or --depth, or alone for the released table; it "
-                "shows codes alone"
-            )
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    if noisy and (counts_only or presentation.changes or areas or all_cells):
-        raise ReleaseError(
-            "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
-            "--all, --round and --suppress-wider"
-        )
     asked = Asked(
         directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
         quote_formulas,

@@ -7,13 +7,16 @@ from math import prod
 
 import numpy as np
 
+from hedgerow.declared import Rational, Whole
 from hedgerow.distribution.branching_search import Costs, best_order
 from hedgerow.errors import PlanError, as_list
 from hedgerow.limits import MOST_BINS_OF_A_TREE
 from hedgerow.noise.mechanisms import Mechanism, check_mechanism
-from hedgerow.text import Exact, exact
+from hedgerow.text import Exact
 
 SHARE_UNITS = 10_000
+BINS = Whole("the number of bins", 2, MOST_BINS_OF_A_TREE, PlanError)
+RANK = Rational("the rank of a quantile", 0, 1, PlanError, ends="()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,9 @@ class Quantiles:
 
     def __init__(self, ranks: Sequence[Exact]) -> None:
         given = as_list("quantiles", ranks, "a list of exact ranks, such as ['1/2']", PlanError)
-        exact_ranks = tuple(exact(q, f"rank {i}", PlanError) for i, q in enumerate(given, start=1))
-        if not exact_ranks:
+        if not given:
             raise PlanError("quantiles need at least one rank, such as 1/2")
-        for q in exact_ranks:
-            if not 0 < q < 1:
-                raise PlanError(f"the rank of a quantile must be in (0, 1), got {q}")
-        object.__setattr__(self, "ranks", exact_ranks)
+        object.__setattr__(self, "ranks", tuple(map(RANK, given)))
 
 
 Objective = Cdf | AllRanges | Quantiles

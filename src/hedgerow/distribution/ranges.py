@@ -12,11 +12,13 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from hedgerow.arrays import Float64, Int32
-from hedgerow.errors import TableError, check_type, kind_of, outside_limits
+from hedgerow.declared import Whole
+from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.limits import MOST_BINS
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
+BINS = Whole("the number of bins", 2, MOST_BINS, TableError)
 WHOLE_DOUBLES = 1 << 53
 
 Bound = float | Fraction | Decimal
@@ -57,7 +59,7 @@ class Ranges:
         check_type("the name of a range", name, str, "a text", TableError)
         check_type("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
         numbers = _as_edges(name, edges)
-        _check_count(name, len(numbers) - 1)
+        BINS(len(numbers) - 1, f"range {name!r}: the number of bins")
         if not np.isfinite(numbers).all():
             raise TableError(f"range {name!r}: edges must be finite numbers")
         falls = np.flatnonzero(numbers[1:] <= numbers[:-1])
@@ -100,8 +102,8 @@ class Ranges:
                 f"range {name!r}: low must be below high, both finite, got low = {first:.17g} and "
                 f"high = {last:.17g}"
             )
-        _check_count(name, bins)
-        edges = _equal_edges(_as_exact(low), _as_exact(high), int(bins))
+        many = BINS(bins, f"range {name!r}: the number of bins")
+        edges = _equal_edges(_as_exact(low), _as_exact(high), many)
         if not (edges[1:] > edges[:-1]).all():
             raise TableError(
                 f"range {name!r}: {bins} bins between {first:.17g} and {last:.17g} are narrower "
@@ -239,12 +241,6 @@ def _equal_edges(low: Fraction, high: Fraction, bins: int) -> Float64:
         return (start + step * np.arange(bins + 1, dtype=np.int64)) / below
     edges = ((start + i * step) / below for i in range(bins + 1))
     return np.fromiter(edges, dtype=np.float64, count=bins + 1)
-
-
-def _check_count(name: str, bins: int) -> None:
-    whole = isinstance(bins, int | np.integer) and not isinstance(bins, bool)
-    if not whole or not 2 <= bins <= MOST_BINS:
-        raise TableError(f"range {name!r} needs 2 to 2^20 bins, got {kind_of(bins)}")
 
 
 def _as_numbers(name: str, values: Any) -> Float64:

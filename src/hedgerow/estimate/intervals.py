@@ -15,16 +15,19 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 
 from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
+from typing import Annotated
 
 import numpy as np
 from scipy.special import ive, ndtri
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import Real, check_fields
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.noise.mechanisms import Mechanism
 
+COVERAGE = Real("a confidence", 0, 1, EstimateError, "0.95 misses one in twenty", ends="()")
 LARGEST_INT = (1 << 62) - 1
 MOST_JUMPY_DEVIATION = 8
 NARROW = 0.5
@@ -53,14 +56,11 @@ class Confidence:
         33
     """
 
-    coverage: float = 0.95
+    coverage: Annotated[float, COVERAGE] = 0.95
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.coverage < 1:
-            raise EstimateError(
-                f"a confidence must be in (0, 1), got {self.coverage}; 0.95 misses one in twenty"
-            )
+        check_fields(self)
 
     def half_width(
         self,

@@ -1,9 +1,11 @@
 """The error to expect of a plan, by releasing a public prior under it again and again."""
 
 from dataclasses import replace
+from math import inf
 
 import polars as pl
 
+from hedgerow.declared import Whole
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.estimate.estimator import Estimator
@@ -22,6 +24,7 @@ HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "f
 SUMS_HEADINGS = ("", "cuboid", "cells", "RMSE", "most too high", "most too low")
 SUMS_SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "rmse": pl.Float64,
                "highest": pl.Float64, "lowest": pl.Float64}  # fmt: skip
+RUNS = Whole("runs", 2, inf, PlanError)
 MOST_SHOWN = 5
 METRICS = ("rmse", "mae", "max_error", "false_discovery_rate", "false_negative_rate")
 COLUMNS = ("depth", "cuboid", "cells", *METRICS, *(f"{name}_error" for name in METRICS))
@@ -45,8 +48,7 @@ def simulated_releases(
         are most too high and most too low (records), null where more cells had an error than can be
         kept.
     """
-    if runs < 2:
-        raise PlanError(f"a simulation needs at least 2 runs, got {runs}")
+    RUNS(runs)
     check_estimator(estimator, plan)
     own, counts = plan_over(plan, prior.counts), prior.counts
     check_numbered(own.tree)

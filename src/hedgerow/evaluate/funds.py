@@ -11,15 +11,19 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import Real, Whole, check_fields
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_DOUBLE
 
+SEATS = Whole("the number of seats", 0, LARGEST_DOUBLE, EstimateError)
+AMOUNT = Real("the amount to share", 0, math.inf, EstimateError)
+THRESHOLD = Whole("a threshold", 0, math.inf, EstimateError)
 _MOST_STEPS = 200
 _GUARD = 1e-9
 """Relative: far above the rounding of a priority, far below what parts most priorities."""
@@ -40,8 +44,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
         raise EstimateError("seats are shared by int64 counts of at least one area")
     if len(counts) and not 0 <= int(counts.min()) <= int(counts.max()) <= LARGEST_DOUBLE:
         raise EstimateError("seats are shared by counts from 0 to 2**53")
-    if not 0 <= seats <= LARGEST_DOUBLE:
-        raise EstimateError(f"the number of seats must be from 0 to 2**53, got {seats}")
+    SEATS(seats)
     return np.array([_row(row, seats) for row in np.atleast_2d(counts)]).reshape(counts.shape)
 
 
@@ -198,14 +201,13 @@ class Above(WeightedRule):
         EstimateError: a negative threshold.
     """
 
-    threshold: int
+    threshold: Annotated[int, THRESHOLD]
     equally: bool = False
     name: ClassVar[str] = "above"
     jumps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.threshold < 0:
-            raise EstimateError(f"a threshold must not be negative, got {self.threshold}")
+        check_fields(self)
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
         """Return 1 or P for eligible areas, 0 for others."""
@@ -224,9 +226,8 @@ class Seats:
     def allocate(self, counts: Int64, amount: float) -> Float64:
         """Return the seats; see `Rule.allocate`."""
         _check(counts, amount)
-        if amount != int(amount):
-            raise EstimateError(f"the number of seats must be whole, got {amount:,g}")
-        return huntington_hill(counts, int(amount)).astype(np.float64)
+        seats = int(amount) if amount == int(amount) else amount
+        return huntington_hill(counts, SEATS(seats)).astype(np.float64)
 
 
 def _parts(counts: Float64, total: Float64) -> Float64:
@@ -238,5 +239,4 @@ def _parts(counts: Float64, total: Float64) -> Float64:
 def _check(counts: Int64, amount: float) -> None:
     if counts.dtype != np.int64 or (counts < 0).any():
         raise EstimateError("an amount is shared by int64 counts that are not negative")
-    if not 0 <= amount < np.inf:
-        raise EstimateError(f"the amount to share must be finite and not negative, got {amount}")
+    AMOUNT(amount)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Levels
+from hedgerow.declared import Real
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -31,6 +32,7 @@ from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 
 SHARE, AMOUNT = "share", "amount"
+ABOVE_0 = Real("the amount to share", 0, np.inf, EstimateError, ends="(]")
 DRAWS = 2000
 USUAL = Confidence()
 
@@ -63,8 +65,7 @@ def share_intervals(
         cannot be the true one, by the intervals that hold for all areas at once.
     """
     levels = _levels_of(release, level)
-    if not 0 < amount < np.inf:
-        raise EstimateError(f"the amount to share must be above 0, got {amount}")
+    ABOVE_0(amount)
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
     content = release.content

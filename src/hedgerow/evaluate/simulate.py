@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Levels
+from hedgerow.declared import Whole
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
@@ -30,7 +32,8 @@ from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 
-FEWEST_RUNS = 3
+RUNS = Whole("runs", 3, inf, PlanError, "fewer tell no standard error")
+WORKERS = Whole("workers", 1, inf, PlanError)
 
 METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], *MOMENTS[:2], *SCORES[3:-1], "seconds")
 """The columns of a simulation, each with its Monte Carlo standard error ``*_error``."""
@@ -145,12 +148,9 @@ def check_simulation(
             "a simulation shows exact errors, which reveal a table: declare public=True if anyone "
             "may see this table, or simulate on another one"
         )
-    if runs < FEWEST_RUNS:
-        raise PlanError(
-            f"a simulation needs at least {FEWEST_RUNS} runs for a standard error, got {runs}"
-        )
-    if workers is not None and workers < 1:
-        raise PlanError(f"workers must be at least 1, got {workers}")
+    RUNS(runs)
+    if workers is not None:
+        WORKERS(workers)
     names = [setting.name for setting in settings]
     twice = [name for name in names if names.count(name) > 1]
     if twice or not names:

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import either
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
 
@@ -92,8 +93,7 @@ directory = "{directory}"               # appears when the release is complete; 
 def size_of(sizes: Mapping[str, Size], size: str) -> Size:
     """Return the size of a name."""
     if size not in sizes:
-        *first, last = sizes
-        raise SpecError(f'the size of an example is {", ".join(first)} or {last}, got "{size}"')
+        raise SpecError(f'the size of an example is {either([*sizes])}, got "{size}"')
     return sizes[size]
 
 

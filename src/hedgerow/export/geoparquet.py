@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from hedgerow.errors import ReleaseError, did_you_mean, shorten
 from hedgerow.export.released import column_codes, one_table, whole_file
 from hedgerow.limits import MOST_ROWS_OF_A_MAP
-from hedgerow.machine import library
+from hedgerow.machine import check_suffix, library
 from hedgerow.plan.cuboids import All
 from hedgerow.release.directory.measurements import (
     CONTRADICTED,
@@ -74,8 +74,7 @@ class GeoParquet:
                 shapes of one code, a code without a shape, or more than 2²² rows.
             MachineError: shapely or pyproj is missing, or the disk is full.
         """
-        if output.suffix.lower() not in SUFFIXES:
-            raise ReleaseError(f"the file must end in {' or '.join(SUFFIXES)}, got {output.name!r}")
+        check_suffix(output, SUFFIXES, "the file", ReleaseError)
         library("shapely", "geo")
         library("pyproj", "geo")
         tree = release.plan.tree

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, machine_errors
+from hedgerow.machine import check_free
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.check import check_unchanged
 from hedgerow.release.directory.manifest import check_outside, read_manifest
@@ -174,10 +175,7 @@ def export(directory: str | Path, output: str | Path, form: Form) -> None:
         >>> hr.export("out", "towns.sav", hr.StatisticsFile(level="county"))
     """
     place = Path(output)
-    if place.exists() or place.is_symlink():
-        raise ReleaseError(f"{str(place)!r} exists already; name another place")
-    if not place.absolute().parent.is_dir():
-        raise ReleaseError(f"{str(place)!r}: the directory does not exist; create it")
+    check_free(place, repr(str(place)), ReleaseError, "name another place")
     check_outside(place, "the export")
     folder = Path(directory)
     with undamaged(folder):

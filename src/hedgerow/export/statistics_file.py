@@ -15,7 +15,7 @@ from hedgerow.export.released import (
     statements,
     whole_file,
 )
-from hedgerow.machine import library
+from hedgerow.machine import check_suffix, library
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.text import TextByName
@@ -88,9 +88,8 @@ class StatisticsFile:
                 hold as they are.
             MachineError: pyreadstat is missing, or the disk is full.
         """
-        limits = FILES.get(output.suffix.lower())
-        if limits is None:
-            raise ReleaseError(f"the file must end in {', '.join(FILES)}, got {output.name!r}")
+        check_suffix(output, FILES, "the file", ReleaseError)
+        limits = FILES[output.suffix.lower()]
         frame = one_table(release, self.level, names=self.names)
         check_fits(frame, limits, output.suffix)
         names = plain_names(frame.columns, limits.name, TAKEN)

@@ -9,13 +9,14 @@ square (l2²) first, where it is not 1. The mean squared error is convex in the 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, expm1, isfinite, pi, sqrt, tanh
+from math import exp, expm1, inf, pi, sqrt, tanh
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import erfcx
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import Real
 from hedgerow.errors import NoiseError
 
 # Moments of a discrete Gaussian clipped at 0: from a table of tail sums for sigma2 < 2¹⁶ (relative
@@ -31,7 +32,7 @@ _FAR = 40.0  # φ(40) is 0 in doubles
 
 def clipping_bias(rho: float, counts: Float64) -> Float64:
     """Return E max(0, N + X) - N (records) for each whole count N >= 0."""
-    rho, counts = positive_precision(rho), whole_counts(counts)
+    rho, counts = PRECISION(rho), whole_counts(counts)
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
@@ -41,7 +42,7 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
 
 def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
     """Return the derivative in ρ of order 0, 1 or 2 of E (max(0, N + X) - N)² for each N."""
-    rho, counts = positive_precision(rho), whole_counts(counts)
+    rho, counts = PRECISION(rho), whole_counts(counts)
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_mse(rho, counts, order)
     return _table_mse(rho, counts, order)
@@ -269,14 +270,10 @@ class DiscreteGaussianError(CellError):
 def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:
     """Return the precision ε and Nε, no further than where exp(-Nε) is 0."""
     _not_negative(counts)
-    return positive_precision(parameter), np.minimum(counts * parameter, _VANISHES)
+    return PRECISION(parameter), np.minimum(counts * parameter, _VANISHES)
 
 
-def positive_precision(parameter: float) -> float:
-    """Return the precision; refuse one that is not a positive number."""
-    if not (isfinite(parameter) and parameter > 0):
-        raise NoiseError(f"the precision of noise must be above 0 and finite, got {parameter}")
-    return parameter
+PRECISION = Real("the precision of noise", 0, inf, NoiseError, ends="(]")
 
 
 def _not_negative(counts: Float64) -> None:

@@ -14,17 +14,18 @@ from hedgerow.noise.cell_error import CellError, DiscreteGaussianError
 from hedgerow.noise.envelope import Envelope, NormalEnvelope
 from hedgerow.noise.inversion import Law, certified_tail_bound
 from hedgerow.noise.loss import (
+    SENSITIVITY,
+    TAIL,
     GaussianLoss,
     InRho,
     Price,
-    checked_sensitivity,
-    positive_number,
     round_up,
-    tail_probability,
+    scale_of_noise,
 )
 from hedgerow.text import Exact
 
 LARGEST_SIGMA2 = Fraction(1 << 112)
+SIGMA2 = scale_of_noise("sigma2", LARGEST_SIGMA2)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -53,7 +54,7 @@ class DiscreteGaussian:
     sigma2: Fraction
 
     def __init__(self, sigma2: Exact) -> None:
-        object.__setattr__(self, "sigma2", positive_number("sigma2", sigma2, LARGEST_SIGMA2))
+        object.__setattr__(self, "sigma2", SIGMA2(sigma2))
 
     def __repr__(self) -> str:
         return f'DiscreteGaussian(sigma2="{self.sigma2}")'
@@ -118,7 +119,7 @@ class DiscreteGaussian:
         most the integral from k, and the sum over all x is at least sqrt(2π sigma2) (Poisson), so
         P(|X| > k) <= 2 Φ(-k/σ).
         """
-        probability = tail_probability(probability)
+        probability = TAIL(probability)
         if self.sigma2 <= 4096:
             return certified_tail_bound(self.law, probability)
         deviations = -float(ndtri_exp(math.log(probability) - math.log(2)))
@@ -133,7 +134,7 @@ class DiscreteGaussian:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.sigma2)
+        return SENSITIVITY(l2_squared, "l2_squared") / (2 * self.sigma2)
 
     def epsilon(self, l1: Fraction) -> None:
         """Return None: the privacy loss has no bound.

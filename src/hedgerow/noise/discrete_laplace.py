@@ -12,17 +12,18 @@ from hedgerow.noise.cell_error import CellError, DiscreteLaplaceError
 from hedgerow.noise.envelope import Envelope, LaplaceEnvelope
 from hedgerow.noise.inversion import Law, certified_tail_bound
 from hedgerow.noise.loss import (
+    SENSITIVITY,
+    TAIL,
     InEpsilon,
     LaplaceLoss,
     Price,
-    checked_sensitivity,
-    positive_number,
     round_up,
-    tail_probability,
+    scale_of_noise,
 )
 from hedgerow.text import Exact
 
 LARGEST_SCALE = Fraction(1 << 52)
+SCALE = scale_of_noise("scale", LARGEST_SCALE)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -51,7 +52,7 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __init__(self, scale: Exact) -> None:
-        object.__setattr__(self, "scale", positive_number("scale", scale, LARGEST_SCALE))
+        object.__setattr__(self, "scale", SCALE(scale))
 
     def __repr__(self) -> str:
         return f'DiscreteLaplace(scale="{self.scale}")'
@@ -102,7 +103,7 @@ class DiscreteLaplace:
 
         Large scales: P(|X| > k) = 2 q**(k+1) / (1+q), q = exp(-1/scale).
         """
-        probability = tail_probability(probability)
+        probability = TAIL(probability)
         if self.scale <= 64:
             return certified_tail_bound(self.law, probability)
         scale = float(self.scale)
@@ -115,7 +116,7 @@ class DiscreteLaplace:
         Args:
             l1: the l1 norm (records) of an integer vector: what one unit changes.
         """
-        return checked_sensitivity("l1", l1) / self.scale
+        return SENSITIVITY(l1, "l1") / self.scale
 
     def rho(self, l2_squared: Fraction) -> Fraction:
         """Return a zCDP parameter of one use: l2² / (2 scale²).
@@ -126,7 +127,7 @@ class DiscreteLaplace:
         Args:
             l2_squared: the squared l2 norm (records²) of an integer vector: what one unit changes.
         """
-        return checked_sensitivity("l2_squared", l2_squared) / (2 * self.scale**2)
+        return SENSITIVITY(l2_squared, "l2_squared") / (2 * self.scale**2)
 
     def loss(self, shift: int) -> LaplaceLoss:
         """Return the law of the privacy loss of one use on a count that moves by ``shift``."""

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import ClassVar, Protocol
 
-from hedgerow.errors import NoiseError, shorten
-from hedgerow.text import Exact, exact
+from hedgerow.declared import Rational, Real
+from hedgerow.errors import NoiseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,34 +181,14 @@ def precision_of(noise: PricedNoise) -> Fraction:
 # What may stand for a noise parameter, a sensitivity, a probability.
 
 
-def positive_number(name: str, value: Exact, largest: Fraction) -> Fraction:
-    """Return the value as a fraction; raise unless it is above 0 and at most ``largest``."""
-    exact_value = exact(value, name)
-    if exact_value <= 0:
-        raise NoiseError(f"{name} must be above 0, got {shorten(str(value), 40)}")
-    if exact_value > largest:
-        raise NoiseError(
-            f"{name} must be at most {largest}, so that noise fits 64-bit integers, got "
-            f"{shorten(str(value), 40)}"
-        )
-    return exact_value
+def scale_of_noise(name: str, largest: Fraction) -> Rational:
+    """Return which numbers may be the parameter of a noise."""
+    why = "so that noise fits 64-bit integers"
+    return Rational(name, 0, largest, NoiseError, ends="(]", why=why)
 
 
-def checked_sensitivity(name: str, value: Exact) -> Fraction:
-    """Return the value as a fraction; raise if it is below 0."""
-    exact_value = exact(value, name)
-    if exact_value < 0:
-        raise NoiseError(
-            f"{name} is the size of a change and cannot be below 0, got {shorten(str(value), 40)}"
-        )
-    return exact_value
-
-
-def tail_probability(value: float) -> float:
-    """Return the value; raise unless it is in (0, 1]."""
-    if not 0 < value <= 1:
-        raise NoiseError(f"a tail's probability must be in (0, 1], got {value}")
-    return float(value)
+SENSITIVITY = Rational("a sensitivity", 0, inf, NoiseError, "it is the size of a change")
+TAIL = Real("a tail's probability", 0, 1, NoiseError, ends="(]")
 
 
 def round_up(value: float) -> float:

@@ -6,9 +6,10 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 from functools import lru_cache
 
+from hedgerow.declared import Rational, Real
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import InEpsilon, Price
-from hedgerow.text import Exact, exact
+from hedgerow.text import Exact
 
 # What ρ-zCDP (Bun & Steinke 2016, Definition 1.1) says in terms of (ε, δ), rounded to the safe
 # side. Decimal rounds sums, products and quotients as the context says, but roots and logarithms to
@@ -153,7 +154,7 @@ class Rho:
     rho: Fraction
 
     def __init__(self, rho: Exact) -> None:
-        object.__setattr__(self, "rho", _positive(rho, "rho"))
+        object.__setattr__(self, "rho", _amount(rho, "rho"))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -173,8 +174,8 @@ class EpsilonDelta:
     delta: Fraction
 
     def __init__(self, epsilon: Exact, delta: Exact) -> None:
-        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", probability(exact(delta, "delta", BudgetError)))
+        object.__setattr__(self, "epsilon", _amount(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", DELTA(delta))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -192,12 +193,25 @@ class Epsilon:
     epsilon: Fraction
 
     def __init__(self, epsilon: Exact) -> None:
-        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _amount(epsilon, "epsilon"))
 
 
 LARGEST, SMALLEST = 10**6, Fraction(1, 10**100)
 """Budgets of which anything can be computed in doubles: noise of a smaller one is 10⁵⁰ records and
 more wide."""
+AMOUNT = Rational(
+    "a budget", 0, LARGEST, BudgetError, ends="(]", why="beyond which nothing is protected"
+)
+DELTA = Rational(
+    "delta",
+    0,
+    1,
+    BudgetError,
+    'take it well below 1 over the number of records, such as "1e-10", or, for pure differential '
+    "privacy, leave delta out and use the discrete Laplace mechanism",
+    ends="()",
+)
+FINITE_EPSILON = Real("epsilon", -math.inf, math.inf, BudgetError)
 WELL_BELOW = "well below 1 over the number of records (1e-8 for a hundred thousand)"
 WEAK_DELTA = Fraction(1, 10**5)
 
@@ -233,29 +247,8 @@ def check_budget(budget: object) -> None:
         )
 
 
-def probability(delta: Fraction) -> Fraction:
-    """Return ``delta`` itself, strictly between 0 and 1."""
-    if delta == 0:
-        raise BudgetError(
-            "delta must be in (0, 1), got 0; for pure differential privacy leave delta out "
-            "and use the discrete Laplace mechanism"
-        )
-    if not 0 < delta < 1:
-        raise BudgetError(
-            f"delta must be in (0, 1), got {delta}; take it well below 1 over the number of "
-            'records, such as "1e-10"'
-        )
-    return delta
-
-
-def _positive(value: Exact, subject: str) -> Fraction:
-    number = exact(value, subject, BudgetError)
-    if number <= 0:
-        raise BudgetError(f"{subject} must be above 0, got {number}")
-    if number < SMALLEST:
-        raise BudgetError(f"{subject} must be at least 1e-100; less buys nothing but noise")
-    if number > LARGEST:
-        raise BudgetError(
-            f"{subject} must be at most {LARGEST:,}; beyond that nothing is protected"
-        )
-    return number
+def _amount(value: Exact, name: str) -> Fraction:
+    amount = AMOUNT(value, name)
+    if amount < SMALLEST:
+        raise BudgetError(f"{name} must be at least 1e-100; less buys nothing but noise")
+    return amount

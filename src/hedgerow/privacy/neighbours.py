@@ -15,12 +15,24 @@ every depth, and a release costs what it costs in its worst case, not the sum of
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from math import inf
+from typing import Annotated, ClassVar
 
-from hedgerow.errors import BudgetError
+from hedgerow.declared import Whole, check_fields
+from hedgerow.errors import BudgetError, check_type
 from hedgerow.text import check_name
 
 LONGEST_UNIT = 500
+
+CONTRIBUTIONS = Whole(
+    "contributions",
+    1,
+    inf,
+    BudgetError,
+    "it is how many records one protected unit can have in the table",
+)
+DEPTH = Whole("a depth", 0, inf, BudgetError, "0 is the total")
+SQUARED_NORM = Whole("a squared norm", 1, inf, BudgetError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +46,10 @@ class Norm:
         BudgetError: it is not above 0.
     """
 
-    squared: int
+    squared: Annotated[int, SQUARED_NORM]
 
     def __post_init__(self) -> None:
-        if type(self.squared) is not int or self.squared < 1:
-            raise BudgetError(f"a squared norm is a whole number above 0, got {self.squared!r}")
+        check_fields(self)
 
 
 Shifts = tuple[int, ...]
@@ -68,16 +79,11 @@ class Neighbours(ABC):
     """
 
     name: ClassVar[str]
-    contributions: int = 1
+    contributions: Annotated[int, CONTRIBUTIONS] = 1
     unit: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        given = self.contributions
-        if type(given) is not int or given < 1:
-            raise BudgetError(
-                f"contributions must be a whole number of at least 1, got {given!r}; "
-                "it is how many records one protected unit can have in the table"
-            )
+        check_fields(self)
         if self.unit is not None:
             check_name(self.unit, "the unit", LONGEST_UNIT, BudgetError)
 
@@ -150,7 +156,7 @@ class AddRemove(Neighbours):
 
     def changes(self, depth: int) -> tuple[Shifts, ...]:
         """Return (m,), the only case: all records of the unit in one node."""
-        _checked(depth)
+        DEPTH(depth)
         return ((self.contributions,),)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
@@ -190,11 +196,8 @@ class Replace(Neighbours):
 
     def __post_init__(self) -> None:
         Neighbours.__post_init__(self)
-        if type(self.exactly) is not bool:
-            raise BudgetError(
-                f"exactly must be True or False, got {self.exactly!r}; True promises that every "
-                "unit has exactly as many records as contributions says"
-            )
+        fitting = "True or False, whether every unit has exactly so many records"
+        check_type("exactly", self.exactly, bool, fitting, BudgetError)
 
     @property
     def total_is_public(self) -> bool:
@@ -204,7 +207,7 @@ class Replace(Neighbours):
     def changes(self, depth: int) -> tuple[Shifts, ...]:
         """Return (m, -m), or () at depth 0; before it (m,) if records may come or go."""
         m = self.contributions
-        moved: Shifts = (m, -m) if _checked(depth) > 0 else ()
+        moved: Shifts = (m, -m) if DEPTH(depth) > 0 else ()
         return (moved,) if self.exactly else ((m,), moved)
 
     def norm_of_columns(self, column_squared: int, distance_squared: int) -> Norm:
@@ -242,9 +245,3 @@ def l2_squared(shifts: Change) -> Fraction:
     if isinstance(shifts, Norm):
         return Fraction(shifts.squared)
     return Fraction(sum(shift * shift for shift in shifts))
-
-
-def _checked(depth: int) -> int:
-    if depth < 0:
-        raise BudgetError(f"a depth is 0 or more, got {depth}; 0 is the total")
-    return depth

@@ -26,13 +26,13 @@ from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import (
+    DELTA,
     Epsilon,
     EpsilonDelta,
     bun_steinke_epsilon,
     float_above,
     optimal_delta,
     optimal_epsilon,
-    probability,
 )
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
@@ -173,7 +173,7 @@ class Profile:
         Raises:
             BudgetError: δ outside (0, 1), or no number.
         """
-        chance = probability(exact_or_smaller(delta, "delta"))
+        chance = DELTA(exact_or_smaller(delta, "delta"))
         loose = self.zcdp_epsilon(chance)
         pure = self.pure_epsilon
         enough = loose if pure is None else min(loose, float_above(pure))
@@ -256,7 +256,7 @@ class Profile:
             >>> profile.epsilon("1e-6") < profile.loss_bound("1e-6")
             True
         """
-        chance = probability(exact_or_smaller(delta, "delta"))
+        chance = DELTA(exact_or_smaller(delta, "delta"))
         pure = self.pure_epsilon
         enough = min(self.bureau_epsilon(chance), math.inf if pure is None else float_above(pure))
         if chance < accountant.SMALLEST_DELTA:
@@ -321,7 +321,7 @@ class Profile:
         if rho is None:
             return float("inf")
         return accountant.next_above(
-            float_above(conversion(rho, probability(exact_or_smaller(delta, "delta"))))
+            float_above(conversion(rho, DELTA(exact_or_smaller(delta, "delta"))))
         )
 
     def _delta_above(self, epsilon: float) -> float:

@@ -6,7 +6,10 @@ losses are the random variables that the accountants add up (`hedgerow.noise.los
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
+from typing import Annotated
 
+from hedgerow.declared import Whole, check_fields
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
@@ -15,6 +18,7 @@ from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.neighbours import Change, Changes, Norm, in_case, l1, l2_squared
 from hedgerow.text import Json, exact
 
+TIMES = Whole("times", 1, inf, BudgetError, "a mechanism is used at least once")
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 
 
@@ -31,12 +35,11 @@ class Use:
     """
 
     mechanism: Guarantee
-    times: int
+    times: Annotated[int, TIMES]
     changes: Changes
 
     def __post_init__(self) -> None:
-        if type(self.times) is not int or self.times < 1:
-            raise BudgetError(f"a mechanism is used at least once, got {self.times!r} times")
+        check_fields(self)
         if self._pair is None:
             check_mechanism(type(self.mechanism))
             self._check_loss()

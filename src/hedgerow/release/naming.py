@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 
 from hedgerow.arrays import Levels
-from hedgerow.errors import ReleaseError, did_you_mean
+from hedgerow.declared import check_known
+from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -29,15 +30,10 @@ def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
     """
     axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
     for name, level in levels.items():
-        axis = axes.get(name)
-        if axis is None or not (axis.attribute or level in axis.levels):
-            names = list(axes) if axis is None else list(axis.levels)
-            given = name if axis is None else level
-            raise ReleaseError(
-                f"no {'axis' if axis is None else f'level of axis {name!r}'} is called "
-                f"{given!r}; there are {', '.join(names)}{did_you_mean(given, names)}"
-            )
-        columns += columns_among(axis, level)
+        check_known(name, axes, "axis", ReleaseError)
+        if not axes[name].attribute:
+            check_known(level, axes[name].levels, f"level of axis {name!r}", ReleaseError)
+        columns += columns_among(axes[name], level)
     return columns
 
 

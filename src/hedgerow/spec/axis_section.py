@@ -5,13 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
+from hedgerow.declared import With
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
-from hedgerow.distribution.ranges import Ranges
+from hedgerow.distribution.ranges import BINS, Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.spec.toml_file import Section
@@ -29,6 +30,51 @@ Bound = int | Annotated[Decimal, Field(allow_inf_nan=True)] | str
 """A number; infinity and NaN are refused later, with their own message."""
 
 
+class Kind(NamedTuple):
+    """A kind of axes, by the keys of its section.
+
+    Attributes:
+        own: keys that such an axis alone has; any of them makes it one.
+        others: keys that other axes have too.
+        has_no: the sentence about a key that it does not have.
+        needed: keys that it needs.
+        needs: the end of the sentence about one that is missing.
+    """
+
+    own: frozenset[str]
+    others: str
+    has_no: str
+    needed: tuple[str, ...] = ()
+    needs: str = ""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """All keys that it may have."""
+        return self.own | {"name", "attribute", *self.others.split()}
+
+
+NUMERIC = Kind(
+    frozenset({"low", "high", "bins", "edges", "out_of_bounds"}),
+    "columns",
+    "a numeric axis has bins, and no {}",
+)
+PRODUCT = Kind(
+    frozenset({"product", "lists"}),
+    "",
+    "an axis with product and lists has no {}; its levels are those of product, its columns those "
+    "of lists",
+    ("product", "lists"),
+    ": an axis has product and lists, or neither",
+)
+LISTED = Kind(
+    frozenset(),
+    "levels columns areas prefix parent divide code names not_stated shapes shapes_key",
+    "",
+    ("levels", "areas"),
+)
+RULES = ("prefix", "parent", "divide")
+
+
 class AxisSection(Section):
     """``[[axis]]``: one hierarchy and its public list of areas, or a numeric column in bins."""
 
@@ -39,48 +85,52 @@ class AxisSection(Section):
     prefix: list[int] | None = None
     parent: str | None = Field(None, min_length=1)
     divide: list[int] | None = None
-    code: str | list[str] | None = None
+    code: Annotated[str | list[str] | None, With(RULES)] = None
     names: str | TextByName | None = None
     not_stated: str | None = None
     shapes: str | None = Field(None, min_length=1)
-    shapes_key: str | None = Field(None, min_length=1)
+    shapes_key: Annotated[
+        str | None, With(("shapes",), advice=", the file that has this column")
+    ] = Field(None, min_length=1)
     attribute: bool = False
     product: list[str] | None = None
     lists: list[Annotated[str, Field(min_length=1)]] | None = None
     low: Bound | None = None
     high: Bound | None = None
-    bins: int | None = None
+    bins: Annotated[int | None, BINS] = None
     edges: list[Bound] | None = None
     out_of_bounds: Literal["clamp", "refuse"] | None = None
 
     @property
-    def is_product(self) -> bool:
-        """Whether it is made of several columns."""
-        return self.product is not None or self.lists is not None
+    def kind(self) -> Kind:
+        """Which kind of axis it is, by its keys."""
+        of = (kind for kind in (PRODUCT, NUMERIC) if kind.own & self.model_fields_set)
+        return next(of, LISTED)
 
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it is a numeric column, not a hierarchy."""
-        given = (self.low, self.high, self.bins, self.edges, self.out_of_bounds)
-        return any(value is not None for value in given)
+    def check(self) -> None:
+        """Raise a SpecError for keys that do not go together."""
+        self.check_together()
+        given, kind = self.model_fields_set, self.kind
+        odd = [key for key in type(self).model_fields if key in given - kind.keys]
+        if odd:
+            raise SpecError(kind.has_no.format(odd[0]))
+        missing = [key for key in kind.needed if key not in given]
+        if missing:
+            raise SpecError(f"{missing[0]} is missing{kind.needs}")
 
     @property
     def rule(self) -> Rule | None:
         """How codes of the list tell their levels, where it has no column for each."""
-        keys = [key for key in ("prefix", "parent", "divide") if getattr(self, key) is not None]
+        keys = [key for key in RULES if getattr(self, key) is not None]
         if len(keys) > 1:
             raise SpecError(f"give one of prefix, parent and divide, got {' and '.join(keys)}")
         if self.divide is not None:
             return Division(self.divide, self.code)
-        if keys and self.code is not None and not isinstance(self.code, str):
+        if isinstance(self.code, list):
             raise SpecError('code is one column, such as "GEOID"; only divide takes several')
         if self.prefix is not None:
-            return Prefix(self.prefix, cast("str | None", self.code))
-        if self.parent is not None:
-            return Parents(self.parent, cast("str | None", self.code))
-        if self.code is not None:
-            raise SpecError("code goes with prefix, parent or divide")
-        return None
+            return Prefix(self.prefix, self.code)
+        return None if self.parent is None else Parents(self.parent, self.code)
 
     @property
     def column(self) -> str:
@@ -93,24 +143,17 @@ class AxisSection(Section):
     @property
     def ranges(self) -> Ranges:
         """The bins of a numeric axis."""
-        if self.levels or self.areas or self.not_stated is not None:
-            raise SpecError("a numeric axis has bins, and no levels, areas or not_stated")
-        if self.is_product:
-            raise SpecError("a numeric axis has bins, and no product or lists")
-        if self.rule is not None or self.names is not None:
-            raise SpecError("a numeric axis has bins, and no prefix, parent, divide or names")
-        if self.shapes is not None or self.shapes_key is not None:
-            raise SpecError("a numeric axis has bins, and no shapes")
-        outside, width = self.out_of_bounds or "clamp", (self.low, self.high, self.bins)
+        self.check()
+        outside = self.out_of_bounds or "clamp"
+        bounds = {given is not None for given in (self.low, self.high, self.bins)}
+        if bounds != {self.edges is None}:
+            raise SpecError("a numeric axis needs low, high and bins, or edges, not both")
         if self.edges is not None:
-            if width != (None, None, None):
-                raise SpecError("give low, high and bins, or edges, not both")
             edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
             return Ranges(self.name, edges, outside)
-        if self.low is None or self.high is None or self.bins is None:
-            raise SpecError("a numeric axis needs low, high and bins, or edges")
         low, high = _number(self.low, "low"), _number(self.high, "high")
-        return Ranges.equal_width(self.name, low, high, self.bins, out_of_bounds=outside)
+        bins = cast("int", self.bins)
+        return Ranges.equal_width(self.name, low, high, bins, out_of_bounds=outside)
 
 
 def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
@@ -120,32 +163,16 @@ def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
     return replace(axis, attribute=section.attribute)
 
 
-def product_axis(axis: AxisSection, folder: Path) -> Axis:
-    """Return the axis of a section from its lists; their paths are relative to a folder."""
-    others = (
-        *("levels", "columns", "areas", "not_stated"),
-        *("prefix", "parent", "divide", "code", "names", "shapes", "shapes_key"),
-    )
-    given = [key for key in others if key in axis.model_fields_set]
-    if given or axis.is_numeric:
-        raise SpecError(
-            f"an axis with product and lists has no {given[0] if given else 'bins'}; its levels "
-            f"are those of product, its columns those of lists"
-        )
-    if axis.product is None or axis.lists is None:
-        missing = "lists" if axis.lists is None else "product"
-        raise SpecError(f"{missing} is missing: an axis has product and lists, or neither")
-    lists = [folder / each for each in axis.lists]
-    return Axis.from_product(axis.name, lists, axis.product, attribute=axis.attribute)
-
-
 def public_axis(
     section: AxisSection, folder: Path, mechanism: type[Mechanism] | None = None
 ) -> Axis:
     """Return the axis of public files or bounds; without a mechanism it has no bins."""
-    if section.is_product:
-        return product_axis(section, folder)
-    if section.is_numeric and mechanism is not None:
+    if section.kind is PRODUCT:
+        section.check()
+        lists = [folder / each for each in section.lists or ()]
+        order = section.product or ()
+        return Axis.from_product(section.name, lists, order, attribute=section.attribute)
+    if section.kind is NUMERIC and mechanism is not None:
         return numeric_axis(section, mechanism)
     return listed_axis(section, folder / section.areas)
 
@@ -153,21 +180,17 @@ def public_axis(
 def with_shapes(axis: Axis, section: AxisSection, folder: Path) -> Axis:
     """Return an axis with the shapes of its section, if any; their path is relative to a folder."""
     if section.shapes is None:
-        if section.shapes_key is not None:
-            raise SpecError("shapes_key goes with shapes, the file that has this column")
         return axis
     return axis.with_shapes(folder / section.shapes, section.shapes_key)
 
 
 def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = False) -> Axis:
     """Return the axis of a section from its list of areas, or from the table's own codes."""
-    if axis.is_numeric:
+    if axis.kind is NUMERIC:
         raise SpecError(
             "low, high, bins and edges are for tables of numbers, and noisy counts are not"
         )
-    for key in ("levels", "areas"):
-        if key not in axis.model_fields_set:
-            raise SpecError(f"{key} is missing")
+    axis.check()
     rule, levels = axis.rule, tuple(axis.levels)
     check_names(axis.name, levels, levels)
     if of_table:
@@ -202,7 +225,7 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
     )
 
 
-def _number(given: Bound, name: str) -> Fraction:
+def _number(given: Any, name: str) -> Fraction:
     """Return the exact number, or raise if it is too large for a double."""
     number = exact(given, name, TableError)
     try:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from hedgerow.errors import BudgetError, SpecError, TableError
+from hedgerow.errors import BudgetError, TableError
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
 from hedgerow.privacy.profile import Profile, compose
@@ -15,12 +16,13 @@ from hedgerow.privacy.use import Guarantee, Use
 from hedgerow.release.reestimate.external import Measurements
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
+    LISTED,
     AxisSection,
     public_axis,
     with_shapes,
 )
-from hedgerow.spec.release_file import OtherFile, TreeSection
-from hedgerow.spec.toml_file import Number, Section, check_there, parse, within
+from hedgerow.spec.release_file import TreeSection
+from hedgerow.spec.toml_file import Number, Section, check_there, made_of, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.sources.database import translate_duckdb_errors
 from hedgerow.tables.sources.source import check_fits, load, open_table
@@ -34,6 +36,20 @@ if TYPE_CHECKING:
 else:
     UseName = Literal[(*MECHANISMS, "guarantee")]
 """A registered mechanism by its name, or a guarantee."""
+
+
+class OtherFile(Section):
+    """A file of another kind, which a release file is not."""
+
+    expected: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_release_file(cls, given: object) -> object:
+        """Refuse a release file, and say what is expected."""
+        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
+            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
+        return given
 
 
 class UseSection(Section):
@@ -90,11 +106,9 @@ def _use(use: UseSection) -> tuple[Guarantee, int, int]:
     if use.mechanism in MECHANISMS:
         kind = MECHANISMS[use.mechanism]
         kinds = {(kind.key,): kind}
-    given = use.model_dump(exclude={"mechanism", "times", "shift"}, exclude_none=True)
-    if tuple(given) not in kinds:
-        names = " or ".join(" and ".join(sorted(names)) for names in kinds)
-        raise SpecError(f"{use.mechanism} takes {names}, got {', '.join(given) or 'nothing'}")
-    return kinds[tuple(given)](*given.values()), use.times, use.shift
+    names = " or ".join(" and ".join(sorted(names)) for names in kinds)
+    own = set(UseSection.model_fields) - {"mechanism", "times", "shift"}
+    return made_of(use, own, kinds, f"{use.mechanism} takes {names},"), use.times, use.shift
 
 
 class MeasurementSection(Section):
@@ -143,7 +157,7 @@ def _depth(tree: Tree, level: str) -> int:
 
 
 def _axis(axis: AxisSection, folder: Path) -> Axis:
-    if axis.areas == AREAS_OF_TABLE and not axis.is_product:
+    if axis.areas == AREAS_OF_TABLE and axis.kind is LISTED:
         raise TableError("areas: there is no table here; name the public list of areas")
     return with_shapes(public_axis(axis, folder), axis, folder)
 

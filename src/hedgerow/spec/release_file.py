@@ -2,20 +2,23 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from hedgerow.declared import With, either
 from hedgerow.errors import PlanError, SpecError, shorten
 from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
-from hedgerow.plan.facts import RESTS, PublicTable, Zeros
+from hedgerow.plan.allocation.fair import RATIO
+from hedgerow.plan.allocation.optimal import ObjectiveName
+from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
-from hedgerow.privacy.budget import WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
-from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
+from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
-from hedgerow.spec.toml_file import Number, Section, within
+from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
 from hedgerow.text import TextByName, Texts
 
@@ -33,44 +36,30 @@ PublicFile = Annotated[str, Field(min_length=1), AfterValidator(_is_file)]
 class PublicSection(Section):
     """``[[public]]``: what public rules and files say of cells beside a spine."""
 
-    zeros: Literal["unlisted", "listed"] | dict[str, list[str]] | None = None
+    zeros: Annotated[
+        Literal["unlisted", "listed"] | dict[str, list[str]] | None,
+        fitting(
+            'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
+            '{hhgq = ["nursing"], votingage = ["minor"]}'
+        ),
+    ] = None
     source: PublicFile | None = None
     at_least: str | None = None
     at_most: str | None = None
 
-    @field_validator("zeros", mode="before")
-    @classmethod
-    def _is_known(cls, given: object) -> object:
-        """Refuse what is neither a rule nor the name of what a list leaves empty."""
-        rule = isinstance(given, dict) and all(
-            isinstance(codes, list) and all(isinstance(code, str) for code in codes)
-            for codes in given.values()
-        )
-        if rule or (isinstance(given, str) and given in RESTS):
-            return given
-        raise PydanticCustomError(
-            "zeros",
-            'must be "unlisted" or "listed" with a source, or columns with lists of codes, such as '
-            '{hhgq = ["nursing"], votingage = ["minor"]}',
-        )
-
 
 def public_fact(section: PublicSection, folder: Path) -> Zeros | PublicTable:
     """Return the fact of a section; its file is relative to a folder, and not yet read."""
-    if section.source is None:
-        if not isinstance(section.zeros, dict) or section.at_least or section.at_most:
-            raise SpecError(
-                "[[public]] without a source is a rule, and has zeros alone: columns with lists of "
-                'codes, such as {hhgq = ["nursing"], votingage = ["minor"]}'
-            )
-        return Zeros(section.zeros)
-    if isinstance(section.zeros, dict):
+    if section.source is not None:
+        zeros = cast("Any", section.zeros)  # a table refuses a rule
+        bounds = section.at_least, section.at_most
+        return PublicTable(folder / section.source, zeros, *bounds)
+    if not isinstance(section.zeros, dict) or section.at_least or section.at_most:
         raise SpecError(
-            '[[public]] zeros must be "unlisted" or "listed" with a source; a rule is a [[public]] '
-            "of its own"
+            "[[public]] without a source is a rule, and has zeros alone: columns with lists of "
+            'codes, such as {hhgq = ["nursing"], votingage = ["minor"]}'
         )
-    given = section.zeros, section.at_least, section.at_most
-    return PublicTable(folder / section.source, *given)
+    return Zeros(section.zeros)
 
 
 class DescribeSection(Section):
@@ -109,9 +98,11 @@ def described_by(section: DescribeSection) -> Description:
 
 if TYPE_CHECKING:
     MechanismName = str
+    WorkloadName = str
 else:
     MechanismName = Literal[tuple(MECHANISMS)]
-"""The names under which mechanisms are registered."""
+    WorkloadName = Literal[tuple(WORKLOADS)]
+"""The names under which mechanisms and workloads are registered."""
 
 
 class TableSection(Section):
@@ -132,24 +123,13 @@ class TreeSection(Section):
 class WorkloadSection(Section):
     """``[workload]``: which cuboids are measured."""
 
-    cuboids: str | list[str] = "chain"
+    cuboids: Annotated[
+        WorkloadName | list[str],
+        fitting(
+            'must be "chain", "cube" or a list of names, such as ["origin.region"]', *WORKLOADS
+        ),
+    ] = "chain"
     chain: bool = False
-
-    @field_validator("cuboids", mode="before")
-    @classmethod
-    def _is_known(cls, given: object) -> object:
-        """Refuse what is neither the name of a workload nor a list of cuboids."""
-        if isinstance(given, list) and given and all(isinstance(name, str) for name in given):
-            return given
-        if isinstance(given, str) and given in WORKLOADS:
-            return given
-        if given == []:
-            raise PydanticCustomError("workload", "name at least one cuboid in the list")
-        raise PydanticCustomError(
-            "workload",
-            'must be "chain", "cube" or a list of names, such as ["origin.region"]',
-            {"expected": ", ".join(map(repr, WORKLOADS))},
-        )
 
     @property
     def workload(self) -> Workload:
@@ -175,33 +155,33 @@ class WorkloadSection(Section):
 class BudgetSection(Section):
     """A budget: rho, or epsilon with delta, or epsilon alone."""
 
-    epsilon: Number | None = None
-    delta: Number | None = None
-    rho: Number | None = None
+    epsilon: Annotated[Number | None, AMOUNT] = None
+    delta: Annotated[Number | None, DELTA] = None
+    rho: Annotated[Number | None, AMOUNT] = None
 
     def budget(self, where: str = "[simulate] budgets:") -> Budget:
         """Return the budget, or raise for other keys; errors begin with ``where``."""
         return within(where, self._budget)
 
     def _budget(self) -> Budget:
-        given = self.model_dump(include={"epsilon", "delta", "rho"}, exclude_none=True)
         kinds: dict[Texts, Callable[..., Budget]] = {
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
         }  # fmt: skip
-        if tuple(given) not in kinds:
-            raise SpecError(
-                f"give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon "
-                f"alone; got {' and '.join(sorted(given)) or 'none'}"
-            )
-        return kinds[tuple(given)](*given.values())
+        rule = (
+            "give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone;"
+        )
+        return made_of(self, {"epsilon", "delta", "rho"}, kinds, rule)
 
 
 class PrivacySection(BudgetSection):
     """``[privacy]``: who is protected, and how well."""
 
     neighbours: Literal["add-remove", "replace"] = "add-remove"
-    contributions: int = 1
-    exactly: bool | None = None
+    contributions: Annotated[int, CONTRIBUTIONS] = 1
+    exactly: Annotated[
+        bool | None,
+        With(("neighbours",), ("replace",), advice="; add-remove measures the total"),
+    ] = None
     mechanism: MechanismName = "discrete-gaussian"
 
 
@@ -218,18 +198,57 @@ Numbers = list[Number] | dict[str, list[Number]] | dict[str, Number]
 """One a depth; a list an axis; or one a cuboid or level by its name."""
 
 
+OfTrees = Literal["cdf", "ranges", "quantiles"]
+"""What the tree of a distribution is designed for."""
+
+
+def by_method(*methods: str, is_needed: bool = False) -> With:
+    """Return that a key goes with some methods of allocation."""
+    return With(("method",), methods, is_needed=is_needed)
+
+
 class AllocationSection(Section):
     """``[allocation]``: how the measured cuboids share the budget."""
 
     method: Literal["uniform", "shares", "optimal", "fair", "distribution"] | None = None
-    shares: Numbers | None = None
-    levels: dict[str, Number] | None = None
-    queries: dict[str, dict[str, Number]] | None = None
-    importance: Numbers | Literal["relative", "levels"] | None = None
-    prior: PriorSection | None = None
-    objective: Literal["cells", "released", "largest", "cdf", "ranges", "quantiles"] | None = None
-    quantiles: list[Number] | None = None
-    ratio: Number | None = None
+    shares: Annotated[Numbers | None, by_method("shares")] = None
+    levels: Annotated[dict[str, Number] | None, by_method("shares"), With(("queries",))] = None
+    queries: Annotated[
+        dict[str, dict[str, Number]] | None,
+        by_method("shares"),
+        With(("levels",), advice=': levels = {county = "1/4", ...}'),
+    ] = None
+    importance: Annotated[
+        Numbers | Literal["relative", "levels"] | None, by_method("optimal", "fair")
+    ] = None
+    prior: Annotated[PriorSection | None, by_method("optimal")] = None
+    objective: Annotated[ObjectiveName | OfTrees | None, by_method("optimal", "distribution")] = (
+        None
+    )
+    quantiles: Annotated[
+        list[Number] | None,
+        by_method("distribution"),
+        With(("objective",), ("quantiles",), is_needed=True),
+    ] = None
+    ratio: Annotated[Number | None, RATIO, by_method("fair", is_needed=True)] = None
+
+    def check(self) -> None:
+        """Raise a SpecError for keys that do not go together."""
+        self.check_together()
+        if self.method == "shares" and (self.shares is None) == (self.levels is None):
+            raise SpecError(
+                'method = "shares" takes shares = [...], or levels and queries, not both'
+            )
+        if self.method == "fair" and isinstance(self.importance, dict | str):
+            raise SpecError('method = "fair" takes importance as a list')
+        own, others = ("optimal", OfTrees)
+        if self.objective in get_args(OfTrees):
+            own, others = ("distribution", ObjectiveName)
+        if self.objective is not None and self.method != own:
+            raise SpecError(
+                f'objective = "{self.objective}" goes with method = "{own}"; that of '
+                f'"{self.method}" is {either(get_args(others))}'
+            )
 
 
 MeasureName = Literal["survivors", "all", "running-sums"]
@@ -261,7 +280,7 @@ class EngineSection(Section):
     """``[engine]``: where the subtrees of a large release run."""
 
     name: Literal["local", "spark"] = "local"
-    master: str | None = None
+    master: Annotated[str | None, With(("name",), ("spark",))] = None
 
 
 class OutputSection(Section):
@@ -289,20 +308,6 @@ class ReleaseFile(Section):
     simulate: dict[str, object] | None = None  # see hedgerow.spec.simulate_settings
 
 
-class OtherFile(Section):
-    """A file of another kind, which a release file is not."""
-
-    expected: ClassVar[str]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_no_release_file(cls, given: object) -> object:
-        """Refuse a release file, and say what is expected."""
-        if isinstance(given, dict) and {"table", "privacy"} <= set(given):
-            raise PydanticCustomError("release-file", "this is a release file; " + cls.expected)
-        return given
-
-
 def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
     """Return the neighbours of a section; ``unit`` is the column that names the unit of privacy."""
     return within("[privacy]", _neighbours, privacy, unit)
@@ -322,10 +327,9 @@ def budget_of(privacy: PrivacySection) -> Budget:
 
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
+    privacy.check_together()
     m, exactly = privacy.contributions, privacy.exactly
     if privacy.neighbours == "add-remove":
-        if exactly is not None:
-            raise SpecError("exactly goes with replace neighbours; add-remove measures the total")
         return AddRemove(m, unit=unit)
     if exactly is None and unit is None and m > 1:
         raise SpecError(

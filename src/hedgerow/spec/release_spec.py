@@ -32,6 +32,8 @@ from hedgerow.spark.table import SparkSource
 from hedgerow.spec.allocation import AllocationSpec, designed_for
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
+    LISTED,
+    NUMERIC,
     AxisSection,
     listed_axis,
     public_axis,
@@ -94,11 +96,8 @@ class ReleaseSpec:
     def spark(self) -> SparkEngine | None:
         """From ``[engine]``: where Spark is, if it runs the release."""
         engine = self.file.engine
-        if engine.name == "spark":
-            return SparkEngine(engine.master)
-        if engine.master is not None:
-            raise SpecError('[engine] master goes with name = "spark"')
-        return None
+        within("[engine]", engine.check_together)
+        return SparkEngine(engine.master) if engine.name == "spark" else None
 
     @property
     def mechanism(self) -> type[Mechanism]:
@@ -118,13 +117,9 @@ class ReleaseSpec:
     @property
     def public(self) -> list[Zeros | PublicTable]:
         """From ``[[public]]``; no file is read yet."""
-        folder = self.path.parent
         for given in self.file.public:
-            if given.source is not None and self.table.shares_files(folder / given.source):
-                raise SpecError(
-                    "[[public]] source is the confidential table itself; name a public file"
-                )
-        return [public_fact(given, folder) for given in self.file.public]
+            self.table.check_public(given.source, "[[public]] source", "name a public file")
+        return [public_fact(given, self.path.parent) for given in self.file.public]
 
     def protection(self, tree: Tree) -> Protection:
         """Return who is protected, and what neighbours agree on."""
@@ -159,7 +154,7 @@ class ReleaseSpec:
         """The plan of a distribution over one numeric axis, where the file asks for one."""
         axis, measure = self.file.axis[0], self.file.estimate.measure
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
-        if not alone or axis.attribute or not axis.is_numeric or measure == Survivors.name:
+        if not alone or axis.attribute or axis.kind is not NUMERIC or measure == Survivors.name:
             return None
         if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
             measure = "all"  # the method needs a tree
@@ -186,31 +181,26 @@ class ReleaseSpec:
         return within("[tree]", Tree, axes, self.file.tree.refine)
 
     def _drawn(self, axis: AxisSection) -> Axis:
-        if axis.shapes is not None and self.table.shares_files(self.path.parent / axis.shapes):
-            raise SpecError("shapes is the confidential table itself; name a public file of areas")
+        self.table.check_public(axis.shapes, "shapes", "name a public file of areas")
         return with_shapes(self._axis(axis), axis, self.path.parent)
 
     def _axis(self, axis: AxisSection) -> Axis:
         if self._designed is not None:
             return self._designed.tree.axes[0]
-        folder = self.path.parent
-        if any(self.table.shares_files(folder / each) for each in axis.lists or []):
-            raise SpecError(
-                "a list is the confidential table itself; name public lists, one a factor"
-            )
-        is_listed = not (axis.is_product or axis.is_numeric)
-        if is_listed and axis.areas == AREAS_OF_TABLE:
+        for each in axis.lists or []:
+            self.table.check_public(each, "a list", "name public lists, one a factor")
+        if axis.kind is LISTED and axis.areas == AREAS_OF_TABLE:
             source = self.table.source
             if isinstance(source, SparkSource):
                 raise SpecError('areas = "table" needs a file or a query; on Spark name a list')
             return listed_axis(axis, source, of_table=True)
-        if is_listed and axis.areas and self.table.shares_files(folder / axis.areas):
-            raise SpecError(
-                "areas is the confidential table itself; name a public list with one row an area, "
-                'or, if the codes in the table are public, areas = "table", which the promise '
-                "states"
-            )
-        return public_axis(axis, folder, self.mechanism)
+        self.table.check_public(
+            axis.areas or None,
+            "areas",
+            "name a public list with one row an area, or, if the codes in the table are public, "
+            'areas = "table", which the promise states',
+        )
+        return public_axis(axis, self.path.parent, self.mechanism)
 
     def workload(self, tree: Tree) -> Workload:
         """Return the workload of ``[workload]``."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, field_validator
+from pydantic import ConfigDict
 
 from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -38,7 +38,7 @@ from hedgerow.spec.release_file import (
     WorkloadSection,
 )
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.spec.toml_file import Section, parse
+from hedgerow.spec.toml_file import Section, called_by, parse
 from hedgerow.tables.tree import Tree
 
 Baseline = Literal[
@@ -58,29 +58,13 @@ class SimulateSection(Section):
     public: bool = False
     release: str | None = None
     table: TableSection | None = None
-    allocations: list[AllocationSection] | None = None
+    allocations: list[Annotated[AllocationSection, called_by("method")]] | None = None
     mechanisms: list[MechanismName] | None = None
-    workloads: list[WorkloadSection] | None = None
+    workloads: list[Annotated[WorkloadSection, called_by("cuboids")]] | None = None
     measures: list[MeasureName] | None = None
-    estimators: list[EstimateSection] | None = None
+    estimators: list[Annotated[EstimateSection, called_by("method")]] | None = None
     budgets: list[BudgetSection] | None = None
     baselines: list[Baseline] | None = None
-
-    @field_validator("allocations", "estimators", mode="before")
-    @classmethod
-    def _from_names(cls, given: object) -> object:
-        """Turn entries that are just a name into ``{method = name}``."""
-        if not isinstance(given, list):
-            return given
-        return [{"method": entry} if isinstance(entry, str) else entry for entry in given]
-
-    @field_validator("workloads", mode="before")
-    @classmethod
-    def _from_cuboids(cls, given: object) -> object:
-        """Turn entries that are just a name or a list of names into ``{cuboids = entry}``."""
-        if not isinstance(given, list):
-            return given
-        return [each if isinstance(each, dict) else {"cuboids": each} for each in given]
 
 
 class SimulateFile(Section):

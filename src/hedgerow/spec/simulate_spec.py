@@ -7,6 +7,7 @@ from pathlib import Path
 from hedgerow.errors import HedgerowError, SpecError, of_public_table
 from hedgerow.evaluate.method import Method
 from hedgerow.plan.prior import has_counts_of
+from hedgerow.spec.axis_section import NUMERIC
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_settings import Comparison, LeftOut, read_section, with_sections
 from hedgerow.spec.table import located
@@ -58,7 +59,7 @@ class SimulateSpec:
     def is_distribution(self) -> bool:
         """Whether the table has one axis, a numeric one, so that cumulative counts matter."""
         axes = self.release.file.axis
-        return len(axes) == 1 and axes[0].is_numeric
+        return len(axes) == 1 and axes[0].kind is NUMERIC
 
     def tree(self) -> Tree:
         """Return the release's tree."""

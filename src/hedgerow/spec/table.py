@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
-from hedgerow.spec.axis_section import AREAS_OF_TABLE
+from hedgerow.spec.axis_section import AREAS_OF_TABLE, NUMERIC
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
@@ -75,6 +75,17 @@ class TableSpec:
         """Return whether a file is the table itself, or a part of it, under any name."""
         return any(share_files(path, place) for place in self.places)
 
+    def check_public(self, name: str | None, what: str, instead: str) -> None:
+        """Raise a SpecError if a public file, relative to the folder, is the confidential table.
+
+        Args:
+            name: the file; None where none is given.
+            what: names it.
+            instead: the way out.
+        """
+        if name is not None and self.shares_files(self.folder / name):
+            raise SpecError(f"{what} is the confidential table itself; {instead}")
+
     @property
     def not_compared(self) -> str | None:
         """What a plan has to say of its public files where the table is no file of this machine."""
@@ -105,7 +116,7 @@ class TableSpec:
         source, axes = self.source, list(tree.axes)
         if isinstance(source, SparkSource):
             return self.counts(tree)  # an error that says so
-        listed = [n for n, axis in enumerate(self.file.axis) if not axis.is_numeric]
+        listed = [n for n, axis in enumerate(self.file.axis) if axis.kind is not NUMERIC]
         subject = "the table"
         called = as_called(
             [axes[n] for n in listed],
@@ -169,7 +180,7 @@ class TableSpec:
         numeric = [
             NumericColumn(given.column, given.ranges, axis)
             for given, axis in zip(self.file.axis, tree.axes, strict=True)
-            if given.is_numeric
+            if given.kind is NUMERIC
         ]
         for name in self._others:
             if name in {n.column for n in numeric}:

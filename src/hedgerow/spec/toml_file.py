@@ -1,5 +1,6 @@
 """A TOML file as checked sections: unknown keys are refused, errors are one sentence."""
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -7,9 +8,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from hedgerow.declared import With
 from hedgerow.errors import (
     BudgetError,
     EstimateError,
@@ -23,7 +33,7 @@ from hedgerow.errors import (
 )
 from hedgerow.limits import MOST_BYTES_OF_A_FILE, MOST_VALUES_OF_A_FILE
 from hedgerow.machine import read_small_file
-from hedgerow.text import PLACES, Exact, as_double, exact
+from hedgerow.text import PLACES, Exact, Texts, as_double, exact
 
 Number = int | Decimal | str
 
@@ -61,6 +71,13 @@ class Section(BaseModel):
         extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
     )
 
+    def check_together(self) -> None:
+        """Raise a SpecError for a key that is given without another that it goes with."""
+        for key, declared in type(self).model_fields.items():
+            for rule in declared.metadata:
+                if isinstance(rule, With):
+                    rule.check(key, self.__dict__, SpecError)
+
     @field_validator("*", mode="before")
     @classmethod
     def _without_nul(cls, given: object) -> object:
@@ -69,6 +86,46 @@ class Section(BaseModel):
         if any(isinstance(text, str) and "\0" in text for text in texts):
             raise PydanticCustomError("nul", "a text must not contain a zero character (\\u0000)")
         return given
+
+
+def fitting(sentence: str, *names: str) -> WrapValidator:
+    """Say in one sentence what a key may be, in place of what each alternative lacks.
+
+    Args:
+        sentence: of what it must be.
+        names: that it may be, of which the nearest is suggested.
+    """
+
+    def checked(given: object, check: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return check(given)
+        except ValidationError:
+            expected = {"expected": ", ".join(map(repr, names))}
+            raise PydanticCustomError("fitting", sentence, expected) from None
+
+    return WrapValidator(checked)
+
+
+def called_by(key: str) -> BeforeValidator:
+    """Let a name, or a list of them, stand for a section that has this key alone."""
+    return BeforeValidator(lambda given: {key: given} if isinstance(given, str | list) else given)
+
+
+def made_of(
+    section: Section, keys: set[str], kinds: Mapping[Texts, Callable[..., T]], rule: str
+) -> T:
+    """Return what is made of those keys of a section that are given, or raise a SpecError.
+
+    Args:
+        section: of the file.
+        keys: that tell the kind, all together.
+        kinds: what is made of which of them, in the order of the section.
+        rule: the sentence for others.
+    """
+    given = section.model_dump(include=keys, exclude_none=True)
+    if tuple(given) not in kinds:
+        raise SpecError(f"{rule} got {' and '.join(sorted(given)) or 'none'}")
+    return kinds[tuple(given)](*given.values())
 
 
 def as_float(given: Exact, name: str, error: type[HedgerowError]) -> float:
@@ -118,6 +175,15 @@ def parse(path: Path, kind: type[F]) -> F:
         return kind.model_validate(given)
     except ValidationError as error:
         raise SpecError(_first_error(error.errors(), kind)) from None
+
+
+def toml(value: Any) -> str:
+    """Return a text, number, list or table as TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{toml(key)} = {toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:

@@ -1,20 +1,21 @@
 """An axis that `hedgerow new` proposes: the keys of its section, and how they were found."""
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.spec.axis_section import AxisSection, public_axis
-from hedgerow.spec.toml_file import to_fill_in
+from hedgerow.spec.toml_file import to_fill_in, toml
 from hedgerow.tables.lists.list_match import Match
 from hedgerow.tables.lists.list_shape import BUREAU, ListShape
 from hedgerow.tables.sources.files import share_files
+from hedgerow.text import Texts
 
 _COMMENTS = {
     "levels": "from coarse to fine",
@@ -30,6 +31,8 @@ _COMMENTS = {
     "product": "each level tells one more column",
     "lists": "public lists, one a factor",
 }
+_NO_LIST = """the public list: these columns, one row a {}, empty ones too;
+#        or "table", if the codes in the table are public"""
 
 Keys = dict[str, Any]
 """The keys of a section, in order."""
@@ -43,13 +46,13 @@ class ProposedAxis:
         keys: its keys, in order.
         reason: how it was found, for the terminal and a comment; empty where the user says it all.
         shape: the public list, if there is one yet.
-        sizes: how many areas each level has; None where that is not known yet.
+        sizes: how many areas each level has; empty where that is not known yet.
     """
 
-    keys: Mapping[str, Any]
+    keys: Keys
     reason: str = ""
     shape: ListShape | None = None
-    sizes: Sequence[int] | None = None
+    sizes: Sequence[int] = ()
 
     @property
     def name(self) -> str:
@@ -57,30 +60,17 @@ class ProposedAxis:
         return str(self.keys["name"])
 
     @property
-    def is_numeric(self) -> bool:
-        """Whether it is a numeric column."""
-        return "bins" in self.keys
-
-    @property
-    def last(self) -> int:
-        """How many leaves it has; 0 where that is not known yet."""
-        return (self.sizes or [0])[-1]
-
-    @property
     def text(self) -> str:
         """The section as TOML."""
-        width = max(map(len, self.keys))
-        comments, lines = dict(_COMMENTS), ["[[axis]]"]
+        width, lines = max(map(len, self.keys)), ["[[axis]]"]
         if self.reason:
-            lines.insert(0, f"# {comment(self.reason)}")
-        else:  # there is no list yet
-            comments["areas"] = (
-                f"the public list: these columns, one row a {self.keys['levels'][-1]!r}, empty "
-                f'ones too;\n#        or "table", if the codes in the table are public'
-            )
+            reason = toml(self.reason)[1:-1]  # which ends no comment
+            lines.insert(0, "# " + reason.replace('\\"', '"').replace("\\\\", "\\"))
         for key, value in self.keys.items():
-            said = f"   # {comments[key]}" if key in comments else ""
-            lines.append(f"{key:<{width}} = {toml(value)}{said}")
+            said = _COMMENTS.get(key, "")
+            if key == "areas" and not self.reason:
+                said = _NO_LIST.format(repr(self.keys["levels"][-1]))
+            lines.append(f"{key:<{width}} = {toml(value)}{said and f'   # {said}'}")
         return "\n".join(lines) + "\n"
 
     def sized(self, folder: Path, table: Path) -> "ProposedAxis":
@@ -89,8 +79,8 @@ class ProposedAxis:
         The confidential table is none, whatever it is called. What is wrong with a list,
         `hedgerow plan` will explain.
         """
-        areas = folder / self.keys.get("areas", "")
-        if to_fill_in(self.keys) or ("areas" in self.keys and share_files(areas, table)):
+        areas = self.keys.get("areas")
+        if to_fill_in(self.keys) or (areas and share_files(folder / areas, table)):
             return self
         section = AxisSection.model_validate(self.keys)
         try:
@@ -100,36 +90,18 @@ class ProposedAxis:
         return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])
 
 
-def toml(value: Any) -> str:
-    """Return a text, number, list or table as TOML."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml(key)} = {toml(one)}' for key, one in value.items())} }}"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(toml, value))}]"
-    return format(value, "f") if isinstance(value, Decimal) else str(value)
+def placeholder(*words: str) -> str:
+    """Return what stands for a value that is to be filled in: one of some words."""
+    return re.sub("[<>]", "", " or ".join(words)).join("<>")
 
 
-def comment(text: str) -> str:
-    """Return a text that ends no comment."""
-    return toml(text)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-
-
-def placeholder(words: str) -> str:
-    """Return what stands for a value that is to be filled in."""
-    return f"<{words.replace('>', '').replace('<', '')}>"
-
-
-def axis_as_said(name: str, levels: Sequence[str], areas: str) -> ProposedAxis:
+def as_said(name: str, levels: Sequence[str], areas: str) -> ProposedAxis:
     """Return the axis of columns of the table, whose public list is still to be made."""
-    return ProposedAxis({"name": name, "levels": levels, "areas": areas})
+    return ProposedAxis({"name": name, "levels": levels, "areas": f"{areas}.csv"})
 
 
-UNKNOWN_AXIS = axis_as_said(
-    "<a name, such as geography>", ["<coarsest column>", "<finest column>"], "<public list>.csv"
+UNKNOWN_AXIS = as_said(
+    "<a name, such as geography>", ["<coarsest column>", "<finest column>"], "<public list>"
 )
 
 
@@ -151,18 +123,14 @@ def axis_of_list(
         numbers: the characters of each level's code, or the widths of squares, where known.
     """
     shape, listed, columns = match.shape, match.listed, match.columns
-    if len(listed) > 1:
-        # squares; without widths, of 100, 10 and 1 times those of the list
-        width = 0 if numbers else shape.grid(listed)
-        widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
-        told: Keys = {
-            "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
-            "divide": widths or [placeholder("widths such as 10000, 1000")],
-            "code": list(listed),
-        }
-        note = f", all multiples of {width}" if width > 1 else ""
-    else:
-        told, note = _levels(name, shape, listed[0], levels, numbers)
+    told, note = _squares(name, match, numbers) if len(listed) > 1 else ({}, "")
+    if not told and not levels:
+        told, note = _rule(name, shape, listed[0], numbers)
+        names = shape.name_of(listed[0]) if told else None
+        told |= {} if not told or listed[0] == "code" else {"code": listed[0]}
+        told |= {} if names is None else {"names": names}
+    if not told:
+        told, note = _nested(shape, listed[0], levels)
     keys: Keys = {
         "name": name,
         "levels": told.pop("levels"),
@@ -171,31 +139,35 @@ def axis_of_list(
         **told,
     }
     codes = f"{' and '.join(listed)} of {shape.path.name}"
+    reason = f"{' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} {codes}"
     if len(columns) == 1 and columns[0].startswith("<"):
         why = f"the name of no column of the table says that it holds {codes}"
         reason = f"{why}; --axis {name}=COLUMN does"
-    else:
-        reason = f"{' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} {codes}"
     return ProposedAxis(keys, reason + note, shape)
 
 
-def _levels(
-    name: str, shape: ListShape, listed: str, levels: Sequence[str], numbers: Sequence[int]
-) -> tuple[Keys, str]:
-    """Return the keys that tell the levels above a column, and how they were found."""
-    rule, note = ({}, "") if levels else _rule(name, shape, listed, numbers)
-    if rule:
-        names = shape.name_of(listed)
-        code = {} if listed == "code" else {"code": listed}
-        return {**rule, **code, **({"names": names} if names else {})}, note
+def _squares(name: str, match: Match, numbers: Sequence[int]) -> tuple[Keys, str]:
+    """Return the keys of squares; without widths, of 100, 10 and 1 times those of the list."""
+    width = 0 if numbers else match.shape.grid(match.listed)
+    widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
+    told: Keys = {
+        "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
+        "divide": widths or [placeholder("widths such as 10000, 1000")],
+        "code": list(match.listed),
+    }
+    return told, f", all multiples of {width}" if width > 1 else ""
+
+
+def _nested(shape: ListShape, listed: str, levels: Sequence[str]) -> tuple[Keys, str]:
+    """Return the columns that are levels above another, and how they were found."""
     nesting = shape.levels_above(listed)
-    places = [(level,) for level in levels] or nesting.levels
-    chosen = [one[0] if len(one) == 1 else placeholder(" or ".join(one)) for one in places]
+    places: Sequence[Texts] = [(level,) for level in levels] or nesting.levels
+    chosen = [one[0] if len(one) == 1 else placeholder(*one) for one in places]
     named = {level: nesting.names[level] for level in chosen if level in nesting.names}
     own = named[listed] if list(named) == [listed] else named
     said = [f"{text} {why}" for text, why in list(nesting.left_out.items())[:5]]
     said += [f"choose {' or '.join(one)}, which do not nest" for one in places if len(one) > 1]
-    note = "; ".join(["", *said]) if not levels else ""
+    note = "" if levels else "; ".join(["", *said])
     return {"levels": chosen, **({"names": own} if own else {})}, note
 
 
@@ -205,41 +177,27 @@ def _rule(name: str, shape: ListShape, listed: str, numbers: Sequence[int]) -> t
         _, parent, depths = shape.parents
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
         return {"levels": levels, "parent": parent}, f", and {parent} its parent"
-    if numbers:
-        return {"levels": [f"{name}_{n}" for n in numbers], "prefix": list(numbers)}, ""
-    digits, above = shape.bureau_lengths(listed), shape.levels_above(listed).levels[:-1]
-    if above and not (digits and not all(shape.begin(listed, one) for one in above)):
-        return {}, ""
-    lengths = digits or shape.lengths(listed)
+    digits = () if numbers else shape.bureau_lengths(listed)
+    lengths, note = digits or numbers, ""
+    if not numbers:
+        above = shape.levels_above(listed).levels[:-1]
+        if above and not (digits and not all(shape.begin(listed, one) for one in above)):
+            return {}, ""
+        lengths = digits or shape.lengths(listed)
+        shorter = f"fewer characters ({', '.join(map(str, lengths))})"
+        note = f", where each code continues one of {shorter}"
     levels = [BUREAU[n] if digits else f"{name}_{n}" for n in lengths]
-    said = f", where each code continues one of fewer characters ({', '.join(map(str, lengths))})"
     if digits:
-        said = f", whose first digits are {', '.join(levels)}"
-    return ({"levels": levels, "prefix": list(lengths)} if lengths else {}), said
+        note = f", whose first digits are {', '.join(levels)}"
+    return ({"levels": levels, "prefix": list(lengths)}, note) if lengths else ({}, note)
 
 
-def axis_of_numbers(name: str, low: Decimal, high: Decimal, bins: int | None) -> ProposedAxis:
+def axis_of_numbers(name: str, low: Decimal, high: Decimal, bins: str | None) -> ProposedAxis:
     """Return the axis of a numeric column; without a number of bins, of one a whole number."""
-    whole = low == low.to_integral_value() and high == high.to_integral_value()
-    width = int(high - low)
-    many = bins or (width if whole and 0 < width <= 1000 else 1000)
-    bounds = [int(bound) if whole else bound for bound in (low, high)]
-    keys = {"name": name, "low": bounds[0], "high": bounds[1], "bins": many}
+    if low >= high:
+        raise SpecError(f"--axis {name}: the lower bound must be below the upper one")
+    whole, width = low % 1 == high % 1 == 0, int(high - low)
+    many = int(bins or (width if whole and width <= 1000 else 1000))
+    first, last = (int(bound) if whole else bound for bound in (low, high))
+    keys = {"name": name, "low": first, "high": last, "bins": many}
     return ProposedAxis(keys, f"{name} is a number from {low} to {high}")
-
-
-def axis_of_product(name: str, shapes: Sequence[ListShape], folder: Path) -> ProposedAxis:
-    """Return the axis of all combinations of the rows of several lists, beside a spine."""
-    product = [
-        c for shape in shapes for c in sorted(shape.frame.columns, key=shape.sizes.__getitem__)
-    ]
-    keys: Keys = {
-        "name": name,
-        "attribute": True,
-        "product": product,
-        "lists": [os.path.relpath(shape.path, folder) for shape in shapes],
-    }
-    files = ", ".join(shape.path.name for shape in shapes)
-    return ProposedAxis(
-        keys, f"{', '.join(product)} are the columns of {files}, and do not all nest"
-    )

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
+from hedgerow.declared import Real
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
@@ -22,7 +23,6 @@ from hedgerow.privacy.calibrate import norm_of
 from hedgerow.privacy.neighbours import Neighbours, in_case
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import as_double
 
 Number = TypeVar("Number", float, Fraction)
 
@@ -266,6 +266,7 @@ class PerLevel:
 
 LARGEST_IMPORTANCE = 1e50
 """The largest importance, and the inverse of the least above 0: nothing overflows on the way."""
+IMPORTANCE = Real("an importance", 0, inf, PlanError, "0 is for a level that does not matter")
 _IN_RANGE = f"must be 0, or from {1 / LARGEST_IMPORTANCE:g} to {LARGEST_IMPORTANCE:g}"
 
 ByAxis = Mapping[str, Sequence[float]]
@@ -300,12 +301,7 @@ def checked_importance(importance: Importance) -> Importance:
 
 def _importance(given: object) -> float:
     """Return one importance."""
-    number = as_double(given, "an importance", PlanError)
-    if not 0 <= number < inf:
-        raise PlanError(
-            f"importances must be finite and 0 or more, got {number:g}; 0 is for a level that "
-            f"does not matter"
-        )
+    number = IMPORTANCE(given)
     if number and not 1 / LARGEST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
         raise PlanError(f"importances {_IN_RANGE}, got {number:g}")
     return number

@@ -10,6 +10,7 @@ from types import NoneType
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels
+from hedgerow.declared import Real
 from hedgerow.errors import PlanError, check_type, kind_of
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import (
@@ -42,7 +43,6 @@ from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
 from hedgerow.tables.tree import Tree
-from hedgerow.text import as_double
 
 Target = int | float | Fraction | Decimal
 
@@ -52,6 +52,7 @@ LARGEST_TARGET = 1e100
 BUDGET_DIGITS = 6
 MOST_DIGITS_MORE = 20
 MOST_SET_RIGHT = 3
+ABOVE_0 = Real("a target", 0, inf, PlanError, "no budget makes the noise 0", ends="(]")
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
@@ -266,11 +267,7 @@ def _rounded(levels: Sequence[LevelCost], least: Float64, target: float) -> list
 
 def _positive(target: Target, name: str, largest: float) -> float:
     """Return a target as a float that is above 0, and so far from the ends of floats."""
-    number = as_double(target, name, PlanError)
-    if not 0 < number < inf:
-        raise PlanError(
-            f"{name} must be above 0 and finite, got {number:g}; no budget makes the noise 0"
-        )
+    number = ABOVE_0(target, name)
     if not 1 / largest <= number <= largest:
         raise PlanError(f"{name} must be from {1 / largest:g} to {largest:g}, got {number:g}")
     return number

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log, prod
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import Real, check_fields
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.allocation import (
@@ -36,8 +37,8 @@ from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Chain
-from hedgerow.text import as_double
 
+RATIO = Real("a ratio of variances", 1, inf, PlanError)
 FINEST = 10**9
 """The parts of shares along a chain, of which few are priced."""
 
@@ -75,14 +76,11 @@ class Fair:
 
     name: ClassVar[str] = "fair"
     prior: ClassVar[Prior | None] = None
-    ratio: float
+    ratio: Annotated[float, RATIO]
     importance: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        ratio = as_double(self.ratio, "a ratio of variances", PlanError)
-        if not 1 <= ratio < inf:
-            raise PlanError(f"a ratio of variances must be at least 1 and finite, got {ratio:g}")
-        object.__setattr__(self, "ratio", ratio)
+        check_fields(self)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:

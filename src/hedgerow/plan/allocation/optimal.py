@@ -10,11 +10,12 @@ against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import either
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
     Importance,
@@ -34,7 +35,8 @@ from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta
 from hedgerow.privacy.calibrate import calibrate, check_spendable
 
-OBJECTIVES = "cells", "released", "largest"
+ObjectiveName = Literal["cells", "released", "largest"]
+OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
 
 EXACT_BEYOND = 50.0
 """The precision at which all noise is 0 but for a chance of 1e-21."""
@@ -91,14 +93,13 @@ class Optimal:
     name: ClassVar[str] = "optimal"
     importance: Importance = None
     prior: Prior | None = None
-    objective: Literal["cells", "released", "largest"] | None = None
+    objective: ObjectiveName | None = None
 
     def __post_init__(self) -> None:
         known = isinstance(self.objective, str) and self.objective in OBJECTIVES
         if self.objective is not None and not known:
             raise PlanError(
-                f"objective must be {', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]}, got "
-                f"{kind_of(self.objective)}"
+                f"objective must be {either(OBJECTIVES)}, got {kind_of(self.objective)}"
             )
         check_prior(self.prior)
         object.__setattr__(self, "importance", checked_importance(self.importance))

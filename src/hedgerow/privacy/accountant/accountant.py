@@ -12,12 +12,13 @@ from functools import lru_cache
 
 from scipy.optimize import brentq, minimize_scalar
 
+from hedgerow.declared import Real
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant import contour, enumeration, lattice
 from hedgerow.privacy.accountant.lattice import tradeoff_bounds as lattice_tradeoff_bounds
 from hedgerow.privacy.accountant.lattice_convolution import LARGEST_CELLS, TooFineError
-from hedgerow.privacy.budget import float_above
+from hedgerow.privacy.budget import FINITE_EPSILON, float_above
 
 FAST_CELLS = 1 << 14
 """Up to so many lattice points a convolution is faster than an integral, however many losses."""
@@ -38,6 +39,7 @@ FARTHEST = 60.0
 Curve = Callable[[float], float]
 """A figure of one number, such as δ of ε."""
 
+ALPHA = Real("alpha", 0, 1, BudgetError, "it is the type I error of a test")
 _FLOOR = 1e-320
 _NARROW = 1e-10
 
@@ -48,8 +50,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
 
     Kept: a plan, its manifest, its page and the terminal state the same figures of one composition.
     """
-    if not math.isfinite(epsilon):
-        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    FINITE_EPSILON(epsilon)
     cells = lattice.cells(losses, epsilon)
     if cells <= FAST_CELLS:
         return lattice.delta_bounds(losses, epsilon)
@@ -140,7 +141,7 @@ def tradeoff_below(losses: Losses, alpha: float) -> float:
     From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
     """
     if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
-        return lattice_tradeoff_bounds(losses, check_alpha(alpha))[0]
+        return lattice_tradeoff_bounds(losses, ALPHA(alpha))[0]
     return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
 
 
@@ -152,7 +153,7 @@ def highest_line(delta_above: Curve, alpha: float) -> float:
     a lower bound, and each height is concave in its slope, so that a search comes close to the
     best. Arguments as of `epsilon_above` and `tradeoff_below`.
     """
-    steepest = -math.log(max(check_alpha(alpha), 1e-290))
+    steepest = -math.log(max(ALPHA(alpha), 1e-290))
 
     def line(epsilon: float) -> float:
         if epsilon >= 0:
@@ -182,10 +183,3 @@ def height(epsilon: float, delta: float, alpha: float) -> float:
     """Return 1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below."""
     slope = math.exp(epsilon) * alpha
     return 1 - delta - slope - 1e-15 * (1 + slope)
-
-
-def check_alpha(alpha: float) -> float:
-    """Return a type I error, which is in [0, 1]."""
-    if not 0 <= alpha <= 1:
-        raise BudgetError(f"alpha must be in [0, 1], got {alpha}; it is the type I error of a test")
-    return alpha

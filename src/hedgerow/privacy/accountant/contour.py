@@ -18,7 +18,6 @@ from fractions import Fraction
 import numpy as np
 
 from hedgerow.arrays import Int64
-from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Bounds, GaussianLoss, Losses
 from hedgerow.privacy.accountant.contour_nodes import (
     HIGH,
@@ -45,6 +44,7 @@ from hedgerow.privacy.accountant.cumulant import (
     tilt_loss,
 )
 from hedgerow.privacy.accountant.lattice_convolution import common_unit, total_offset
+from hedgerow.privacy.budget import FINITE_EPSILON
 
 # Which weights and which nodes compute δ(ε): all of the contour but the values on it.
 
@@ -221,8 +221,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
 
 
 def _figures(losses: Losses, epsilon: float) -> _Figures | None:
-    if not math.isfinite(epsilon):
-        raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+    FINITE_EPSILON(epsilon)
     simple = _without_integral(losses, epsilon)
     if simple is not None:
         return _with_infinite(losses, simple)

@@ -21,9 +21,8 @@ import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import PairLoss
-from hedgerow.privacy.budget import float_above
+from hedgerow.privacy.budget import FINITE_EPSILON, float_above
 
 SMOOTHINGS = tuple(Fraction(quarters, 4) for quarters in (1, 2, 3, 4, 6, 8, 12, 16))
 """Values of s², records²: C is 0.03 a changed count at the first, 2e-34 at the last."""
@@ -63,8 +62,7 @@ class Domination:
 
     def delta(self, epsilon: float) -> float:
         """Return δ such that the composition is (ε, δ)-DP, rounded up; at most 1."""
-        if not math.isfinite(epsilon):
-            raise BudgetError(f"epsilon must be a finite number, got {epsilon}")
+        FINITE_EPSILON(epsilon)
         losses, chances, sound = self._others()
         deltas = [
             float(np.minimum(chances @ _above(epsilon - losses, mu, doubt), 1.0))
