@@ -118,11 +118,11 @@ def measured() -> Benchmark:
         (one.name, one.high, one.width, one.error, one.grid, "yes" if one.brackets else "**no**")
         for one in found
     )
-    heads = ["composition", "δ", "our width", "the peer's error", "its grid", "brackets"]
+    heads = "composition | δ | our width | the peer's error | its grid | brackets"
     ratios = [
         Ratio(one.name, f"dp-accounting at {one.grid:g}", one.ours, one.theirs) for one in found
     ]
-    text = TEXT.format(figures=markdown(heads, rows, ("", ".4g", ".0e", ".1e", "g", "")))
+    text = TEXT.format(figures=markdown(heads, rows, " | .4g | .0e | .1e | g | "))
     return Benchmark("The price of a composition", text, ratios, [figure(found)], found)
 
 

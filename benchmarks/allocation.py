@@ -165,8 +165,10 @@ def measured() -> Benchmark:
     found = [one for count in LEVELS for one in without_prior(cvxpy, count)]
     found += [prior(count) for count in LEVELS_WITH_PRIOR]
     rows = [
-        (one.what, one.peer, f"{worse:.0e}", "" if worse < AGREEMENT else "not the optimum")
+        (one.what, one.peer, worse, "" if worse < AGREEMENT else "not the optimum")
         for one, worse in found
     ]
-    text = TEXT.format(values=VALUES, figures=markdown(["program", "peer", "worse", ""], rows))
+    text = TEXT.format(
+        values=VALUES, figures=markdown("program | peer | worse | ", rows, " |  | .0e")
+    )
     return Benchmark("Allocation programs", text, [one for one, _ in found], figures=found)

@@ -9,7 +9,7 @@ proportion to the diagonal of (√w WᵀW √w)^½; so w is replaced by that dia
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import combinations, product
+from itertools import product
 from math import prod, sqrt
 from typing import Any, NamedTuple
 
@@ -44,6 +44,43 @@ MARGINALS = {
     "Loans": ((101, 101, 101, 101, 3, 8, 36, 6, 51, 4, 5, 15), (2.8753, 5.6343, 8.7019)),
 }
 
+SF1 = """
+both both anyone all
+both both anyone all
+both both anyone all
+both both anyone all
+both both anyone all
+both both seven all
+both both seventy all
+both each anyone all
+both each anyone all
+both each seven all
+both margins anyone all
+both other seventy all
+both both seventy adults
+both both anyone adults
+both both anyone adults
+both each anyone adults
+both other seventy adults
+each both anyone bands
+margins both anyone all
+each both seven bands
+margins both seven all
+each hispanic anyone bands
+margins hispanic anyone all
+each other white bands
+margins other white all
+each both anyone years
+margins both anyone all
+each both seven years
+margins both seven all
+each hispanic anyone years
+margins hispanic anyone all
+each other seven years
+margins other seven all
+"""
+"""The queries of each of its tables of persons: by sex, Hispanic origin, race and age."""
+
 TEXT = """Expected RMSE of unbiased estimates over all queries of a workload, a query that is asked
 twice counting twice, at price 1: ρ = 1/2, one record more or less. The peer's is published (sources
 in `benchmarks/contests.py`), ours is that of Hedgerow's own plans, and nothing is released. *Least*
@@ -67,7 +104,7 @@ whose common table is too large: without it no whole counts may keep all margins
 
 **Prefixes** of 1,024 bins: running sums are the Toeplitz root that `plan_distribution` chooses, the
 tree is the best of its trees. HDMM searches for a strategy, and ours is a fixed form: **we lose
-{behind} %**. The bound published with it, {published:.4f}, is that of even weights, {even:.4f}
+{behind:.1f} %**. The bound published with it, {published:.4f}, is that of even weights, {even:.4f}
 here; other weights of the bins give a higher one."""
 
 Table = Sequence[Float64]
@@ -139,18 +176,6 @@ def symmetric(labels: Int64) -> Iterator[tuple[int, Int64, Float64]]:
             contrast = np.zeros((len(own), 1))
             contrast[[first, others[0]], 0] = sqrt(0.5), -sqrt(0.5)
             yield len(others), np.array([group]), contrast
-
-
-def least_of_marginals(sizes: Sequence[int], ways: int) -> float:
-    """The same of all marginals of so many attributes, Σ_A m_A √g_A / √N over residuals A."""
-    total = 0.0
-    for number in range(ways + 1):
-        for own in combinations(range(len(sizes)), number):
-            others = [n for a, n in enumerate(sizes) if a not in own]
-            cells = prod(sizes[a] for a in own)
-            told = sum(1 / (cells * prod(more)) for more in combinations(others, ways - number))
-            total += prod(sizes[a] - 1 for a in own) * sqrt(told)
-    return total / sqrt(sum(map(prod, combinations(sizes, ways))))
 
 
 def nodes(labels: Int64) -> Float64:
@@ -248,24 +273,17 @@ def census() -> tuple[dict[str, list[Int64]], list[Table], list[Int64]]:
     by_race = [1 - alone, np.minimum(sets, 6), np.where(alone, sets, number), sets]
     axes = {"sex": [np.arange(2)], "hispanic": [np.arange(2)], "race": by_race}
     axes["age"] = [(years >= 18).astype(int), bands, years]
-    both = np.ones((1, 2))
-    sex = np.eye(2)
-    every = np.ones((1, 103))
-    margins = np.vstack([both, sex])
-    hispanic = sex[:1]
-    other = sex[1:]
-    anyone = np.ones((1, 64))
-    seven = nodes(by_race[1])
-    white = np.eye(64)[:1]
-    seventy = np.vstack([np.eye(64)[:63], nodes(races)[1:], [races > 1]])
-    people = [(both, anyone)] * 5 + [(both, seven), (both, seventy), (sex, anyone)]
-    people += [(sex, anyone), (sex, seven), (margins, anyone), (other, seventy)]
-    adults = [(both, seventy), (both, anyone), (both, anyone), (sex, anyone), (other, seventy)]
-    tables: list[Table] = [(both, *who, every) for who in people]
-    tables += [(both, *who, every * (years >= 18)) for who in adults]
-    for ages, last in ((nodes(bands), white), (np.eye(103), seven)):
-        for who in ((both, anyone), (both, seven), (hispanic, anyone), (other, last)):
-            tables += [(sex, *who, ages), (margins, *who, every)]
+    bins = {  # of each axis, by what one asks of it
+        "both": np.ones((1, 2)), "each": np.eye(2), "margins": np.vstack([np.ones(2), np.eye(2)]),
+        "hispanic": np.eye(2)[:1], "other": np.eye(2)[1:],
+        "anyone": np.ones((1, 64)), "seven": nodes(by_race[1]), "white": np.eye(64)[:1],
+        "seventy": np.vstack([np.eye(64)[:63], nodes(races)[1:], [races > 1]]),
+        "all": np.ones((1, 103)), "adults": np.ones((1, 103)) * (years >= 18),
+        "bands": nodes(bands), "years": np.eye(103),
+    }  # fmt: skip
+    tables: list[Table] = [
+        tuple(bins[word] for word in query.split()) for query in SF1.strip().splitlines()
+    ]
     alike = np.where(alone, np.minimum(sets, 1), number - 4)
     return axes, tables, [np.zeros(2, int), np.arange(2), alike, bands]
 
@@ -300,33 +318,46 @@ def of_cube(
     return Contest(name, "HDMM", TABLES[name], "cube, shares by axis", ours, bound)
 
 
-def error_of_marginals(sizes: Sequence[int], ways: int, *, beside: bool = False) -> float:
+def axes_of(sizes: Sequence[int]) -> Axes:
+    """Axes of so many cells, each of one level."""
+    return {f"a{number}": [np.arange(n)] for number, n in enumerate(sizes)}
+
+
+def marginals(sizes: Sequence[int], ways: int) -> tuple[list[Table], float]:
+    """All marginals of so many attributes, and the least RMSE of them."""
+    queries = [(np.ones((1, n)), np.eye(n)) for n in sizes]
+    tables: list[Table] = [
+        [own[k] for own, k in zip(queries, levels, strict=True)]
+        for levels in product((0, 1), repeat=len(sizes))
+        if sum(levels) == ways
+    ]
+    return tables, least(tables, [np.zeros(n, int) for n in sizes], 1)[0]
+
+
+def error_of_marginals(
+    sizes: Sequence[int], ways: int, tables: Sequence[Table], *, beside: bool = False
+) -> float:
     """Ours, if marginals of fewer attributes are measured too, and perhaps that of all beside."""
-    axes = {f"a{number}": [np.arange(n)] for number, n in enumerate(sizes)}
-    tree = tree_of(axes)
-    every = [*product((0, 1), repeat=len(sizes))]
+    tree = tree_of(axes_of(sizes))
+    every = product((0, 1), repeat=len(sizes))
     measured = [own for own in every if sum(own) <= ways or (beside and all(own))]
     importance = {tree.name_of(own): float(sum(own) == ways) for own in measured}
-    queries = [(np.ones((1, n)), np.eye(n)) for n in sizes]
-    asked = [levels for levels in every if sum(levels) == ways]
-    tables = [[own[k] for own, k in zip(queries, levels, strict=True)] for levels in asked]
-    return error_of(planned_by(tree, importance), axes, tables)
+    return error_of(planned_by(tree, importance), axes_of(sizes), tables)
 
 
 def of_marginals() -> Iterator[Contest]:
     """All marginals; those of one, two and three attributes."""
     sizes = MARGINALS["CPS"][0]
-    axes = {f"a{number}": [np.arange(n)] for number, n in enumerate(sizes)}
     tables: list[Table] = [tuple(np.vstack([np.ones((1, n)), np.eye(n)]) for n in sizes)]
     whole = least(tables, [np.zeros(n, int) for n in sizes])[-1]
-    yield of_cube("CPS, all marginals", axes, tables, shares_by_axis(axes, tables), whole)
+    shares = shares_by_axis(axes_of(sizes), tables)
+    yield of_cube("CPS, all marginals", axes_of(sizes), tables, shares, whole)
     for name, (sizes, figures) in MARGINALS.items():
         for ways, theirs in enumerate(figures, start=1):
-            ours = None
-            beside = ways == 3
-            bound = least_of_marginals(sizes, ways)
+            ours, beside = None, ways == 3
+            tables, bound = marginals(sizes, ways)
             if not beside or name == "CPS":
-                ours = error_of_marginals(sizes, ways, beside=beside)
+                ours = error_of_marginals(sizes, ways, tables, beside=beside)
             plan = "none" if ours is None else "marginals" + ", their table" * beside
             yield Contest(f"{name}, {ways}-way", "ResidualPlanner", theirs, plan, ours, bound)
 
@@ -351,12 +382,12 @@ def measured() -> Benchmark:
     found = [*of_census(), *of_marginals(), *of_sums]
     rows = [(*o[:4], o.ours or "", o.least, o.ours / o.least if o.ours else "") for o in found]
     lost = [100 * (one.ours / one.theirs - 1) for one in found[4:] if one.ours]
-    heads = ["queries", "peer", "the peer's", "our plan", "ours", "least", "ours over least"]
+    heads = "queries | peer | the peer's | our plan | ours | least | ours over least"
     text = TEXT.format(
-        table=markdown(heads, rows, ["", "", ".3f", "", *[".3f"] * 3]),
+        table=markdown(heads, rows, " |  | .3f |  | .3f"),
         named=found[1].plan,
         loss=f"{min(lost[:-3]):.1f} to {max(lost[:-3]):.1f}",
-        behind=f"{lost[-1]:.1f}",
+        behind=lost[-1],
         published=EVEN_BOUND,
         even=even,
     )

@@ -3,19 +3,16 @@
 Their package takes most of a minute on the larger table, so it runs three times there.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 import hedgerow as hr
-from benchmarks.clock import Clock, fastest
-from benchmarks.inf_tda import EPSILONS, planned
-from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
+from benchmarks.clock import fastest
+from benchmarks.inf_tda import EPSILONS, PEER, RUNS, compared, planned
+from benchmarks.inf_tda_peer import EPSILON, Peer, peer_release
 from benchmarks.page import Benchmark, Ratio, clock
-from hedgerow.evaluate.method import Released, of_leaves, of_nodes
 from hedgerow.evaluate.simulate import Tally
-from hedgerow.noise.bits import Bits
 from hedgerow.plan.cuboids import Measure
 from hedgerow.plan.joint import shape_of_tree
 from studies.cube import CASES, CUBE, SURVIVORS, Case, errors_by_cuboid, rates_of, rmse_of
@@ -23,8 +20,6 @@ from studies.page import DATA, markdown
 from studies.releases import DELTA, trips_plan, within
 from studies.tables import trips_between
 
-RUNS = 10
-PEER = "inf-tda 0.1"
 PEER_RUNS = {"Italy, provinces": 10, "UK, districts": 3}
 MEASURES: dict[str, Measure] = {CUBE: hr.All(), SURVIVORS: hr.Survivors()}
 
@@ -51,18 +46,6 @@ class Found:
     seconds: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Each:
-    """Releases at one ε after the other."""
-
-    release: Callable[[Fraction], Released]
-    epsilons: Iterator[Fraction]
-
-    def released(self, _counts: hr.Counts, _bits: Bits) -> Released:
-        """The next one, whose noise is its own."""
-        return self.release(next(self.epsilons))
-
-
 def plan_at(tree: hr.Tree, case: Case, measure: Measure, epsilon: Fraction) -> hr.Plan:
     """The plan of a cube."""
     return trips_plan(tree, within(epsilon), measure, hr.Shares(case.axis_shares()), hr.Cube())
@@ -70,27 +53,13 @@ def plan_at(tree: hr.Tree, case: Case, measure: Measure, epsilon: Fraction) -> h
 
 def on_table(case: Case, release: Peer) -> Found:
     """Both on one table."""
-    counts, watch = trips_between(DATA / case.folder, case.levels), Clock()
-    cuboids = [*shape_of_tree(counts.tree).cuboids()]
+    counts = trips_between(DATA / case.folder)
     tasks = {
         name: planned(counts, partial(plan_at, counts.tree, case, measure))
         for name, measure in MEASURES.items()
     }
-    times, series = fastest(tasks, EPSILONS), series_of(counts)
-
-    def ours(task: Callable[[Fraction], hr.Release], epsilon: Fraction) -> Released:
-        return of_nodes(counts.tree, task(epsilon).content.nodes)
-
-    def theirs(epsilon: Fraction) -> Released:
-        times[PEER], released = watch.timed(PEER, partial(release, series), epsilon)
-        return of_leaves(counts_of(counts.tree, released))
-
-    runs = {PEER: (theirs, PEER_RUNS[case.name])}
-    runs |= {name: (partial(ours, task), RUNS) for name, task in tasks.items()}
-    errors = {
-        name: Tally.of_seeds(counts, Each(each, iter(EPSILONS)), cuboids, range(many))
-        for name, (each, many) in runs.items()
-    }
+    times, cuboids = fastest(tasks, EPSILONS), [*shape_of_tree(counts.tree).cuboids()]
+    times[PEER], errors = compared(counts, release, PEER_RUNS[case.name], tasks, cuboids)
     seconds = {name: times[name].wall for name in errors}
     print(case.name, *(f"{name}: {clock(s)}" for name, s in seconds.items()), flush=True)
     return Found(case, errors, seconds)

@@ -97,11 +97,10 @@ def measured() -> Benchmark:
     values = np.minimum(rng.lognormal(10.3, 0.7, RECORDS), LARGEST - 1.0)
     found = [with_bins(tree, values, bins) for bins in BINS]
     rows = [
-        (one.bins, *one.error, f"{one.error[1] / one.error[0]:.1f}", *map(clock, one.plan))
-        for one in found
+        (one.bins, *one.error, one.error[1] / one.error[0], *map(clock, one.plan)) for one in found
     ]
-    heads = ["K", "Hedgerow", "OpenDP", "OpenDP / ours", "our plan", "OpenDP's plan"]
-    errors = markdown(heads, rows, (",", ",.1f", ",.1f", "", "", ""))
+    heads = "K | Hedgerow | OpenDP | OpenDP / ours | our plan | OpenDP's plan"
+    errors = markdown(heads, rows, ", | ,.1f | ,.1f | .1f")
     text = TEXT.format(records=RECORDS, epsilon=EPSILON, runs=RUNS, errors=errors)
     ratios = [
         Ratio(f"release of {one.bins:,} bins", "OpenDP", *(time.wall for time in one.release))

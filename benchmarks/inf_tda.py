@@ -5,8 +5,8 @@ of which 1 % are filled.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -18,8 +18,11 @@ from benchmarks.clock import Clock, Timed, fastest, near
 from benchmarks.inf_tda_peer import EPSILON, Peer, counts_of, peer_release, series_of
 from benchmarks.page import Benchmark, Ratio, clock, number
 from benchmarks.picture import OTHER, OURS, THIRD, panels, save
+from hedgerow.arrays import Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.method import Released, error_of_released, of_leaves, of_nodes
+from hedgerow.evaluate.method import Released, of_leaves, of_nodes
+from hedgerow.evaluate.simulate import Tally
+from hedgerow.noise.bits import Bits
 from studies.boninsegna.releases import Curve, Setting, published
 from studies.boninsegna.tables import Table, binary_areas, destination_tree, random_areas
 from studies.boninsegna.tables import synthetic_tables as all_tables
@@ -78,10 +81,43 @@ class Found:
     peer_runs: int
 
 
-def curve(counts: hr.Counts, runs: Iterable[Released]) -> Curve:
-    """The maximum error of the depths of releases."""
-    errors = [error_of_released(counts, one)["max_error"].to_numpy() for one in runs]
-    return Curve.of(np.array(errors, dtype=np.float64))
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Releases at one ε after the other."""
+
+    release: Callable[[Fraction], Released]
+    epsilons: Iterator[Fraction] = field(default_factory=lambda: iter(EPSILONS))
+
+    def released(self, _counts: hr.Counts, _bits: Bits) -> Released:
+        """The next one, whose noise is its own."""
+        return self.release(next(self.epsilons))
+
+
+Tasks = Mapping[str, Callable[[Fraction], hr.Release]]
+"""Ours, by name."""
+
+
+def compared(
+    counts: hr.Counts, peer: Peer, peer_runs: int, tasks: Tasks, cuboids: Collection[Levels]
+) -> tuple[Timed, dict[str, Tally]]:
+    """The fastest release of the peer, and the errors by method, the peer's first."""
+    series, watch, times = series_of(counts), Clock(), list[Timed]()
+
+    def theirs(epsilon: Fraction) -> Released:
+        time, made = watch.timed(PEER, partial(peer, series), epsilon)
+        times.append(time)
+        return of_leaves(counts_of(counts.tree, made))
+
+    def ours(task: Callable[[Fraction], hr.Release], epsilon: Fraction) -> Released:
+        return of_nodes(counts.tree, task(epsilon).content.nodes)
+
+    runs = {PEER: (theirs, peer_runs)}
+    runs |= {name: (partial(ours, task), RUNS) for name, task in tasks.items()}
+    errors = {
+        name: Tally.of_seeds(counts, Each(release), cuboids, range(many))
+        for name, (release, many) in runs.items()
+    }
+    return min(times, key=lambda time: time.wall), errors
 
 
 def from_frame(areas: pl.DataFrame, frame: pl.DataFrame, epsilon: Fraction) -> hr.Release:
@@ -101,30 +137,18 @@ def planned(
 def on_table(item: Table, release: Peer) -> Found:
     """Both on one table."""
     counts = item.counts
-    tree = item.counts.tree
-    watch = Clock()
     areas = binary_areas(8) if item.name.startswith("binary") else random_areas(4, 10)
-    tasks: dict[str, Callable[[Fraction], hr.Release]] = {
-        **{
-            name: planned(counts, partial(way.plan, counts), way.estimator)
-            for name, way in WAYS.items()
-        },
-        "whole": partial(from_frame, areas, counts.level(tree.depth)),
+    tasks = {
+        name: planned(counts, partial(way.plan, counts), way.estimator)
+        for name, way in WAYS.items()
     }
-    seconds = fastest(tasks, EPSILONS)
-    errors = {
-        name: curve(counts, (of_nodes(tree, tasks[name](e).content.nodes) for e in EPSILONS[:RUNS]))
-        for name in WAYS
-    }
-    task = partial(release, series_of(counts))
+    whole = partial(from_frame, areas, counts.level(counts.tree.depth))
+    seconds = fastest({**tasks, "whole": whole}, EPSILONS)
     runs = 3 if item.name.endswith("sparse") else 1
-    times, made = zip(*(watch.timed(PEER, task, e) for e in EPSILONS[:runs]), strict=True)
-    errors[PEER] = curve(counts, (of_leaves(counts_of(tree, one)) for one in made))
-    seconds = {PEER: min(times, key=lambda time: time.wall), **seconds}
-    print(
-        f"{item.name}: {clock(seconds[PEER].wall)} and {clock(seconds['release'].wall)}", flush=True
-    )
-    return Found(item.name, seconds, errors, runs)
+    theirs, errors = compared(counts, release, runs, tasks, counts.tree.chain)
+    print(f"{item.name}: {clock(theirs.wall)} and {clock(seconds['release'].wall)}", flush=True)
+    curves = {name: Curve.of(tally.score("max_error")) for name, tally in errors.items()}
+    return Found(item.name, {PEER: theirs, **seconds}, curves, runs)
 
 
 def measured() -> Benchmark:
@@ -155,13 +179,13 @@ def text(found: Sequence[Found]) -> str:
     same, combined = np.exp(np.log(ratios).mean(axis=0))
     # a peer's run is taken to vary as one of the same method does
     spreads = [one.errors["release"].spread * math.sqrt(1 + RUNS / one.peer_runs) for one in found]
-    heads = ["table", "published", PEER, "release", "combined", "whole"]
-    kinds = ["published", PEER, "ours", "combined", "ours / peer", "combined / peer"]
+    heads = f"table | published | {PEER} | release | combined | whole | ratio by processor time"
+    kinds = f"table | published | {PEER} | ours | combined | ours / peer | combined / peer"
     return TEXT.format(
         peer=PEER, epsilon=EPSILON, delta=DELTA, runs=RUNS, peer_runs="1 or 3", same=same,
         error=same * np.linalg.norm(spreads) / len(found), combined=combined,
-        times=markdown([*heads, "ratio by processor time"], times),
-        errors=markdown(["table", *kinds], errors, ["", ".0f", *[".1f"] * 3, ".2f", ".2f"]),
+        times=markdown(heads, times),
+        errors=markdown(kinds, errors, " | .0f | .1f | .1f | .1f | .2f"),
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def in_short(kept: Sequence[Mapping[str, Any]]) -> str:
             found = sorted(ratio.times for ratio in ratios if ratio.peer == peer)
             span = " to ".join(dict.fromkeys(number(times) for times in (found[0], found[-1])))
             rows.append([one["title"], peer, span])
-    return markdown(["benchmark", "peer", "its seconds over ours"], rows)
+    return markdown("benchmark | peer | its seconds over ours", rows)
 
 
 def section(one: Mapping[str, Any]) -> str:
@@ -132,7 +132,7 @@ def section(one: Mapping[str, Any]) -> str:
     parts = [
         f"## {one['title']}",
         one["text"].strip(),
-        markdown(["task", "peer", "ours", "the peer's", "ratio"], rows) if rows else "",
+        markdown("task | peer | ours | the peer's | ratio", rows) if rows else "",
         *(f"![{one['title']}](benchmarks/{picture})" for picture in one["pictures"]),
         f"Made by `benchmarks/{one['benchmark']}.py` in {one['seconds']:.0f} s.",
     ]
@@ -149,7 +149,7 @@ def conditions(kept: Sequence[Mapping[str, Any]]) -> str:
         rows.append(
             [one["benchmark"], one["date"], one["commit"], told, f"{before:.1f} to {after:.1f}"]
         )
-    heads = ["benchmark", "date", "commit", "machine", "load average before and after"]
+    heads = "benchmark | date | commit | machine | load average before and after"
     versions: dict[str, str] = {}
     for one in kept:
         versions |= one["versions"]
@@ -163,11 +163,8 @@ def conditions(kept: Sequence[Mapping[str, Any]]) -> str:
 
 def number(value: float) -> str:
     """Two digits, of whole numbers above 100 the first two: 0.86, 3.1, 47, 1,300."""
-    digits = 1 - math.floor(math.log10(abs(value))) if value else 0
-    rounded = round(value, digits)
-    if rounded and abs(rounded) >= 10 ** (2 - digits):  # 9.97 is 10, not 10.0
-        digits -= 1
-    return f"{rounded:,.{max(digits, 0)}f}"
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 10 or not rounded else f"{rounded:#.2g}"
 
 
 def clock(seconds: float) -> str:

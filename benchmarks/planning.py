@@ -129,8 +129,10 @@ def measured() -> Benchmark:
         ]
         for one in found
     ]
-    head = ["cuboids", "page", "to make it", "opened", "a move, median and 95 %"]
-    head += ["of one's own division", "a plan made anew"]
+    head = (
+        "cuboids | page | to make it | opened | a move, median and 95 % | "
+        "of one's own division | a plan made anew"
+    )
     text = "\n".join([
         "Pages of cubes in headless Chromium, opened from disk. A move is the script that one step",
         "of the budget's slider starts, with the layout that follows, at 61 budgets; then the same",

@@ -17,8 +17,7 @@ import polars as pl
 import hedgerow as hr
 from benchmarks.clock import fastest
 from benchmarks.page import Benchmark, Ratio, number
-from hedgerow.examples.commuting import write_commuting
-from studies.tables import pairs_of
+from studies.tables import synthetic_country
 
 ROWS = 4_000_000
 RUNS = 3
@@ -51,10 +50,8 @@ class Trips:
 
 def trips(folder: Path) -> dict[str, Trips]:
     """The commuting example's pairs, drawn many times over, with all levels and with the last."""
-    write_commuting(folder, "national")
+    tree, found = synthetic_country(folder), {}
     pairs = pl.read_parquet(folder / "trips.parquet")
-    tree = pairs_of(pl.read_parquet(folder / "municipalities.parquet"), LEVELS)
-    found = {}
     for width, levels in (("six columns", LEVELS), ("two columns", LEVELS[-1:])):
         paths = [folder / f"{width} {run}.parquet" for run in range(RUNS + 1)]
         found[width] = Trips(paths, [f"{end}_{level}" for end in "od" for level in levels], tree)

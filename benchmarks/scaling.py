@@ -22,7 +22,7 @@ CELLS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
 AREAS = (1_000, 10_000, 100_000, 1_000_000)
 MANY_AREAS, SOME_CELLS, MANY_CELLS = 100_000, 300_000, 3_000_000
 
-FORMS = (".0e", ",", "", "", "")
+FORMS = ".0e | , | "
 
 TEXT = """A release of pairs of areas, six depths deep (regions, provinces, areas at both ends), at
 ε = 1, δ = 1e-8 by survivors, from counts in memory to a directory on disk; the time includes the
@@ -76,7 +76,7 @@ def measured() -> Benchmark:
         min((point(MANY_AREAS, MANY_CELLS, c) for _ in range(2)), key=lambda one: one["seconds"])
         for c in sorted({1, min(2, cores), cores})
     ]
-    heads = ["possible cells", "non-zero cells", "seconds", "of all cores", "peak memory"]
+    heads = "possible cells | non-zero cells | seconds | of all cores | peak memory"
     speeds = [
         [one["cores"], *taken(one), number(by_cores[0]["seconds"] / one["seconds"])]
         for one in by_cores
@@ -88,7 +88,7 @@ def measured() -> Benchmark:
         many=MANY_CELLS,
         by_cells=markdown(heads, rows(by_cells), FORMS),
         by_possible=markdown(heads, rows(by_possible), FORMS),
-        by_cores=markdown(["cores", "seconds", "of all cores", "times as fast"], speeds),
+        by_cores=markdown("cores | seconds | of all cores | times as fast", speeds),
     )
     figures = {"by_cells": by_cells, "by_possible": by_possible, "by_cores": by_cores}
     return Benchmark("Scaling", text, (), [figure(by_cells, by_possible)], figures)

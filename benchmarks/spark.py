@@ -13,12 +13,10 @@ import hedgerow as hr
 from benchmarks.clock import Clock, Timed
 from benchmarks.machine import MissingPeer, needed
 from benchmarks.page import Benchmark, clock
-from hedgerow.examples.commuting import write_commuting
 from studies.page import markdown
 from studies.releases import trips_plan, within
-from studies.tables import pairs_of
+from studies.tables import synthetic_country
 
-LEVELS = ("region", "province", "municipality")
 MASTER = "local[2]"
 RUNS = 2
 STEP = Fraction(1, 1_000_000)
@@ -40,10 +38,8 @@ Asked = tuple[Path, hr.Plan]
 
 def questions(folder: Path) -> list[Asked]:
     """Files of the same trips in another order, each with a plan of its own."""
-    write_commuting(folder, "national")
+    tree, found = synthetic_country(folder), []
     trips = pl.read_parquet(folder / "trips.parquet")
-    found = []
-    tree = pairs_of(pl.read_parquet(folder / "municipalities.parquet"), LEVELS)
     for run in range(RUNS):
         path = folder / f"trips-{run + 1}.parquet"
         trips.sample(fraction=1, shuffle=True, seed=run).write_parquet(path)
@@ -96,6 +92,6 @@ def measured() -> Benchmark:
         master=MASTER,
         overhead=clock(max(first, 0.0)),
         later=clock(max(times[f"Spark, release {RUNS}"].wall - alone, 0.0)),
-        times=markdown(["", "seconds"], [[what, clock(time.wall)] for what, time in times.items()]),
+        times=markdown(" | seconds", [[what, clock(time.wall)] for what, time in times.items()]),
     )
     return Benchmark("Spark's overhead", text, figures=times)

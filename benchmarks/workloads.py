@@ -103,7 +103,7 @@ class System:
 
 def measured() -> Benchmark:
     """The workload."""
-    counts = trips_between(DATA / CASES[0].folder, CASES[0].levels)
+    counts = trips_between(DATA / CASES[0].folder)
     plan = hr.make_plan(
         counts.tree,
         budget=within("1"),
@@ -115,10 +115,10 @@ def measured() -> Benchmark:
     solvers = {OURS: system.ours, LSQR: system.by_lsqr, CG: system.by_cg}
     tables = [system.noisy(seed) for seed in range(RUNS + 1)]
     found = [solve(tables[0]) for solve in solvers.values()]  # the code is loaded
-    apart = [f"{np.abs(each - found[0]).max():.1g}" for each in found[1:]]
-    row = [WORKLOAD, str(len(system.observed.variances)), *apart]
+    apart = [np.abs(each - found[0]).max() for each in found[1:]]
+    row = [WORKLOAD, len(system.observed.variances), *apart]
     heads = ["workload", "cuboids", f"farthest: {LSQR}", f"farthest: {CG}"]
     seconds = fastest(solvers, tables[1:])
     ratios = [Ratio(WORKLOAD, peer, seconds[OURS].wall, seconds[peer].wall) for peer in (LSQR, CG)]
-    text = TEXT.format(delta=DELTA, apart=markdown(heads, [row]))
+    text = TEXT.format(delta=DELTA, apart=markdown(heads, [row], " |  | .1g"))
     return Benchmark("Estimates of named workloads", text, ratios)

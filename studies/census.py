@@ -62,7 +62,7 @@ Estimate = Callable[[Table, ByCuboid], Mapping[int, Int64]]
 def bureau_way(table: Table, noisy: ByCuboid) -> Mapping[int, Int64]:
     """As the Bureau estimated."""
     model, total = table.spine.model, table.counts.total
-    return bureau_counts(model, noisy, total, CHAIN, allowed=table.spine.is_free)
+    return bureau_counts(model, noisy, total, CHAIN, table.spine.is_free)
 
 
 def our_way(table: Table, noisy: ByCuboid) -> Mapping[int, Int64]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.stats import binned_statistic
 
 from hedgerow.arrays import Bool, Float64, Int64
 from studies.redistricting import LEVELS, Table
@@ -51,13 +52,13 @@ class Errors:
             off = table - true.truth[level]
             distance = true.sums(level, np.abs(off))["total"].mean()
             self.means[(level, "L1")].append(distance)
-            errors, sums = true.sums(level, off), true.true_sums[level]
+            errors = true.sums(level, off)
             for query, error in errors.items():
                 self.means[(level, query)].append(np.abs(error).mean())
-            self.bias[level].append(mean_by_size(sums["group"], errors["group"]))
+            groups = true.true_sums[level]["group"], errors["group"]
+            self.bias[level].append(mean_by_size(*groups))
             if level in STEPS:
-                good = largest_within(sums["group"], errors["group"])
-                self.within[level].append(good)
+                self.within[level].append(largest_within(*groups))
 
     def figure(self, level: int, query: str) -> tuple[float, float]:
         """Mean absolute error, people, and its Monte Carlo standard error, 0 of a single run."""
@@ -67,8 +68,7 @@ class Errors:
 
     def mean_bias(self, level: int) -> Float64:
         """By size of the true count: the mean error of a group, people; NaN where there is none."""
-        mean: Float64 = np.mean(self.bias[level], axis=0)
-        return mean
+        return np.asarray(np.mean(self.bias[level], axis=0))
 
     def by_size(self, level: int) -> dict[int, tuple[int, float]]:
         """By total, in steps: how many areas there are over all runs, and the share within."""
@@ -88,10 +88,8 @@ class Errors:
 
 def mean_by_size(true: Int64, error: Int64) -> Float64:
     """The mean error of all counts whose true count is of each size; NaN where there is none."""
-    size = np.searchsorted(SIZES, true.ravel(), side="right") - 1
-    members = np.bincount(size, minlength=len(SIZES))
-    sums = np.bincount(size, error.ravel(), minlength=len(SIZES))
-    return np.where(members > 0, sums / np.maximum(members, 1), np.nan)
+    found = binned_statistic(true.ravel(), error.ravel(), bins=[*SIZES, np.inf])
+    return np.asarray(found.statistic)
 
 
 def largest_within(true: Int64, error: Int64) -> tuple[Int64, Bool]:

@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 import hedgerow as hr
 from hedgerow.arrays import Array, Bool, Float64, Int64, Levels
@@ -42,7 +43,7 @@ MODES: dict[str, tuple[Measure, Estimator]] = {
 }
 
 
-def made(rng: np.random.Generator, *, dense: bool) -> hr.Counts:
+def made(rng: Generator, *, dense: bool) -> hr.Counts:
     """A tree of 3 counties with 1 to 5 tracts and those with 1 to 6 blocks, and its counts.
 
     Dense blocks hold 20 to 200 records; else more than half are empty, whole tracts among them, and
@@ -193,7 +194,7 @@ def main() -> None:
         for row in every
         for what in row.failures
     ]
-    least = markdown(("estimates", "table", "noise", *SHARES, "width"), summary(every), ".3f")
+    least = markdown(f"estimates | table | noise | {SHARES}", summary(every), ".3f")
     parts = [f"## Least over depths and kinds of total\n\n{least}\n"]
     for mode in MODES:
         lines = (
@@ -201,8 +202,8 @@ def main() -> None:
             for row in every
             if row.kind[0] == mode
         )
-        titles = ("table, noise, total", "depth", *SHARES, "width")
-        parts.append(f"## {mode}\n\n{markdown(titles, lines, '.3f')}\n")
+        table = markdown(f"table, noise, total | depth | {SHARES}", lines, ".3f")
+        parts.append(f"## {mode}\n\n{table}\n")
     verdict = (
         f"All {len(every)} depths meet the requirements (within {STANDARD_ERRORS} standard errors)."
     )
@@ -211,9 +212,7 @@ def main() -> None:
     keep("coverage", PAGE.format(runs=RUNS, verdict=verdict, parts="\n".join(parts)))
 
 
-SHARES = (
-    "measured cells, %", "truth 0, %", "listed, %", "listed, truth 0, %", "all at once, %"
-)  # fmt: skip
+SHARES = "measured cells, % | truth 0, % | listed, % | listed, truth 0, % | all at once, % | width"
 
 PAGE = """# Coverage of intervals
 

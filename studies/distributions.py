@@ -10,20 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import Design, best_branching
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.running_sums import Decoded, Strategy
-from hedgerow.estimate.tree.least_squares import distribute_down
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.tables.axis import Axis
 from studies.opendp_tree import opendp_tree
 from studies.page import ROOT, data_folder, keep, markdown
 from studies.rameshwar.isotonic import isotonic_squared
-from studies.rameshwar.trees import TreeRelease, from_below, level_sums, tilted, trimmed_error
+from studies.rameshwar.trees import Level, TreeRelease, Trees, level_sums, tilted, trimmed_error
 from studies.showing import panels, save
 
 Row = Sequence[object]
@@ -32,7 +30,7 @@ MOST_BINS = 10_000
 """From so many on matrices are not made."""
 
 
-def against_opendp(rng: np.random.Generator) -> str:
+def against_opendp(rng: Generator) -> str:
     """Root mean squared error of the CDF's counts on a log-normal column of 20,000 records."""
     rows, total = list[Row](), 20_000
     values = np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0)
@@ -47,15 +45,18 @@ def against_opendp(rng: np.random.Generator) -> str:
                 histogram = np.cumsum(leaves + rng.laplace(0, 2 / epsilon, bins))
                 levels = tree.measure(leaves, rng)
                 combined = tree.least_squares(levels, total)
-                found = theirs(leaves), isotonic_squared(histogram, total), combined
-                consistent = isotonic_squared(combined, total), tree.descended(levels, total)
-                squares += [np.mean((cdf - truth) ** 2) / runs for cdf in (*found, *consistent)]
+                found: list[Float64 | Int64] = [theirs(leaves), isotonic_squared(histogram, total)]
+                found += [combined, isotonic_squared(combined, total)]
+                found.append(tree.descended(levels, total))
+                squares += [np.mean((cdf - truth) ** 2) / runs for cdf in found]
             rms = np.sqrt(squares)
-            gain = f"{rms[0] / rms[3]:.1f}"
+            gain = rms[0] / rms[3]
             rows.append((bins, str(epsilon), factor, str(design.branching), *rms, gain))
-    heads = ["K", "ε", "OpenDP's factor", "our factors", "OpenDP tree", "isotonic histogram"]
-    heads += ("ours: least squares", "+ isotonic", "descent", "OpenDP / ours")
-    table = markdown(heads, rows, [*[""] * 4, *[",.2f"] * 6])
+    heads = (
+        "K | ε | OpenDP's factor | our factors | OpenDP tree | isotonic histogram | "
+        "ours: least squares | + isotonic | descent | OpenDP / ours"
+    )
+    table = markdown(heads, rows, " |  |  |  | ,.2f | ,.2f | ,.2f | ,.2f | ,.2f | .1f")
     return (
         "## Against OpenDP's b-ary tree and an isotonic histogram\n\nRoot mean squared error of a "
         "cumulative count, records; 20,000 log-normal records. OpenDP: `make_b_ary_tree`, "
@@ -104,22 +105,25 @@ def strategies(bins: int) -> tuple[Float64, Float64]:
     return toeplitz, symmetric / np.linalg.norm(symmetric, axis=0)
 
 
-def yardstick(rng: np.random.Generator) -> str:
+def yardstick(rng: Generator) -> str:
     """ZCDP: the tree, two factorisations of the prefix sums, an integer version, the bound."""
     rows, mechanism = list[Row](), DiscreteGaussian
     for bins in (16, 64, 100, 256, 1024, 10_000, 1_000_000):
         tree = trimmed_error(best_branching(bins, mechanism=mechanism), mechanism=mechanism)
         bound = float(singular_values(bins).sum() ** 2 / (bins * (bins - 1)))
-        dense, gain = [""] * 4, ""
+        dense: list[object] = [""] * 4
+        gain: object = ""
         if bins < MOST_BINS:
             toeplitz, symmetric = strategies(bins)
             whole = np.where(toeplitz > 0, Strategy.of(bins).weights[lags(bins)], 0).astype(float)
             errors = [priced(matrix.T @ matrix) for matrix in (toeplitz, whole, symmetric)]
-            dense = [f"{e:.3f}" for e in (simulated(toeplitz, rng), *errors)]
-            gain = f"{tree / errors[1]:.2f}"
-        rows.append((bins, tree, *dense, bound, gain, f"{tree / bound:.2f}"))
-    heads = ["K", "our tree", "square-root Toeplitz, simulated", "exact", "in integers"]
-    heads += ("symmetric root", "lower bound", "tree / integers", "tree / bound")
+            dense = [simulated(toeplitz, rng), *errors]
+            gain = tree / errors[1]
+        rows.append((bins, tree, *dense, bound, gain, tree / bound))
+    heads = (
+        "K | our tree | square-root Toeplitz, simulated | exact | in integers | symmetric root | "
+        "lower bound | tree / integers | tree / bound"
+    )
     return (
         "## A lower bound for every strategy under zCDP\n\nMean squared error of a cut in units of "
         "the noise variance that one count would have with the whole budget, total public. Prices"
@@ -129,11 +133,11 @@ def yardstick(rng: np.random.Generator) -> str:
         "sin(kπ/2K)). The symmetric root is WP's own, its columns scaled to one length; more bins"
         " are too many for dense matrices. *In integers* are the running sums that Hedgerow "
         "measures: the Toeplitz strategy times a power of two from 32 √K up, rounded, so that "
-        "discrete noise can be added.\n\n" + markdown(heads, rows, ["", *[".3f"] * 8]) + "\n"
+        "discrete noise can be added.\n\n" + markdown(heads, rows, f"{' | .3f' * 6} | .2f") + "\n"
     )
 
 
-def simulated(strategy: Float64, rng: np.random.Generator) -> float:
+def simulated(strategy: Float64, rng: Generator) -> float:
     """`priced` again, by drawing real-valued Gaussian noise 400 times."""
     bins, (price, free) = len(strategy), price_and_leaves(strategy.T @ strategy)
     noise = rng.normal(0, np.sqrt(price), (bins, 400))
@@ -156,51 +160,39 @@ def numeric_column(data: Path, file: str, column: str) -> Float64:
     return frame[column].cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
 
 
-class Forest:
-    """A design under zCDP, many runs side by side, so that one kernel call serves all of them."""
+class Forest(Trees):
+    """A design under zCDP, in many runs."""
 
     def __init__(self, design: Design, rho: float, runs: int) -> None:
-        axis: Axis = Ranges.equal_width("x", 0, 1, design.bins).axis(design.branching)
-        self.one, self.runs = axis.child_start, runs
-        copies = np.arange(runs)[:, None]  # one beside the other
-        self.starts = [
-            np.append((start[:-1] + start[-1] * copies).ravel(), start[-1] * runs)
-            for start in self.one
-        ]
-        self.variances = [1 / (rho * float(share)) for share in design.shares]
+        super().__init__(design, [1 / (rho * float(share)) for share in design.shares], runs)
 
-    def estimates(self, leaves: Int64, rng: np.random.Generator) -> tuple[Float64, Int64]:
+    def estimates(self, leaves: Int64, rng: Generator) -> tuple[Float64, Int64]:
         """Cumulative counts (runs, K): by least squares, and after the descent to whole counts."""
-        exact = level_sums(np.tile(leaves, self.runs), self.starts)
+        exact = level_sums(np.tile(leaves, self.shape[0]), self.starts)
         noisy = [
             level + whole_gaussian(variance, len(level), rng)
             for level, variance in zip(exact, self.variances, strict=True)
         ]
-        totals = np.full(self.runs, int(leaves.sum()))
-        linear, whole = (totals.astype(np.float64), np.zeros(self.runs)), totals
-        for estimate, variance, start in from_below(noisy, self.variances, self.starts):
-            linear = distribute_down(*linear, estimate, variance, start)
-            whole = Euclidean().project(estimate, start, whole, variance)
-        shape = self.runs, len(leaves)
-        return linear[0].reshape(shape).cumsum(axis=1), whole.reshape(shape).cumsum(axis=1)
+        total = int(leaves.sum())
+        return self.least_squares(noisy, total), self.descended(noisy, total)
 
-    def descended(self, cumulative: Float64, decode: Float64, total: int) -> Int64:
+    def made_whole(self, cumulative: Float64, decode: Float64, total: int) -> Int64:
         """Any linear estimate made whole along this tree: decode maps noise to its errors."""
-        whole = np.full(self.runs, total)
-        last = np.arange(self.one[-1][-1])  # of each node's leaves, for the level in hand
+        last = np.arange(self.shape[-1])  # of each node's leaves, for the level in hand
         lasts = [last]
         for start in self.one[:0:-1]:
             last = last[start[1:] - 1]
             lasts.append(last)
+        levels = list[Level]()
         for last, start in zip(lasts[::-1], self.starts, strict=True):
             estimate = np.diff(cumulative[:, last], axis=1, prepend=0.0).ravel()
             errors = np.diff(decode[last], axis=0, prepend=0.0)
-            variance = np.tile(np.einsum("ij,ij->i", errors, errors), self.runs)
-            whole = Euclidean().project(estimate, start, whole, variance)
-        return whole.reshape(self.runs, -1).cumsum(axis=1)
+            variance = np.tile(np.einsum("ij,ij->i", errors, errors), self.shape[0])
+            levels.append((estimate, variance, start))
+        return self.settled(levels, total)
 
 
-def whole_gaussian(variance: float, size: int, rng: np.random.Generator) -> Int64:
+def whole_gaussian(variance: float, size: int, rng: Generator) -> Int64:
     """Discrete Gaussian noise, by its cumulative distribution in doubles: for simulation alone."""
     reach = int(12 * np.sqrt(variance)) + 2
     support = np.arange(-reach, reach + 1)
@@ -220,9 +212,7 @@ def whole_toeplitz(bins: int) -> tuple[int, Float64]:
     return strategy.distance_squared, decode - np.outer(errors.pull[1:], decode[-1])
 
 
-def consistent_columns(
-    bins: int, data: Path, rng: np.random.Generator
-) -> list[tuple[str, int, Int64]]:
+def consistent_columns(bins: int, data: Path, rng: Generator) -> list[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
     found: list[tuple[str, int, Int64]] = []
     file, column, high = COLUMNS[CHOSEN]
@@ -254,7 +244,7 @@ TILT = 0.8
 
 
 def consistent_errors(
-    bins: int, data: Path, rng: np.random.Generator
+    bins: int, data: Path, rng: Generator
 ) -> list[tuple[str, int, float, list[tuple[float, float]]]]:
     """Column, N, ρ and the errors of five consistent estimates, and of the two linear ones."""
     design = best_branching(bins, mechanism=DiscreteGaussian)
@@ -274,9 +264,8 @@ def consistent_errors(
             linear, descended = tree.estimates(leaves, rng)
             toeplitz, monotone = truth + errors, list[Int64]()
             for cdfs, variances in ((linear, cuts), (toeplitz, own)):
-                each = [isotonic_squared(cdf, total, 1 / variances) for cdf in cdfs]
-                monotone.append(np.array(each))
-            whole = tree.descended(toeplitz, decode, total)
+                monotone.append(np.array([isotonic_squared(cdf, total, variances) for cdf in cdfs]))
+            whole = tree.made_whole(toeplitz, decode, total)
             heavy = top.estimates(leaves, other_rng)[1]
             found: list[Float64 | Int64] = [descended, *monotone, whole, heavy, linear, toeplitz]
             rows.append((name, total, rho, [root_mean(cdfs, truth) for cdfs in found]))
@@ -293,17 +282,20 @@ def after_consistency(data: Path) -> str:
             wins = [ratio(found[0], found[2]), ratio(found[0], found[3])]
             linear = [root for root, _ in found[-2:]]
             ratios.append((*wins[0], wins[1][0], linear[0] / linear[1]))
-            cells = (*(f"{root:.1f}" for root in linear), *found[:-2], *wins)
-            rows.append((bins, name, f"{total:,}", str(rho), *cells))
+            rows.append((bins, name, total, str(rho), *linear, *found[:-2], *wins))
         short.append((bins, *in_short(np.array(ratios))))
         medians[bins] = float(np.median([win for win, *_ in ratios]))
-    heads = ["K", "column", "N", "ρ", "tree, linear", "Toeplitz, linear", "tree, descent"]
-    heads += ["tree, isotonic", "Toeplitz, isotonic", "Toeplitz, descent"]
-    heads += ["top-heavy tree, descent", "tree descent / Toeplitz isotonic"]
-    brief = ["K", "linear", "consistent: least … median … greatest", "surely above 1.1", "squared"]
-    brief += ("squared surely above 1.1", "tree descent / Toeplitz descent")
-    brief_table = markdown(brief, short)
-    whole = markdown([*heads, "tree descent / Toeplitz descent"], rows, ".2f ± .2f")
+    heads = (
+        "K | column | N | ρ | tree, linear | Toeplitz, linear | tree, descent | tree, isotonic | "
+        "Toeplitz, isotonic | Toeplitz, descent | top-heavy tree, descent | "
+        "tree descent / Toeplitz isotonic | tree descent / Toeplitz descent"
+    )
+    brief = (
+        "K | linear | consistent: least … median … greatest | surely above 1.1 | squared | "
+        "squared surely above 1.1 | tree descent / Toeplitz descent"
+    )
+    brief_table = markdown(brief, short, " | .2f")
+    whole = markdown(heads, rows, " |  | , |  | .1f | .1f | .2f ± .2f")
     told = f"{MEASURED}\n{brief_table}\n\n{verdict(medians)}\n{whole}\n"
     return f"## The same after consistency\n\n{told}"
 
@@ -314,17 +306,17 @@ def ratio(first: tuple[float, float], second: tuple[float, float]) -> tuple[floa
     return found, float(found * np.hypot(first[1] / first[0], second[1] / second[0]))
 
 
-def in_short(ratios: Float64) -> list[str]:
+def in_short(ratios: Float64) -> Row:
     """One K: ratios (settings, 4) of the consistent errors, their errors, by descent, linear."""
     wins, errors, descents, linear = ratios.T
     cells = len(wins)
     return [
-        f"{linear.mean():.2f}",
+        linear.mean(),
         f"{wins.min():.2f} … {np.median(wins):.2f} … {wins.max():.2f}",
         f"{(wins - 2 * errors > 1.1).sum()} of {cells}",
-        f"{np.median(wins**2):.2f}",
+        np.median(wins**2),
         f"{(wins**2 - 4 * wins * errors > 1.1).sum()} of {cells}",
-        f"{np.median(descents):.2f}",
+        np.median(descents),
     ]
 
 
@@ -373,9 +365,7 @@ running sums have a proved bound within half a percent of the noise \
 """
 
 
-def real_columns(
-    data: Path, rng: np.random.Generator
-) -> tuple[str, dict[str, tuple[Float64, ...]]]:
+def real_columns(data: Path, rng: Generator) -> tuple[str, dict[str, tuple[Float64, ...]]]:
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
     rows, curves = list[Row](), dict[str, tuple[Float64, ...]]()
     ranks, design = np.arange(1, 10) / 10, best_branching(1000, mechanism=DiscreteLaplace)
@@ -391,13 +381,13 @@ def real_columns(
                 bins, exact = (np.searchsorted(each, ranks * total) for each in (cdf, truth))
                 off = np.abs(ranges.edges[bins + 1] - ranges.edges[exact + 1])
                 found.append((off[4], off.mean(), np.sqrt(np.mean((cdf - truth) ** 2)) / total))
-            rows.append((name, f"{total:,}", str(epsilon), *np.mean(found, axis=0)))
+            rows.append((name, total, str(epsilon), *np.mean(found, axis=0)))
             if epsilon == 0.01:
                 band = 1.96 * np.sqrt(CutError.of_tree(tree.starts, tree.variances).cuts()[1:])
                 curves[name] = (ranges.edges[1:], truth / total, cdf / total, band / total)
-    heads = ("column", "N", "ε", "median off by", "deciles off by", "CDF, root mean squared")
+    heads = "column | N | ε | median off by | deciles off by | CDF, root mean squared"
     intro = "## Real columns\n\n1,000 bins, mean absolute error over 20 runs, in the column's unit."
-    table = markdown(heads, rows, ("", "", "", ",.1f", ",.1f", ".2e"))
+    table = markdown(heads, rows, " | , |  | ,.1f | ,.1f | .2e")
     return f"{intro}\n\n{table}\n", curves
 
 

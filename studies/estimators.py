@@ -34,7 +34,7 @@ from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from studies.boninsegna.releases import EPSILONS, Setting, gaussian_method, loose_rho
-from studies.boninsegna.tables import Table, synthetic_tables
+from studies.boninsegna.tables import Table, areas_of, synthetic_tables
 from studies.page import ROOT, keep, markdown, with_data
 from studies.real_tables import CASES
 from studies.releases import Unprojected, by_pass, within
@@ -297,10 +297,8 @@ def middle_depths(chosen: Iterable[Table]) -> str:
 def half_filled() -> Table:
     """One axis of four 16-ary levels, half of its 65,536 leaves filled with Pareto flows."""
     rng = np.random.default_rng(7)
-    names = pl.Series([f"{i:04x}" for i in range(16**4)])
-    levels = [f"level{k}" for k in range(1, 5)]
-    frame = pl.DataFrame({name: names.str.slice(0, k) for k, name in enumerate(levels, start=1)})
-    tree = hr.Tree([hr.Axis.from_frame("area", frame, levels)])
+    areas = areas_of([*product(range(16), repeat=4)])
+    tree = hr.Tree([hr.Axis.from_frame("area", areas, areas.columns)])
     chosen = rng.choice(16**4, 16**4 // 2, replace=False).astype(np.int32)
     flows: Int64 = np.ceil(rng.pareto(1.2, len(chosen)) * 3 + 0.5).astype(np.int64)
     return Table("16-ary, half filled", hr.Counts.from_leaves(tree, (chosen,), flows))
@@ -320,9 +318,9 @@ def leaves_of_wide_trees() -> str:
             errors = errors_over(table.counts, by_pass(plan, estimator), range(RUNS))
             _, root, *rates = errors.select(METRICS).row(-1)
             least = least or root
-            rows.append([epsilon, name, root, f"{root / least - 1:+.1%}", *rates])
-    head = ["ε", "estimator", "RMSE", "against Chebyshev", "false positives", "false negatives"]
-    return markdown(head, rows, ["", "", ".3g", "", ".1%", ".1%"])
+            rows.append([epsilon, name, root, root / least - 1, *rates])
+    head = "ε | estimator | RMSE | against Chebyshev | false positives | false negatives"
+    return markdown(head, rows, " |  | .3g | +.1% | .1%")
 
 
 @dataclass(frozen=True)
@@ -424,8 +422,11 @@ def swept(targets: Sequence[Target]) -> str:
             bound = np.sqrt(target.nominal.least(out=t)[1].max())
             words = f"unprojected, depth {t} unmeasured"
             rows.append([target.table.name, words, "", "", "", bound])
-    head = ["survivors", "survivors, shares from the tree", "all", "all, shares from the tree"]
-    return markdown(["table", "estimator", *head], rows, ".3f")
+    head = (
+        "table | estimator | survivors | survivors, shares from the tree | all | "
+        "all, shares from the tree"
+    )
+    return markdown(head, rows, ".3f")
 
 
 def answers(found: Sequence[Table]) -> str:

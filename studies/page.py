@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import polars as pl
+
+from hedgerow.arrays import Float64
 
 Made = TypeVar("Made")
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 PAGES = ROOT / "docs" / "studies"
-HEADS = ("what", "paper", "ours", "ours / paper", "why they differ")
+HEADS = "what | paper | ours | ours / paper | why they differ"
 PRINTED = 5e-3
 """Relative: a printed figure of three digits may be off by this much without a difference."""
 
@@ -93,6 +96,11 @@ def drawn(what: str, ours: float, claim: str, error: float = 0.0) -> Row:
     return unprinted(what, ours, f"curve, no number printed: {claim}", error)
 
 
+def mean_of(draws: Float64) -> tuple[float, float]:
+    """The mean of independent draws, and its Monte Carlo standard error."""
+    return float(draws.mean()), float(draws.std() / np.sqrt(len(draws)))
+
+
 def timed(task: Callable[[], Made]) -> tuple[float, Made]:
     """The seconds of a task, and what it makes."""
     begun = time.perf_counter()
@@ -104,20 +112,21 @@ class Missing(Exception):  # noqa: N818 - no error, a study that is left out
     """A table that a study cannot do without is not there."""
 
 
-def read(path: Path, what: str, columns: list[str] | None = None) -> pl.DataFrame:
-    """A Parquet file.
+def read(file: Path | str, columns: list[str] | None = None) -> pl.DataFrame:
+    """A Parquet file, of the folder of real tables unless another is named.
 
     Raises:
-        Missing: it is not there; ``what`` says so.
+        Missing: it is not there.
     """
+    path = DATA / file
     if not path.exists():
-        raise Missing(what)
+        raise Missing(f"the real tables are not there: {path}")
     return pl.read_parquet(path, columns=columns)
 
 
 def data_folder() -> Path:
     """The folder of real tables that the command line names, or the one beside the repository."""
-    return Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
+    return Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else DATA
 
 
 def with_data(study: Callable[[Path], None]) -> None:
@@ -155,20 +164,19 @@ def publish(name: str) -> None:
     print(page)
 
 
-def markdown(
-    head: Sequence[str], rows: Iterable[Iterable[object]], forms: Iterable[str] | str = ""
-) -> str:
+def markdown(head: Sequence[str] | str, rows: Iterable[Iterable[object]], forms: str = "") -> str:
     """A table in Markdown.
 
     Args:
-        head: of the columns.
+        head: of the columns, perhaps as one text: ``K | error``.
         rows: words; figures; a figure with its standard error as a pair.
-        forms: of the figures, of all alike or by column: such as ``.1%``, or ``.2f ± .1g`` of
-            pairs.
+        forms: of the figures: ``.1%``; ``.2f ± .1g`` of pairs; by column: ``| .1% | .2f``,
+            where the last one is that of all further columns.
     """
-    by_column = repeat(forms) if isinstance(forms, str) else list(forms)
-    shown = ([*map(told, row, by_column)] for row in rows)
-    lines = [head, ["---"] * len(head), *shown]
+    heads = head.split(" | ") if isinstance(head, str) else head
+    *first, last = map(str.strip, forms.split("|"))
+    shown = ([*map(told, row, chain(first, repeat(last)))] for row in rows)
+    lines = [heads, ["---"] * len(heads), *shown]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -208,4 +216,4 @@ def number(value: float) -> str:
     """Six digits at most, of whole numbers all."""
     if float(value).is_integer() and abs(value) < 1e12:
         return f"{value:,.0f}"
-    return f"{value:,.6g}" if 1e-3 <= abs(value) < 1e9 or value == 0 else f"{value:.4g}"
+    return f"{value:,.6g}" if 1e-3 <= abs(value) < 1e9 else f"{value:.4g}"

@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.evaluate.baselines import LeafNoise
 from hedgerow.evaluate.error_picture import picture_of_methods
 from hedgerow.evaluate.method import error_of_released
 from hedgerow.evaluate.metrics import (
@@ -22,9 +21,10 @@ from hedgerow.evaluate.metrics import (
     error_rows,
 )
 from hedgerow.noise.bits import ReleaseKey
+from studies.boninsegna.releases import gaussian_method
 from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.releases import plan_of, trips_plan, within
-from studies.tables import census_of, trips_between
+from studies.tables import BLOCKS, census_of, trips_between
 
 CENSUS = hr.EpsilonDelta("1", "1e-10")
 
@@ -37,46 +37,47 @@ class Case:
         name: what it is called.
         file: in the data folder: of a census, whose own rows are the public list of areas, or the
             folder of trips.
-        levels: coarsest first.
+        levels: of a census, coarsest first.
         count: the column of a census; none of trips.
     """
 
     name: str
     file: str
-    levels: list[str]
+    levels: str = ""
     count: str = ""
 
     def load(self, data: Path) -> tuple[hr.Counts, hr.Plan]:
         """Its counts and its plan."""
         if not self.count:
-            trips = trips_between(data / self.file, self.levels)
+            trips = trips_between(data / self.file)
             return trips, trips_plan(trips.tree, within("1"), hr.Survivors())
-        counts = census_of(pl.read_parquet(data / self.file), self.levels, self.count)
+        counts = census_of(pl.read_parquet(data / self.file), self.levels.split(), self.count)
         return counts, plan_of(counts.tree, CENSUS, hr.Survivors())
 
 
+CENSUS_LEVELS = "state county tract block_group"
 CASES = [
-    Case("UK commuting 2011", "od_uk_lad_2011", ["nuts1", "nuts2", "lad"]),
-    Case("Italy commuting 2011", "od_italy_province_2011", ["area", "region", "province"]),
-    Case("Sydney commuting 2001", "od_sydney_tz_2001", ["sd", "ssd", "sla", "tz"]),
-    Case("Sardinia commuting 2001", "od_sardinia_municipality_2001", ["province", "municipality"]),
-    Case("US county commuting", "od_us_county_acs_2011_2015", ["state", "county"]),
+    Case("UK commuting 2011", "od_uk_lad_2011"),
+    Case("Italy commuting 2011", "od_italy_province_2011"),
+    Case("Sydney commuting 2001", "od_sydney_tz_2001"),
+    Case("Sardinia commuting 2001", "od_sardinia_municipality_2001"),
+    Case("US county commuting", "od_us_county_acs_2011_2015"),
     Case(
         "Washington blocks 2010",
-        "census_us_block/wa_2010.parquet",
-        ["state", "county", "tract", "block_group", "block"],
+        BLOCKS,
+        f"{CENSUS_LEVELS} block",
         "pop",
     ),
     Case(
         "US block groups 2010",
         "census_us_block_group/bg_2010.parquet",
-        ["state", "county", "tract", "block_group"],
+        CENSUS_LEVELS,
         "population",
     ),
     Case(
         "Italian municipalities 2011",
         "census_italy_municipality/pop.parquet",
-        ["area", "region", "province", "municipality"],
+        "area region province municipality",
         "pop_2011",
     ),
 ]
@@ -106,7 +107,7 @@ def main(data: Path) -> None:
     )
     keep("real_tables", intro + "\n".join(page for page, _ in found.values()))
     counts, plan = CASES[0].load(data)
-    method = LeafNoise(counts.tree, plan.budget, plan.neighbours, hr.DiscreteGaussian)
+    method = gaussian_method(counts, plan.budget)
     noise = error_of_released(counts, method.released(counts, ReleaseKey.fresh()))
     shown = {"Hedgerow": found[CASES[0].name][1], "noise on every pair": noise}
     about = (

@@ -23,7 +23,6 @@ from hedgerow.examples.redistricting_nation import AGES, CENRACE, HISPANIC, KIND
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.spec.release_spec import ReleaseSpec
-from studies.releases import noise
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 CODES = ("hhgq", "votingage", "hispanic", "cenrace")
@@ -125,7 +124,9 @@ class Table:
         for cuboid in self.spine.noise:
             levels, nodes = self.spine.levels(cuboid), range(self.support.spine.sizes[cuboid[0]])
             true = self.spine.cells(cuboid).sums(self.truth[cuboid[0]], nodes)
-            tables[cuboid] = true + noise(self.plan, levels, seeded_bits(seed), len(true))
+            drawn = np.empty(len(true), dtype=np.int64)
+            self.plan.noise[levels].draw(seeded_bits(seed).stream(*levels), 0, drawn)
+            tables[cuboid] = (true + drawn).astype(np.float64)
         return tables
 
     def inhabited(self, level: int) -> Int64:

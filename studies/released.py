@@ -28,7 +28,7 @@ from hedgerow.privacy.neighbours import Neighbours
 from studies.page import ROOT, keep, markdown, told, with_data
 from studies.releases import Unprojected, by_pass, plan_of, ratio, rmse
 from studies.showing import panels, save
-from studies.tables import census_of, every_count, trips_between
+from studies.tables import BLOCKS, census_of, every_count, trips_between
 
 SIMULATIONS = 20
 STATES = {"10": "Delaware", "35": "New Mexico", "56": "Wyoming"}
@@ -127,13 +127,13 @@ def block_groups(data: Path, year: int) -> hr.Counts:
 def blocks(data: Path) -> hr.Counts:
     """Blocks of Washington, of which 39 % are empty."""
     levels = [*BLOCK_GROUPS[1:], "block"]
-    return census_of(pl.read_parquet(data / "census_us_block/wa_2010.parquet"), levels, "pop")
+    return census_of(pl.read_parquet(data / BLOCKS), levels, "pop")
 
 
 def tables(data: Path) -> list[Table]:
     """A dense and a sparse census, and a fuller and a sparser table of trips."""
-    uk = trips_between(data / "od_uk_lad_2011", ["nuts1", "nuts2", "lad"])
-    italy = trips_between(data / "od_italy_province_2011", ["area", "region", "province"])
+    uk = trips_between(data / "od_uk_lad_2011")
+    italy = trips_between(data / "od_italy_province_2011")
     earlier, truth = (block_groups(data, year) for year in (2010, 2020))
     states = ", ".join(STATES.values())
     return [
@@ -220,7 +220,7 @@ def verdicts(found: Comparisons) -> str:
         worse = sum(r < 1 - 2 * error for r, error in ratios)
         most, least = max(ratios)[0], min(ratios)[0]
         rows.append((e, name, among, better, worse, f"{least:.3f} to {most:.3f}"))
-    head = ("estimator", "allocation", "against", "better", "worse", "their RMSE over its own")
+    head = "estimator | allocation | against | better | worse | their RMSE over its own"
     return markdown(head, rows) + "\n"
 
 
@@ -251,7 +251,7 @@ def forecasts(table: Table, budgets: Mapping[str, Foretold]) -> str:
         public = table.counts.tree.nodes(t), (truth == 0).mean(), np.median(truth)
         rows.append((name, t, *public, forecast[t], *cells))
     head = ("budget", "depth", "cells", "empty", "median", "forecast RMSE", *ESTIMATORS)
-    forms = ("", "", ",", ".1%", ",.0f", *[""] * 4)
+    forms = " |  | , | .1% | ,.0f | "
     return f"### {table.name}, {table.checks} runs\n\n{markdown(head, rows, forms)}\n"
 
 
@@ -271,8 +271,8 @@ def by_prior(table: Table) -> str:
             for t in table.depths:
                 before, after = (each[t] for each in both)
                 rows.append((name, e, t, forecast[t], before, after, before[0] / after[0]))
-    head = ("budget", "estimator", "depth", "forecast", "simulated on 2010", "measured on 2020")
-    return markdown([*head, "ratio"], rows, [*[""] * len(head), ".3f"]) + "\n"
+    head = "budget | estimator | depth | forecast | simulated on 2010 | measured on 2020 | ratio"
+    return markdown(head, rows, " |  |  |  |  |  | .3f") + "\n"
 
 
 def picture(found: Comparisons, forecast: Mapping[str, Mapping[str, Foretold]]) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.method import CuboidCounts, Released, Setting
 from hedgerow.evaluate.simulate import seeded_bits
@@ -78,14 +78,6 @@ class Unprojected:
         for levels, nodes in every.items():
             table = dense(plan.tree, levels, nodes.codes, nodes.estimate)
             yield levels, CuboidCounts(None, table.ravel())
-
-
-def noise(plan: hr.Plan, levels: Levels, bits: Bits, cells: int) -> Float64:
-    """What such a release adds to the counts of all cells of a cuboid, 0 where none is measured."""
-    drawn, what = np.zeros(cells, dtype=np.int64), plan.by_levels[levels]
-    if isinstance(what, hr.Measured):
-        what.mechanism.draw(bits.stream(*levels), 0, drawn)
-    return drawn.astype(np.float64)
 
 
 def rmse(squares: Float64) -> float:

@@ -106,7 +106,7 @@ def write_summary() -> Path:
     """Write the page of all studies that have been published, and return its path."""
     read = map(Found.read, PAGES.glob("*-*.json"))
     found = sorted((study for study in read if study.file.exists()), key=lambda study: study.order)
-    parts = [INTRO, counted(found), taken(found)]
+    parts = [INTRO, counted(found), taken()]
     for paper, title in PAPERS.items():
         mine = [study for study in found if study.paper == paper]
         if mine:
@@ -119,7 +119,7 @@ def write_summary() -> Path:
 
 def counted(found: Sequence[Found]) -> str:
     """How many rows agree, differ, or have no figure in print, by paper."""
-    heads = "paper", "studies", "figures in print", "alike", "differ, with a reason", "other rows"
+    heads = "paper | studies | figures in print | alike | differ, with a reason | other rows"
     lines = []
     for paper in PAPERS:
         rows = [row for study in found if study.paper == paper for row in study.rows]
@@ -132,12 +132,11 @@ def counted(found: Sequence[Found]) -> str:
     return markdown(heads, lines)
 
 
-def taken(found: Sequence[Found]) -> str:
-    """How long they took."""
+def taken() -> str:
+    """How long they took when all were last run."""
     each = recorded_times()
     if not each:
-        seconds = sum(study.seconds for study in found)
-        return f"The papers' studies took {minutes(seconds)} of computing, one after the other."
+        return ""
     slowest = max(each, key=each.__getitem__)
     return (
         f"The last run of all {len(each)} studies took "
@@ -159,7 +158,7 @@ def compared(studies: Sequence[Found]) -> str:
         rows = [*map(cells, study.rows)] or [(study.title, *[""] * 4)]
         links = study.link, *[""] * (len(rows) - 1)
         lines += [(link, *row) for link, row in zip(links, rows, strict=True)]
-    return markdown(["figure", *HEADS], lines)
+    return markdown(f"figure | {HEADS}", lines)
 
 
 def wider() -> str:

@@ -33,11 +33,10 @@ STANDARD_ERRORS = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Simulated releases of one table: its name, folder and levels, ε, and the estimator."""
+    """Simulated releases of one table: its name and folder, ε, and the estimator."""
 
     table: str
     folder: str
-    levels: tuple[str, ...]
     epsilon: str
     estimator: Estimator
 
@@ -47,8 +46,8 @@ class Case:
         return f"{self.table}, ε = {self.epsilon}, {self.estimator.name}"
 
 
-UK = ("UK districts", "od_uk_lad_2011", ("nuts1", "nuts2", "lad"))
-ITALY = ("Italian provinces", "od_italy_province_2011", ("area", "region", "province"))
+UK = ("UK districts", "od_uk_lad_2011")
+ITALY = ("Italian provinces", "od_italy_province_2011")
 CASES = (
     Case(*UK, "1", hr.Euclidean()),
     Case(*ITALY, "1", hr.Euclidean()),
@@ -93,12 +92,12 @@ class Row:
         return band_name(self.least, self.most)
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """The row in words."""
+    def cells(self) -> tuple[object, ...]:
+        """The row of a table."""
         return (
-            self.cuboid, self.size, f"{self.sums:,}", f"{100 * self.unlisted:.1f}",
-            f"{100 * self.without:.1f}", percent(self.covered),
-            *("" if np.isnan(x) else f"{x:.2f}" for x in (self.of_estimates, self.of_counts)),
+            self.cuboid, self.size, self.sums, 100 * self.unlisted,
+            100 * self.without, percent(self.covered),
+            *("" if np.isnan(x) else x for x in (self.of_estimates, self.of_counts)),
         )  # fmt: skip
 
 
@@ -157,9 +156,10 @@ def just_wide_enough(numbers: Float64, truth: Int64) -> float:
 
 
 HEADINGS = (
-    "cuboid", "true sums", "how many", "not listed, %", "without interval, %", "covered, %",
-    "width: of estimates", "of counts",
-)  # fmt: skip
+    "cuboid | true sums | how many | not listed, % | without interval, % | covered, % | "
+    "width: of estimates | of counts"
+)
+FORMS = " |  | , | .1f | .1f |  | .2f"
 
 
 def verdict(rows: Sequence[Row]) -> str:
@@ -194,9 +194,11 @@ def main(folder: Path) -> None:
     """Simulate all cases and write the page."""
     every, parts = list[Row](), list[str]()
     for case in CASES:
-        rows = [*simulated(trips_between(folder / case.folder, case.levels), case, RUNS)]
+        rows = [*simulated(trips_between(folder / case.folder), case, RUNS)]
         every += rows
-        parts.append(f"## {case.name}\n\n{markdown(HEADINGS, (row.cells for row in rows))}\n")
+        parts.append(
+            f"## {case.name}\n\n{markdown(HEADINGS, (row.cells for row in rows), FORMS)}\n"
+        )
         print(case.name, flush=True)
     page = PAGE.format(runs=RUNS, verdict=verdict(every), parts="\n".join(parts))
     keep("survivor_sums", page)

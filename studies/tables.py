@@ -9,9 +9,20 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.arrays import Array, Codes, Int64, Levels
 from hedgerow.evaluate.metrics import true_cells
+from hedgerow.examples.commuting import write_commuting
 from studies.page import read
 
 ENDS = ("origin", "destination")
+BLOCKS = "census_us_block/wa_2010.parquet"
+"""The blocks of Washington in 2010."""
+TRIPS = {
+    "od_uk_lad_2011": "nuts1 nuts2 lad",
+    "od_italy_province_2011": "area region province",
+    "od_sydney_tz_2001": "sd ssd sla tz",
+    "od_sardinia_municipality_2001": "province municipality",
+    "od_us_county_acs_2011_2015": "state county",
+}
+"""The real tables of trips, and the levels of their areas, coarsest first."""
 
 
 def dense(tree: hr.Tree, levels: Levels, codes: Codes, values: Array) -> Array:
@@ -56,7 +67,15 @@ def pairs_of(
     return hr.Tree(axes, refine=["destination", "origin"])
 
 
-def trips_between(folder: Path, levels: Sequence[str]) -> hr.Counts:
-    """The trips of a folder between the areas of its ``geo.parquet``."""
-    areas = read(folder / "geo.parquet", f"the real tables are not at {folder.parent}")
-    return hr.Counts.from_frame(pairs_of(areas, levels), folder / "od.parquet", count="count")
+def synthetic_country(folder: Path) -> hr.Tree:
+    """Write the synthetic country's ``trips.parquet``; returns the pairs of its municipalities."""
+    write_commuting(folder, "national")
+    areas = pl.read_parquet(folder / "municipalities.parquet")
+    return pairs_of(areas, areas.columns)
+
+
+def trips_between(folder: Path, levels: Sequence[str] = ()) -> hr.Counts:
+    """The trips of one of `TRIPS`, by all levels of its ``geo.parquet`` or by some."""
+    areas = read(folder / "geo.parquet")
+    tree = pairs_of(areas, levels or TRIPS[folder.name].split())
+    return hr.Counts.from_frame(tree, folder / "od.parquet", count="count")

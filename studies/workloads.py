@@ -18,7 +18,6 @@ from hedgerow.arrays import Float64, Levels
 from hedgerow.evaluate.method import Released
 from hedgerow.evaluate.simulate import Tally
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.tables import as_tables
 from hedgerow.plan.workload import Workload
 from hedgerow.tables.tree import Tree
 from studies.cube import CASES
@@ -81,12 +80,7 @@ def squared_errors(counts: hr.Counts, plan: hr.Plan, runs: int) -> Squares:
 
 def standard_error(plan: hr.Plan, levels: Levels) -> float:
     """The RMSE of a cuboid's estimates, named or not: exact, before anything is measured."""
-    if plan.is_chain:
-        depth = plan.tree.chain.index(levels)
-        return float(hr.forecast(plan)["rmse"][depth])
-    joint = as_tables(plan.design)
-    cuboid = joint.shape.given(levels)
-    return float(np.sqrt(joint.variances_of(cuboid).mean(cuboid)))
+    return float(np.sqrt(plan.design.mean_variance(levels)))
 
 
 def named(tree: Tree, levels: Levels) -> str:
@@ -113,20 +107,19 @@ def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
 
 def trips_rows(tree: Tree, plans: Mapping[str, hr.Plan], squares: Mapping[str, Squares]) -> str:
     """A row a cuboid: what each method is off by, and the margins' plan over the chain's."""
-    rows, measured = [], plans[MARGINS].workload.named(tree)
-    for key in squares[CHAIN]:
-        levels = key[1]
-        rows.append(
-            (
-                named(tree, levels) + (" *" if levels in measured else ""),
-                standard_error(plans[CHAIN], levels) if levels in tree.chain else "",
-                standard_error(plans[MARGINS], levels),
-                *(rmse(squares[name][key]) for name in plans),
-                ratio(squares[MARGINS][key], squares[CHAIN][key]),
-            )
+    measured = plans[MARGINS].workload.named(tree)
+    rows = (
+        (
+            named(tree, levels) + (" *" if levels in measured else ""),
+            standard_error(plans[CHAIN], levels) if levels in tree.chain else "",
+            standard_error(plans[MARGINS], levels),
+            *(rmse(squares[name][table, levels]) for name in plans),
+            ratio(squares[MARGINS][table, levels], chain),
         )
+        for (table, levels), chain in squares[CHAIN].items()
+    )
     head = [f"{CHAIN}, forecast", f"{MARGINS}, forecast", *plans, f"{MARGINS} / {CHAIN}"]
-    forms = ["", *[".3g"] * (len(head) - 1), ".3f ± .3f"]
+    forms = f"{' | .3g' * (len(head) - 1)} | .3f ± .3f"
     return markdown(["origin × destination", *head], rows, forms)
 
 
@@ -188,15 +181,23 @@ class TwoTables:
 
     def rows(self, together: Squares, alone: Squares) -> str:
         """A row a table and coarsening."""
-        tree, rows = self.counts.tree, []
-        for (table, levels), squares in together.items():
-            other = alone[table, levels]
-            forecasts = reversed(self.standard_errors(table, levels))
-            names, figures = (named(tree, table), named(tree, levels)), (rmse(other), rmse(squares))
-            rows.append((*names, *forecasts, *figures, ratio(squares, other)))
-        head = ["alone, forecast", "together, forecast", "alone", "together", "together / alone"]
-        forms = ["", "", *[".3g"] * 4, ".3f ± .3f"]
-        return markdown(["table", "geography × race × age", *head], rows, forms)
+        tree = self.counts.tree
+        rows = (
+            (
+                named(tree, table),
+                named(tree, levels),
+                *reversed(self.standard_errors(table, levels)),
+                rmse(alone[table, levels]),
+                rmse(squares),
+                ratio(squares, alone[table, levels]),
+            )
+            for (table, levels), squares in together.items()
+        )
+        head = (
+            "table | geography × race × age | alone, forecast | together, forecast | alone | "
+            "together | together / alone"
+        )
+        return markdown(head, rows, " |  | .3g | .3g | .3g | .3g | .3f ± .3f")
 
 
 TEXT = """# Errors of named workloads
@@ -237,7 +238,7 @@ below 0, and their sums go wrong; together they are settled below tract × race.
 
 def main(data: Path) -> None:
     """Run both and write the page."""
-    trips = trips_between(data / CASES[0].folder, CASES[0].levels)
+    trips = trips_between(data / CASES[0].folder)
     plans = trips_plans(trips.tree)
     squares = {name: squared_errors(trips, plan, TRIPS_RUNS) for name, plan in plans.items()}
     two = TwoTables.of(data / "pl94_ri_2010")

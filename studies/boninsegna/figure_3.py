@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 import hedgerow as hr
+from hedgerow.evaluate.method import Releasing
 from hedgerow.evaluate.simulate import seeded_bits
 from studies.boninsegna.releases import (
     AS_RUN,
@@ -15,20 +16,19 @@ from studies.boninsegna.releases import (
     EPSILONS,
     GAUSS,
     MARKS,
+    METHODS,
     METRICS,
     SETTINGS,
     SH_AS_RUN,
     TDA_L2,
     THEIRS,
     Results,
-    Seeded,
     Setting,
     compared,
     compared_at,
     gaussian_method,
     published,
     simulated,
-    stability_as_run,
 )
 from studies.boninsegna.tables import Table, italian_provinces, synthetic_municipalities
 from studies.page import DATA, Row, Study, markdown, timed, unprinted
@@ -79,7 +79,7 @@ depth, first of the real table, then of the synthetic country:
 """
 
 
-def upper_depths(setting: Setting, country: Table, counts: hr.Counts, epsilon: str) -> Seeded:
+def upper_depths(setting: Setting, country: Table, counts: hr.Counts, epsilon: str) -> Releasing:
     """Releases of the first 4 depths, with the noise that a tree of 6 gives them."""
     plans = [each.plan(country.counts, epsilon) for each in (setting, SETTINGS[AS_SAID])]
     own, loose = (plan.guarantee.rho or Fraction(0) for plan in plans)
@@ -96,7 +96,7 @@ def main() -> Study:
     upper = {name: partial(upper_depths, each, country) for name, each in settings.items()}
     whole = {name: each.releases for name, each in settings.items()}
     found = simulated([provinces], upper, RUNS)
-    found |= simulated([country], {**whole, SH_AS_RUN: stability_as_run}, COUNTRY_RUNS)
+    found |= simulated([country], {**whole, SH_AS_RUN: METHODS[SH_AS_RUN]}, COUNTRY_RUNS)
     rows = [*depth_rows(found, paper), *leaf_rows(found, paper)]
     noise = gaussian_method(country.counts, within("1"))  # on all pairs of municipalities
     noise_seconds, _ = timed(partial(next, iter(noise.released(country.counts, seeded_bits(0)))))

@@ -123,14 +123,14 @@ def agreement(found: Results, paper: Results) -> tuple[int, int]:
 
 def comparison(found: Results, tables: list[str]) -> str:
     """InfTDA as said and Hedgerow: typical maximum error, at the leaves, false discoveries."""
-    head = ["table", "ε", "InfTDA as said", "Hedgerow", "ratio", "its false discoveries", "ours"]
+    head = "table | ε | InfTDA as said | Hedgerow | ratio | its false discoveries | ours"
     rows = []
     for table, epsilon in product(tables, EPSILONS):
         both = [found[table, method, epsilon] for method in (AS_SAID, OURS)]
         said, ours = (one.max_error.typical for one in both)
         rates = (one.false_discovery_rate.mean[-1] for one in both)
         rows.append([table, epsilon, said, ours, ours / said, *rates])
-    return markdown(head, rows, ["", "", ",.3g", ",.3g", ".2f", ".1%", ".1%"])
+    return markdown(head, rows, " |  | ,.3g | ,.3g | .2f | .1%")
 
 
 def picture(found: Results, paper: Results, metric: str, names: list[str], name: str) -> str:

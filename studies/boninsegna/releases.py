@@ -10,11 +10,10 @@ sensitivity 2 (mended in June 2025, after the results), so its noise is too smal
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 
 import numpy as np
@@ -24,27 +23,19 @@ from hedgerow.arrays import Float64
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate import method as simulation
 from hedgerow.evaluate.baselines import LeafNoise, StabilityHistogram
-from hedgerow.evaluate.method import Method, Released, error_of_released, of_leaves
-from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.evaluate.method import Released, Releasing, of_leaves
+from hedgerow.evaluate.simulate import Tally
+from hedgerow.noise.bits import Bits
 from hedgerow.plan.allocation.allocation import Allocation
 from hedgerow.privacy.budget import Budget, rho_within
 from studies.boninsegna.tables import Table
-from studies.page import Row, timed
+from studies.page import Row
 from studies.releases import DELTA, trips_plan, within
 
 EPSILONS = ("0.1", "1", "10")
 METRICS = ("max_error", "false_discovery_rate")
 SPENT = Fraction(1, 2)
 """The part of ρ that the authors' program uses."""
-
-
-Seeded = Callable[[int], Released]
-"""Releases under the seeds 0, 1, … ."""
-
-
-def seeded(counts: hr.Counts, method: Method) -> Seeded:
-    """Those of a method."""
-    return lambda seed: [*method.released(counts, seeded_bits(seed))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +64,9 @@ class Setting:
         measure = hr.All() if self.everything else hr.Survivors()
         return trips_plan(counts.tree, budget, measure, self.allocation)
 
-    def releases(self, counts: hr.Counts, epsilon: str) -> Seeded:
+    def releases(self, counts: hr.Counts, epsilon: str) -> Releasing:
         """Releases of a table."""
-        return seeded(counts, simulation.Setting("", self.plan(counts, epsilon), self.estimator))
+        return simulation.Setting("", self.plan(counts, epsilon), self.estimator)
 
 
 def loose_rho(epsilon: str | Fraction, spent: Fraction = Fraction(1)) -> hr.Rho:
@@ -111,28 +102,27 @@ def gaussian_method(counts: hr.Counts, budget: Budget) -> LeafNoise:
     return LeafNoise(counts.tree, budget, hr.Replace(), hr.DiscreteGaussian)
 
 
-def gaussian(counts: hr.Counts, epsilon: str) -> Seeded:
-    """VanillaGauss."""
-    return seeded(counts, gaussian_method(counts, loose_rho(epsilon)))
+@dataclass(frozen=True, slots=True)
+class StabilityAsRun:
+    """SH as the authors ran it, with OpenDP's cut √2 + s ln(1/(√2 δ)) at the scale s = √2/ε.
 
+    Attributes:
+        epsilon: ε.
+        seeds: of one release after the other.
+    """
 
-def stability(counts: hr.Counts, epsilon: str) -> Seeded:
-    """SH: noise of scale 2/ε on the positive leaves, those below 1 + 2 ln(2/δ)/ε dropped."""
-    return seeded(counts, StabilityHistogram(within(epsilon), hr.Replace()))
+    epsilon: str
+    seeds: Iterator[int] = field(default_factory=count)
 
-
-def stability_as_run(counts: hr.Counts, epsilon: str) -> Seeded:
-    """SH as the authors ran it, with OpenDP's cut √2 + s ln(1/(√2 δ)) at the scale s = √2/ε."""
-    scale = math.sqrt(2) / float(epsilon)
-    cut = math.sqrt(2) + scale * math.log(1 / (math.sqrt(2) * float(DELTA)))
-
-    def release(seed: int) -> Released:
-        noisy = counts.values + np.random.default_rng(seed).laplace(0, scale, len(counts.values))
+    def released(self, counts: hr.Counts, _bits: Bits) -> Released:
+        """The next one."""
+        scale = math.sqrt(2) / float(self.epsilon)
+        cut = math.sqrt(2) + scale * math.log(1 / (math.sqrt(2) * float(DELTA)))
+        rng = np.random.default_rng(next(self.seeds))
+        noisy = counts.values + rng.laplace(0, scale, len(counts.values))
         kept = noisy >= cut
         codes = tuple(code[kept] for code in counts.codes)
         return of_leaves(hr.Counts(counts.tree, codes, np.rint(noisy[kept]).astype(np.int64)))
-
-    return release
 
 
 SETTINGS = {
@@ -140,12 +130,16 @@ SETTINGS = {
     AS_SAID: Setting(hr.Chebyshev(), exact=False),
     TDA_L2: Setting(hr.Euclidean(), exact=False, spent=SPENT),
 }
-Methods = Mapping[str, Callable[[hr.Counts, str], Seeded]]
+Methods = Mapping[str, Callable[[hr.Counts, str], Releasing]]
 TREE_PASSES: Methods = {name: setting.releases for name, setting in SETTINGS.items()}
 METHODS: Methods = {
-    **TREE_PASSES, GAUSS: gaussian, SH_AS_RUN: stability_as_run, SH_AS_SAID: stability
-}  # fmt: skip
-"""The paper's methods, as run and as said."""
+    **TREE_PASSES,
+    GAUSS: lambda counts, epsilon: gaussian_method(counts, loose_rho(epsilon)),
+    SH_AS_RUN: lambda _, epsilon: StabilityAsRun(epsilon),
+    SH_AS_SAID: lambda _, epsilon: StabilityHistogram(within(epsilon), hr.Replace()),
+}
+"""The paper's methods, as run and as said: SH has noise of scale 2/ε on the positive leaves, and
+those below 1 + 2 ln(2/δ)/ε dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +190,12 @@ class Found:
     max_error: Curve
     false_discovery_rate: Curve
 
+    @classmethod
+    def of(cls, counts: hr.Counts, method: Releasing, runs: int) -> "Found":
+        """Those of so many releases under seeds."""
+        tally = Tally.of_seeds(counts, method, counts.tree.chain, range(runs))
+        return cls(tally.seconds.min(), *(Curve.of(tally.score(metric)) for metric in METRICS))
+
 
 Results = dict[tuple[str, str, str], Found]
 """By table, method and ε."""
@@ -217,19 +217,9 @@ def published() -> Results:
 def simulated(tables: Sequence[Table], methods: Methods, runs: int) -> Results:
     """The errors of so many releases of each table by each method."""
     return {
-        (table.name, name, epsilon): _found(table.counts, releases(table.counts, epsilon), runs)
-        for table, (name, releases), epsilon in product(tables, methods.items(), EPSILONS)
+        (table.name, name, epsilon): Found.of(table.counts, method(table.counts, epsilon), runs)
+        for table, (name, method), epsilon in product(tables, methods.items(), EPSILONS)
     }
-
-
-def _found(counts: hr.Counts, release: Seeded, runs: int) -> Found:
-    done = [timed(partial(release, seed)) for seed in range(runs)]
-    frames = [error_of_released(counts, made) for _, made in done]
-    curves = (
-        Curve.of(np.array([frame[metric].to_numpy() for frame in frames], dtype=np.float64))
-        for metric in METRICS
-    )
-    return Found(min(seconds for seconds, _ in done), *curves)
 
 
 def gap(ours: float, error: float, theirs: float, their_error: float) -> float:

@@ -7,6 +7,7 @@ of provinces, and `hedgerow.examples` a synthetic country with the sizes of its 
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -17,8 +18,7 @@ import polars as pl
 
 import hedgerow as hr
 from hedgerow.arrays import Int64
-from hedgerow.examples.commuting import write_commuting
-from studies.tables import ENDS, pairs_of, trips_between
+from studies.tables import ENDS, pairs_of, synthetic_country, trips_between
 
 SEED = 42
 PARETO = 3
@@ -56,7 +56,7 @@ def synthetic_tables() -> list[Table]:
 
 def binary_areas(levels: int) -> pl.DataFrame:
     """All paths of a binary tree, one column a level."""
-    return _areas([*product(range(2), repeat=levels)])
+    return areas_of([*product(range(2), repeat=levels)])
 
 
 def random_areas(levels: int, most: int) -> pl.DataFrame:
@@ -72,11 +72,11 @@ def random_areas(levels: int, most: int) -> pl.DataFrame:
             for path in paths
             for child in range(random.Random(SEED + sum(path)).randint(2, most))  # noqa: S311
         ]
-    return _areas(paths)
+    return areas_of(paths)
 
 
-def _areas(paths: list[tuple[int, ...]]) -> pl.DataFrame:
-    """Codes that sort as the paths do."""
+def areas_of(paths: Sequence[tuple[int, ...]]) -> pl.DataFrame:
+    """Codes that sort as the paths do, one column a level."""
     codes = [["".join(f"{c:02d}" for c in p[:k]) for k in range(1, len(p) + 1)] for p in paths]
     names = [f"level{k}" for k in range(1, len(paths[0]) + 1)]
     return pl.DataFrame(codes, schema=names, orient="row")
@@ -108,8 +108,6 @@ def synthetic_municipalities() -> Table:
     """28,805,440 synthetic trips on 500,000 of the pairs of 8,092 municipalities, T = 6."""
     with TemporaryDirectory() as folder:
         directory = Path(folder)
-        write_commuting(directory, "national")
-        areas = pl.read_parquet(directory / "municipalities.parquet")
-        tree = pairs_of(areas, areas.columns)
+        tree = synthetic_country(directory)
         trips = hr.Counts.from_frame(tree, directory / "trips.parquet", count="trips")
     return Table("synthetic country", trips)

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels, run_of
-from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Model
 from hedgerow.estimate.spine.support import Support
@@ -25,8 +23,7 @@ def bureau_counts(
     noisy: ByCuboid,
     total: int,
     chain: Sequence[Sequence[int]],
-    *,
-    allowed: Bool | None = None,
+    allowed: Bool,
 ) -> dict[int, Int64]:
     """Return whole counts of every level of a spine as the 2020 redistricting file was estimated.
 
@@ -53,8 +50,7 @@ def bureau_counts(
         For each level int64, detail layout, records.
 
     Raises:
-        EstimateError: a chain that does not begin with the groups or refine itself down to the
-            detail, or public zeros and bounds that leave no counts.
+        EstimateError: public zeros and bounds that leave no counts.
 
     Source:
         Abowd et al. (2022), The 2020 Census Disclosure Avoidance System TopDown Algorithm, Harvard
@@ -62,8 +58,6 @@ def bureau_counts(
     """
     support = model.support
     stages = [model.cells((0, *levels)).numbers for levels in chain]
-    _check_chain(support, stages)
-    allowed = np.ones(int(support.widths.sum()), dtype=np.bool_) if allowed is None else allowed
     here = Level(model, noisy, 0, tuple(chain[-1]))
     counts = {0: _root_counts(here, total, stages, allowed)}
     for level in range(1, support.spine.depth + 1):
@@ -107,20 +101,12 @@ class Level:
 
     @cached_property
     def cuboids(self) -> list["Query"]:
-        """The cuboids that are measured here; the total is first.
-
-        Raises:
-            EstimateError: a table of another length.
-        """
-        keys, found = sorted(key for key in self.model.measured if key[0] == self.level), []
-        for key in keys:
-            cells, flat = self.model.cells(key), self.noisy[key]
-            if len(flat) != (needed := cells.starts[-1]):
-                raise EstimateError(f"a cuboid's noisy table needs {needed} cells, got {len(flat)}")
-            labels, size = cells.numbers.astype(np.int64), int(cells.width.sum())
-            entry, variance = np.where(labels < 0, size, labels), self.model.measured[key]
-            found.append(Query(cells, flat, variance, entry, size, not any(key[1:])))
-        return found
+        """The cuboids that are measured here; the total is first."""
+        return [
+            Query(self.model.cells(key), self.noisy[key], variance, not any(key[1:]))
+            for key, variance in sorted(self.model.measured.items())
+            if key[0] == self.level
+        ]
 
     def family(
         self, nodes: range, cells: Int64, parent: Float64, *, totals_apart: bool
@@ -134,37 +120,29 @@ class Level:
             totals_apart: whether the totals are left out of what the family's cells are fitted to.
         """
         support, total = self.model.support, None
-        column, weight, measured = list[Int64](), list[Float64](), list[Float64]()
-        entries = 0
+        column, entries = list[Int64](), 0
+        weight, measured = [np.zeros(0)], [np.zeros((len(nodes), 0))]
         for query in self.cuboids:
             if query.is_total and totals_apart:
                 total = query.dense(nodes)[:, 0]
                 continue
             used, place = np.unique(query.entry[cells], return_inverse=True)
-            table = query.dense(nodes)[:, used]
             column.append(entries + place)
             weight.append(np.where(used < query.size, 1 / query.variance, 0.0))
-            measured.append(table)
+            measured.append(query.dense(nodes)[:, used])
             entries += len(used)
-        groups = run_of(support.offset, cells)
-        free = np.full(len(nodes), np.inf)
-        rows, known = rows_of(support, self.level, nodes), (support.low, support.high)
-        low, high = (np.where(rows < 0, 0, each[self.level][rows]) for each in known)
-        family = Family(
-            parent=parent,
-            group=groups.astype(np.int32),
-            low=low,
-            high=high,
-            column=np.array(column, dtype=np.int32).reshape(len(column), len(cells)),
-            weight=np.concatenate([np.zeros(0), *weight]),
-            measured=np.hstack([np.zeros((len(nodes), 0)), *measured]),
-            total_low=-free,
-            total_high=free,
+        free, rows = np.full(len(nodes), np.inf), rows_of(support, self.level, nodes)
+        low, high = (
+            np.where(rows < 0, 0, known[self.level][rows]) for known in (support.low, support.high)
         )
-        return family, total
+        return Family(
+            parent, run_of(support.offset, cells).astype(np.int32), low, high,
+            np.array(column, dtype=np.int32).reshape(len(column), len(cells)),
+            np.concatenate(weight), np.hstack(measured), -free, free,
+        ), total  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Query:
     """One measured cuboid of a level.
 
@@ -172,18 +150,23 @@ class Query:
         cells: its layout.
         flat: float64: the noisy table of all nodes.
         variance: of its noise, records².
-        entry: int64 (detail cells of all groups): the cell that each adds to, over all coarse
-            cells; ``size`` where it adds to none.
-        size: the number of cells of a node that has all groups.
         is_total: whether it is the nodes' totals.
     """
 
     cells: Cells
     flat: Float64
     variance: float
-    entry: Int64
-    size: int
     is_total: bool
+
+    @cached_property
+    def size(self) -> int:
+        """The number of cells of a node that has all groups."""
+        return int(self.cells.width.sum())
+
+    @cached_property
+    def entry(self) -> Int64:
+        """The cell that each detail cell of all groups adds to; `size` where it adds to none."""
+        return np.where(self.cells.numbers < 0, self.size, self.cells.numbers.astype(np.int64))
 
     def dense(self, nodes: range) -> Float64:
         """Return the noisy counts of some nodes, 0 where nothing is measured, and a column of 0s.
@@ -206,23 +189,6 @@ def rows_of(support: Support, level: int, nodes: range) -> Int64:
     return rows
 
 
-def _check_chain(support: Support, stages: Sequence[Int32]) -> None:
-    """Raise unless a chain goes from the groups to the detail, each stage refining the last."""
-    group = np.repeat(np.arange(support.groups, dtype=np.int32), support.widths)
-    pairs = [len(np.unique(stage)) for stage in stages]
-    both = [len(np.unique(np.stack(each), axis=1).T) for each in pairwise(stages)]
-    if (
-        not stages
-        or not np.array_equal(stages[0], group)
-        or pairs[-1] != len(group)
-        or both != pairs[1:]
-    ):
-        raise EstimateError(
-            "the chain of a rounding must begin with the groups, refine itself stage by stage and "
-            "end with the detail"
-        )
-
-
 def _compact(stages: Sequence[Int32], cells: Int64) -> list[Int32]:
     """Return the stages of some cells: the groups' numbers, then numbers from 0 on."""
     later = [np.unique(stage[cells], return_inverse=True)[1] for stage in stages[1:]]
@@ -237,9 +203,10 @@ def _root_counts(here: Level, total: int, stages: Sequence[Int32], allowed: Bool
     known = np.array([float(total)])
     fitted = family.between(known, known).nearest()[0]
     counts = np.zeros(len(inside), dtype=np.int64)
-    bounded = family.low[0], family.high[0]
-    whole = rounded_root(fitted, total, _compact(stages, cells), *bounded)
-    here.put(node, cells, whole, counts)
+    stages = _compact(stages, cells)
+    here.put(
+        node, cells, rounded_root(fitted, total, stages, family.low[0], family.high[0]), counts
+    )
     return counts
 
 
@@ -263,8 +230,8 @@ def _children_counts(
                 )
                 if total is not None:
                     family = family.with_totals(total, TOLERANCE)
-                bounded = family.low, family.high
-                whole = rounded(family.nearest(), given, _compact(stages, cells), *bounded)
+                fitted, of_cells = family.nearest(), _compact(stages, cells)
+                whole = rounded(fitted, given, of_cells, family.low, family.high)
                 here.put(nodes, cells, whole, counts)
 
     over_families(work, here.detail.starts[child_start])

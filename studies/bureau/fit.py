@@ -79,11 +79,20 @@ class Family:
         fitted = np.zeros((len(self.low), len(self.parent)))
         if fitted.size:
             first, groups = len(self.weight), self.low.shape[1]
-            sums = first + self.group, np.full_like(self.group, first + groups)
-            queries = np.vstack((self.column, *sums)), np.append(self.weight, np.zeros(groups + 1))
+            sums = np.vstack((first + self.group, np.full_like(self.group, first + groups)))
             low, high = (np.hstack((self.measured, bounds)) for bounds in self._bounds())
             closed = np.ascontiguousarray((self.high == 0)[:, self.group])
-            _fit(self.parent, closed, (low, high), queries, first, fitted)
+            weight = np.append(self.weight, np.zeros(groups + 1))
+            steep, flat = _curvature(self.column, weight)
+            # Each bounded sum is weighed as steep as the objective is along it.
+            members = np.bincount(sums.ravel(), minlength=len(weight))
+            along = np.bincount(sums.ravel(), np.tile(steep, 2), len(weight))
+            bounded = (np.isfinite(low) | np.isfinite(high)).any(axis=0) & (members > 0)
+            weight[bounded] = along[bounded] / members[bounded] ** 2
+            queries = np.vstack((self.column, sums)), weight
+            scale, _ = _curvature(*queries)
+            small = ACCURACY * max(flat / scale.max(), FLATTEST)
+            _fit(self.parent, closed, (low, high), queries, (scale, small), first, fitted)
         return fitted
 
     def _bounds(self) -> Edges:
@@ -126,21 +135,35 @@ class Family:
         return replace(self, total_low=low, total_high=high)
 
 
+def _curvature(column: Int32, weight: Float64) -> tuple[Float64, float]:
+    """Return the diagonal D above the Hessian (cells), and a bound below it; 1 / records²."""
+    steep, alone = np.zeros(column.shape[1]), np.zeros(column.shape[1])
+    for entry in column:
+        sharing = np.bincount(entry)[entry]
+        steep += weight[entry] * sharing
+        alone += np.where(sharing == 1, weight[entry], 0.0)
+    return steep, alone.min()
+
+
 @kernel
 def _fit(
-    parent: Float64, closed: Bool, edges: Edges, queries: Queries, first: int, x: Float64
+    parent: Float64,
+    closed: Bool,
+    edges: Edges,
+    queries: Queries,
+    steps: tuple[Float64, float],
+    first: int,
+    x: Float64,
 ) -> None:
     """Fit a family: see the module; ``x`` begins at 0 and becomes the fitted counts.
 
-    Entries from ``first`` on are bounded sums, whose weights are written here: their penalties.
+    Entries from ``first`` on are bounded sums. ``steps`` are the curvature of each cell and the
+    step, records, that ends the fit.
     """
-    column, weight = queries
     low, high = edges
+    scale, small = steps
     children, cells = x.shape
-    scale, flat = _curvature((column[:-2], weight))
-    _write_penalties(column[-2:], scale, edges, first, weight)
-    scale, _ = _curvature(queries)
-    small = ACCURACY * max(flat / scale.max(), FLATTEST)
+    weight = queries[1]
     multiplier, entries, room = np.zeros(low.shape), np.zeros(len(weight)), np.zeros(children)
     at, old, slope = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape)
     momentum, since = 1.0, 0
@@ -194,40 +217,6 @@ def _turn(
                 missed = max(missed, abs(entries[j] - multiplier[c, j]) / weight[j])
                 multiplier[c, j] = entries[j]
     return missed
-
-
-@kernel
-def _curvature(queries: Queries) -> tuple[Float64, float]:
-    """Return the diagonal D above the Hessian (cells), and a bound below it; 1 / records²."""
-    column, weight = queries
-    cells = column.shape[1]
-    steep, alone = np.zeros(cells), np.zeros(cells)
-    for q in range(len(column)):
-        sharing = np.zeros(len(weight))
-        for p in range(cells):
-            sharing[column[q, p]] += 1
-        for p in range(cells):
-            entry = column[q, p]
-            steep[p] += weight[entry] * sharing[entry]
-            if sharing[entry] == 1:
-                alone[p] += weight[entry]
-    return steep, alone.min()
-
-
-@kernel
-def _write_penalties(
-    column: Int32, steep: Float64, edges: Edges, first: int, weight: Float64
-) -> None:
-    """Weigh each bounded sum as steep as the objective is along it; what has no bounds, 0."""
-    low, high = edges
-    for j in range(first, len(weight)):
-        if (np.isfinite(low[:, j]) | np.isfinite(high[:, j])).any():
-            members, total = 0, 0.0
-            for query in column:
-                for p in range(len(query)):
-                    if query[p] == j:
-                        members, total = members + 1, total + steep[p]
-            weight[j] = total / members**2 if members else 0.0
 
 
 @kernel

@@ -190,9 +190,11 @@ def _nearest(block: Block, rows: Int64, columns: Int64, out: Int64) -> bool:
     that lacks a unit, over cells that go up (row to column) and down (column to row); each unit
     takes a path of least cost, with potentials that keep all reduced costs at 0 or above.
     """
-    whole = np.zeros(block[0].shape, dtype=np.int64)
+    target, low, high, _ = block
     n, nodes = len(rows), len(rows) + len(columns)
-    excess = _begin(block, rows, columns, whole)
+    # The nearest counts cell by cell, and each node's units too many.
+    whole = np.minimum(np.maximum(np.rint(target).astype(np.int64), low), high)
+    excess = np.append(rows - whole.sum(axis=1), whole.sum(axis=0) - columns)
     if excess.sum() != 0:
         return False
     potential, far = np.zeros(nodes), np.zeros(nodes)
@@ -216,22 +218,6 @@ def _nearest(block: Block, rows: Int64, columns: Int64, out: Int64) -> bool:
                 end = u
     out[:] = whole
     return True
-
-
-@kernel
-def _begin(block: Block, rows: Int64, columns: Int64, whole: Int64) -> Int64:
-    """Write the nearest whole counts cell by cell; return each node's units too many."""
-    target, low, high, _ = block
-    n, k = target.shape
-    excess = np.zeros(n + k, dtype=np.int64)
-    excess[:n] = rows
-    excess[n:] = -columns
-    for i in range(n):
-        for j in range(k):
-            whole[i, j] = min(max(round(target[i, j]), low[i, j]), high[i, j])
-            excess[i] -= whole[i, j]
-            excess[n + j] += whole[i, j]
-    return excess
 
 
 @kernel

@@ -62,8 +62,8 @@ def main() -> Study:
             panel.legend(fontsize=7)
     for case in (block_groups("Wyoming"), washington()):
         lines += ([case.name, e, "No Hier.", *case.clipped(e), ""] for e in BUDGETS)
-    heads = ["table", "ε", "", *HEADS, "Hedgerow: MSE"]
-    forms = ["", "g", "", ".3g ± .1g", "", ".3g ± .1g", "", "", "", ""]
+    heads = f"table | ε |  | {HEADS} | Hedgerow: MSE"
+    forms = " | g |  | .3g ± .1g |  | .3g ± .1g | "
     text = TEXT.format(runs=RUNS) + "## Figures 8 and 10\n\n" + markdown(heads, lines, forms)
     pictures = [save(figure, "ko-appendix_d", dpi=80)]
     for state, case in cases.items():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.evaluate.funds import Logarithmic, Proportional, Quadratic, WeightedRule
 from studies.ko.misallocation import misallocation
@@ -16,9 +17,7 @@ FINE = 1000
 """Real counts are shared in thousandths: shares depend on proportions alone."""
 
 
-def misallocated(
-    case: Case, tract: int, rng: np.random.Generator, runs: int, own_runs: int
-) -> pl.DataFrame:
+def misallocated(case: Case, tract: int, rng: Generator, runs: int, own_runs: int) -> pl.DataFrame:
     """What each kind of release puts at the wrong leaves of one tract, by ε and rule.
 
     Returns:

@@ -43,9 +43,9 @@ def main() -> Study:
         unprinted("share of the blocks", found[2] / found.sum(), "“the majority”"),
     ]
     text = TEXT + markdown(
-        ["table", "τ", "ε", "to the leaves", "error of the truth / τ", "program (6) at that ε / τ"],
+        "table | τ | ε | to the leaves | error of the truth / τ | program (6) at that ε / τ",
         (_line(case, target) for case in every for target in TARGETS),
-        ("", ",.0f", ".4f", ".0%", ".3f", ".9f"),
+        " | ,.0f | .4f | .0% | .3f | .9f",
     )
     figure, (axes,) = panels()
     draw_cheapest(axes, shaped, SWEPT)

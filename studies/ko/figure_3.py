@@ -14,7 +14,7 @@ from studies.showing import OPTIMUM, OWN, PAPER, UNIFORM, panels, save
 BUDGETS = (0.5, 1.0, 2.0, 3.0, 4.0)
 RUNS, OWN_RUNS = 400, 60
 EMPTY = (0.0, 0.01, 0.05, 0.1, 0.2, 0.4)
-HEADS = ("uniform: bias²", "variance", "optimum: bias²", "variance", "bias² ×", "variance ×")
+HEADS = "uniform: bias² | variance | optimum: bias² | variance | bias² × | variance ×"
 TEXT = """Laplace noise on every count, clipped at 0 (“No Hier.”); then projected from the top down
 onto counts that add up (“w/ Hier.”, program (8)). The paper releases Wyoming; 128 tracts of
 Washington with 21,031 populated blocks replace it, planned with their own counts. Without
@@ -52,10 +52,10 @@ def main() -> Study:
     for point in points:
         *sides, ratio, more = point.cells
         own = point.hier[2]
-        lines.append([f"{point.epsilon:g}", "No Hier.", *point.clipped, "", ""])
+        lines.append([point.epsilon, "No Hier.", *point.clipped, "", ""])
         lines.append(["", "w/ Hier.", *sides, told(ratio, ",.3g"), more,
                       (own.bias2, own.error), own.variance])  # fmt: skip
-    text += markdown(["ε", "", *HEADS, "Hedgerow: bias²", "variance"], lines)
+    text += markdown(f"ε |  | {HEADS} | Hedgerow: bias² | variance", lines, "g | ")
     text += "\n\nThe ratio of bias² where further blocks are empty:\n\n"
     wide = washington()
     cases = {f"{share:.0%}": _emptied(case, share) for share in EMPTY}

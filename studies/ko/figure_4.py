@@ -1,7 +1,6 @@
 """Ko, Figure 4: the optimal shares of program (6)."""
 
 from collections.abc import Iterator
-from itertools import repeat
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def main() -> Study:
     ]
     heads = ["table", "level", "nodes", "empty", *(f"share at ε = {e:g}" for e in BUDGETS), "n^⅓"]
     lines = (line for case in every for line in _lines(case))
-    text = TEXT + markdown(heads, lines, ("", "", ",", *repeat(".1%", len(BUDGETS) + 2)))
+    text = TEXT + markdown(heads, lines, " |  | , | .1%")
     figure, (axes,) = panels(colours=LEVEL_COLOURS)
     names = [f"{level} (ours)" for level in every[0].levels]
     axes.plot(SWEPT, [every[0].optimum(e) for e in SWEPT], "o-", markersize=3, label=names)

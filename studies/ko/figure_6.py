@@ -81,7 +81,7 @@ def table_of(found: pl.DataFrame) -> str:
         figures = kinds.select("bias2", "bias2_error", "variance").rows()
         each = (cell for bias2, error, variance in figures for cell in ((bias2, error), variance))
         lines.append((epsilon, rule, *each))
-    return markdown(heads, lines, ["g", "", *[".3g ± .1g", ""] * len(KINDS)])
+    return markdown(heads, lines, "g | " + len(KINDS) * " | .3g ± .1g | ")
 
 
 def picture_of(found: pl.DataFrame, slug: str) -> str:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
+from numpy.random import Generator
 
 import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from studies.ko.releasing import Moments, moments, released
 from studies.ko.tables import Case, uniform
-from studies.releases import seeded
-from studies.tables import census_of, leaves_of
+from studies.releases import plan_of, seeded
+from studies.tables import leaves_of
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,7 @@ class Point:
     hier: tuple[Moments, ...]
 
     @classmethod
-    def of(
-        cls, case: Case, epsilon: float, rng: np.random.Generator, runs: int, own_runs: int
-    ) -> "Point":
+    def of(cls, case: Case, epsilon: float, rng: Generator, runs: int, own_runs: int) -> "Point":
         """Closed forms, and simulations of so many releases."""
         hier = [
             moments(case, (released(case, shares, rng) for _ in range(runs)), runs)
@@ -65,21 +63,14 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
     Discrete Laplace noise on all nodes, shares that make the error after least squares least, and
     the nearest whole counts that are not negative and add up.
     """
-    tracts = np.repeat(np.arange(case.nodes[1]), np.diff(case.tract_start))
-    frame = pl.DataFrame({
-        "tract": pl.Series(tracts).cast(pl.String).str.zfill(6),
-        "leaf": pl.Series(range(case.nodes[2])).cast(pl.String).str.zfill(9),
-        "count": case.truth[2].astype(np.int64),
-    })  # fmt: skip
-    counts = census_of(frame, ["tract", "leaf"], "count")
-    plan = hr.make_plan(
-        counts.tree,
-        budget=hr.Epsilon(Fraction(str(epsilon))),
-        mechanism=hr.DiscreteLaplace,
-        allocation=hr.Optimal(objective="released"),
-        measure=hr.All(),
+    plan = plan_of(
+        case.counts.tree,
+        hr.Epsilon(Fraction(str(epsilon))),
+        hr.All(),
+        hr.Optimal(objective="released"),
     )
+    releases = (seeded(case.counts, plan, hr.Euclidean(), seed) for seed in range(runs))
     return [
         [np.array([shown.sum()]), np.add.reduceat(shown, case.tract_start[:-1]), shown]
-        for shown in (leaves_of(seeded(counts, plan, hr.Euclidean(), seed)) for seed in range(runs))
+        for shown in map(leaves_of, releases)
     ]

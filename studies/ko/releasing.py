@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.kernels import kernel, over_families
@@ -30,7 +31,7 @@ class Moments:
         return self.bias2 + self.variance
 
 
-def released(case: Case, budgets: Float64, rng: np.random.Generator) -> list[Float64]:
+def released(case: Case, budgets: Float64, rng: Generator) -> list[Float64]:
     """One release: the counts of each level.
 
     Each is max(0, N + Lap(1/ε)), then projected from the top down onto the non-negative vectors

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+import hedgerow as hr
 from hedgerow.arrays import Float64, Int64
 from hedgerow.noise.cell_error import LaplaceError
 from hedgerow.plan.allocation.programs import LevelCost, PriorCells, least_budgets, least_error
-from studies.page import DATA, read
+from studies.page import read
+from studies.tables import BLOCKS, census_of, every_count
 
 WYOMING_TRACTS, WYOMING_BLOCKS = 128, 20_975
 LAPLACE = LaplaceError()
 LARGEST = 1e6
 STATES = {"Wyoming": "56", "New Mexico": "35", "Delaware": "10"}
-BLOCKS = "census_us_block/wa_2010.parquet"
-BLOCK_GROUPS = "census_us_block_group"
-GONE = "the census tables are not there"
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,25 @@ class Case:
         leaf: what the leaves are.
         prior: for each level the counts to plan with.
         truth: for each level the true counts, in tree order.
-        tract_start: int64 (tracts + 1): where the leaves of each tract begin, and the end.
+        counts: the true ones.
     """
 
     name: str
     leaf: str
     prior: tuple[Float64, ...]
     truth: tuple[Float64, ...]
-    tract_start: Int64
+    counts: hr.Counts
+
+    @classmethod
+    def alone(cls, name: str, blocks: pl.DataFrame) -> "Case":
+        """Blocks of one census: prior and truth."""
+        truth, counts = _by_level(blocks)
+        return cls(name, "block", truth, truth, counts)
+
+    @property
+    def tract_start(self) -> Int64:
+        """Where the leaves of each tract begin, and the end: int64 (tracts + 1)."""
+        return self.counts.tree.axes[0].child_start[1]
 
     @property
     def nodes(self) -> list[int]:
@@ -106,14 +116,12 @@ def wyoming_shaped() -> Case:
     blocks = until[WYOMING_TRACTS:] - until[:-WYOMING_TRACTS]
     first = int(np.abs(blocks - WYOMING_BLOCKS).argmin())
     chosen = every.join(tracts[first : first + WYOMING_TRACTS], on="tract", how="semi")
-    truth, start = _by_level(chosen)
-    return Case("128 tracts of Washington, populated blocks", "block", truth, truth, start)
+    return Case.alone("128 tracts of Washington, populated blocks", chosen)
 
 
 def washington() -> Case:
     """All blocks of Washington in 2010, 39 % of them empty: prior and truth."""
-    truth, start = _by_level(_blocks())
-    return Case("Washington, all blocks", "block", truth, truth, start)
+    return Case.alone("Washington, all blocks", _blocks())
 
 
 def block_groups(state: str) -> Case:
@@ -122,12 +130,12 @@ def block_groups(state: str) -> Case:
     Where 2020 has more nodes than 2010 the prior is filled up with empty ones.
     """
     earlier, _ = _by_level(_groups(state, 2010))
-    truth, start = _by_level(_groups(state, 2020))
+    truth, counts = _by_level(_groups(state, 2020))
     prior = tuple(
         np.append(old[old > 0], np.zeros(max(0, len(new) - int((old > 0).sum()))))
         for old, new in zip(earlier, truth, strict=True)
     )
-    return Case(f"{state}, block groups", "block group", prior, truth, start)
+    return Case(f"{state}, block groups", "block group", prior, truth, counts)
 
 
 def every_case() -> list[Case]:
@@ -136,22 +144,20 @@ def every_case() -> list[Case]:
 
 
 def _blocks() -> pl.DataFrame:
-    table = read(DATA / BLOCKS, GONE)
+    table = read(BLOCKS)
     return table.select("tract", leaf="block", count=pl.col("pop").cast(pl.Int64))
 
 
 def _groups(state: str, year: int) -> pl.DataFrame:
-    table = read(DATA / BLOCK_GROUPS / f"bg_{year}.parquet", GONE)
+    table = read(f"census_us_block_group/bg_{year}.parquet")
     table = table.filter(pl.col("state") == STATES[state])
     tract = pl.concat_str("county", "tract")
     leaf = pl.concat_str("county", "tract", "block_group")
     return table.select(tract.alias("tract"), leaf=leaf, count=pl.col("population").cast(pl.Int64))
 
 
-def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Float64, ...], Int64]:
-    """The counts of each level in tree order, and where each tract's leaves begin."""
-    leaves = leaves.sort("tract", "leaf")
-    sizes = leaves.group_by("tract", maintain_order=True).agg(pl.len())["len"].to_numpy()
-    start = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    counts = leaves["count"].to_numpy().astype(np.float64)
-    return (np.array([counts.sum()]), np.add.reduceat(counts, start[:-1]), counts), start
+def _by_level(leaves: pl.DataFrame) -> tuple[tuple[Float64, ...], hr.Counts]:
+    """The counts of each level in tree order."""
+    counts = census_of(leaves, ["tract", "leaf"], "count")
+    levels = counts.tree.chain
+    return tuple(every_count(counts, k).astype(np.float64) for k in levels), counts

@@ -15,7 +15,6 @@ from math import log, prod
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.errors import EstimateError
 from studies.rameshwar.trees import families, from_below
 
 Counts = Int64 | Float64
@@ -34,9 +33,6 @@ def covering_sums(
         branching: n_1 … n_m, coarsest first, at least 2 each.
         bins: K.
         total: N, records.
-
-    Raises:
-        EstimateError: levels that do not have the nodes of such a tree.
     """
     result = _covered(levels, branching, bins, 1)
     result[-1] = total
@@ -50,7 +46,7 @@ def right_covering_sums(levels: Sequence[Counts], branching: Sequence[int], bins
 
 def _covered(levels: Sequence[Counts], branching: Sequence[int], bins: int, side: int) -> Float64:
     """The sum over the covering before each cut (side 1) or behind it (-1)."""
-    widths = _widths(levels, branching, bins)
+    widths = prod(branching) // np.cumprod(branching)
     result = np.zeros(bins)
     cuts = side * np.arange(1, bins + 1)
     for counts, width, n in zip(levels, widths, branching, strict=True):
@@ -77,13 +73,7 @@ def refined_from_below(
         branching: as there.
         bins: K.
         variances: noise variance of each level, records², positive.
-
-    Raises:
-        EstimateError: levels that do not have the nodes of such a tree, or other variances.
     """
-    _widths(levels, branching, bins)
-    if len(variances) != len(levels) or min(variances) <= 0:
-        raise EstimateError(f"{len(levels)} levels need as many noise variances, all above 0")
     return [estimate for estimate, _, _ in from_below(levels, variances, families(bins, branching))]
 
 
@@ -98,9 +88,6 @@ def refined_covering_sums(
 
     The mean of the left covering and of the total less the right covering, both of counts that were
     refined from below.
-
-    Raises:
-        EstimateError: as `refined_from_below`.
     """
     refined = refined_from_below(levels, branching, bins, variances)
     right = right_covering_sums(refined, branching, bins)
@@ -112,13 +99,11 @@ def range_queries_error(bins: int, epsilon: float) -> float:
     return 2 * (bins - 1) ** 3 / epsilon**2
 
 
-def histogram_error(bins: int, epsilon: float) -> float:
-    """``4 K (K - 1) / ε²``, sums of a noisy histogram (Lemma III.2), records²."""
-    return 4 * bins * (bins - 1) / epsilon**2
-
-
 def covering_error(branching: Sequence[int], epsilons: Sequence[float]) -> float:
-    """``4K Σ (n_i - 1) / ε_i²`` of covering sums, K = Π n_i (Theorem IV.1), records²."""
+    """``4K Σ (n_i - 1) / ε_i²`` of covering sums, K = Π n_i (Theorem IV.1), records².
+
+    Of one level they are the sums of a noisy histogram (Lemma III.2).
+    """
     levels = zip(branching, epsilons, strict=True)
     return 4 * prod(branching) * sum((n - 1) / epsilon**2 for n, epsilon in levels)
 
@@ -140,20 +125,3 @@ def refined_error(factor: int, height: int, epsilon: float) -> float:
     """``2K (β - 1)/ε̂² Σ_i (Σ_{j=0}^{m-i} β^{-j})⁻¹`` after both steps (Lemma IV.4), records²."""
     variance = sum(refined_variance(i, height, factor, epsilon) for i in range(1, height + 1))
     return float(factor) ** height * (factor - 1) * variance / 4
-
-
-def _widths(levels: Sequence[Counts], branching: Sequence[int], bins: int) -> list[int]:
-    """How many bins a node of each level covers."""
-    if not branching or min(branching) < 2 or not 1 <= bins <= prod(branching):
-        raise EstimateError(
-            f"a tree of factors {list(branching)} (at least 2 each) cannot cover {bins} bins"
-        )
-    widths = list(prod(branching) // np.cumprod(branching))
-    wanted = [-(-bins // int(width)) for width in widths]
-    found = [len(level) for level in levels]
-    if found != wanted:
-        raise EstimateError(
-            f"a tree of factors {list(branching)} over {bins} bins has {wanted} nodes by level, "
-            f"got {found}"
-        )
-    return widths

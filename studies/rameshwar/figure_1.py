@@ -3,17 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator
 from scipy.optimize import brentq
 
 from hedgerow.arrays import Float64
 from hedgerow.distribution.branching import best_branching
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from studies.page import Row, Study
+from studies.page import Row, Study, mean_of
 from studies.rameshwar.covering import (
     covering_error,
     covering_sums,
     equal_factors_error,
-    histogram_error,
     range_queries_error,
     refined_covering_sums,
     refined_error,
@@ -25,6 +25,7 @@ BINS = 256
 TOTAL = 100_000
 RUNS = 10_000
 SEED = 20240521
+TREES = {"binary tree (Theorem IV.1)": (2,) * 8, "4-ary tree": (4,) * 4, "16-ary tree": (16, 16)}
 
 TEXT = """K = 256 bins, replace-one neighbours, N public; N² E₂, the expected squared ℓ2 error of
 the cumulative counts (records²). The paper draws the curves over ε and prints no number; all are
@@ -41,14 +42,13 @@ the figure, {refined:.2f} times less than the two-step refinement of Appendix B.
 """
 
 
-def simulated(release: Callable[[np.random.Generator], Float64]) -> tuple[float, float]:
+def simulated(release: Callable[[Generator], Float64]) -> tuple[float, float]:
     """The mean squared error of cumulative counts over releases of an empty table, and its error.
 
     All these estimates are linear, so the table does not matter; the last count is known.
     """
     rng = np.random.default_rng(SEED)
-    squares = np.array([np.square(release(rng)[:-1]).sum() for _ in range(RUNS)])
-    return float(squares.mean()), float(squares.std() / np.sqrt(RUNS))
+    return mean_of(np.array([np.square(release(rng)[:-1]).sum() for _ in range(RUNS)]))
 
 
 def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., Float64]:
@@ -56,7 +56,7 @@ def tree(branching: tuple[int, ...], *, refined: bool = False) -> Callable[..., 
     sizes = np.cumprod(branching)
     scale = 2.0 * len(branching)
 
-    def release(rng: np.random.Generator) -> Float64:
+    def release(rng: Generator) -> Float64:
         levels = [rng.laplace(0, scale, size) for size in sizes]
         if refined:
             return refined_covering_sums(levels, branching, BINS, 0, [2 * scale**2] * len(sizes))
@@ -76,12 +76,13 @@ def main() -> Study:
             lambda rng: rng.laplace(0, BINS - 1, BINS),
         ),
         "histogram (Lemma III.2)": (
-            histogram_error(BINS, 1),
+            covering_error((BINS,), [1]),
             lambda rng: np.cumsum(rng.laplace(0, 2, BINS)),
         ),
-        "binary tree (Theorem IV.1)": (covering_error((2,) * 8, [1 / 8] * 8), tree((2,) * 8)),
-        "4-ary tree": (covering_error((4,) * 4, [1 / 4] * 4), tree((4,) * 4)),
-        "16-ary tree": (covering_error((16, 16), [1 / 2] * 2), tree((16, 16))),
+        **{
+            name: (covering_error(factors, [1 / len(factors)] * len(factors)), tree(factors))
+            for name, factors in TREES.items()
+        },
         "16-ary tree, refined (Lemma IV.4)": (
             refined_error(16, 2, 1),
             tree((16, 16), refined=True),

@@ -5,46 +5,22 @@ import heapq
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.errors import EstimateError
-from hedgerow.estimate.estimator import check_vector
-from hedgerow.estimate.families.isotonic import pool
+from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.kernels import kernel
-from hedgerow.limits import LARGEST_DOUBLE
-
-Cumulative = Int64 | Float64
 
 
-def isotonic_squared(cumulative: Cumulative, total: int, weights: Float64 | None = None) -> Int64:
-    """Return the integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ w_i (y_i - x_i)²``.
+def isotonic_squared(cumulative: Float64, total: int, variances: Float64 | None = None) -> Int64:
+    """Return the integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ (y_i - x_i)² / v_i``.
 
-    Problem (O^c) of Rameshwar, Section VI, for squared error; w are weights (inverse variances,
-    records⁻²), 1 unless given.
-
-    Pooling adjacent violators solves the real problem in O(K); rounded half up it is optimal over
-    the integers (`docs/proofs`, "Nearest cumulative counts"). Block means are doubles, so y is
-    optimal up to the rounding of the objective.
-
-    Args:
-        cumulative: int64 or float64 (K), records: noisy counts of all bins up to each bin. The last
-            one is not used, as N is known.
-        total: N, records, 0 to 2^53.
-        weights: float64 (K), positive; only their ratios matter.
+    Problem (O^c) of Rameshwar, Section VI, for squared error; v are variances, all alike unless
+    given. The last of x is not used, as N is known.
     """
-    _check(cumulative, total)
-    result = np.empty(len(cumulative), dtype=np.int64)
-    result[-1] = total
-    if weights is None:
-        weights = np.ones(len(cumulative))
-    check_vector("weights", weights, np.float64)
-    if len(weights) != len(cumulative):
-        raise EstimateError(f"weights must have {len(cumulative)} entries, got {len(weights)}")
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise EstimateError("weights must be positive and finite; at least one is not")
-    pool(cumulative.astype(np.float64)[:-1], (weights / weights.max())[:-1], total, result[:-1])
-    return result
+    if variances is None:
+        variances = np.ones(len(cumulative))
+    return np.cumsum(Isotonic.nearest(cumulative, total, variances))
 
 
-def isotonic_absolute(cumulative: Cumulative, total: int) -> Int64:
+def isotonic_absolute(cumulative: Float64, total: int) -> Int64:
     """Return the integers ``0 ≤ y_1 ≤ … ≤ y_K = N`` that minimise ``Σ |y_i - x_i|``; int64 (K).
 
     Problem (O^c) of Rameshwar, Section VI, for absolute error. Let h_i(y) be the least cost of the
@@ -56,25 +32,13 @@ def isotonic_absolute(cumulative: Cumulative, total: int) -> Int64:
     first changes all costs within the bounds by the same constant. Of several optima, the largest.
 
     Args:
-        cumulative: int64 or float64 (K), records; the last one is not used.
+        cumulative: float64 (K), records; the last one is not used.
         total: N, records, 0 to 2^53.
     """
-    _check(cumulative, total)
-    clipped = np.clip(cumulative, 0, total).astype(np.float64)
-    result = np.empty(len(cumulative), dtype=np.int64)
-    result[-1] = total
+    clipped = np.clip(cumulative, 0.0, total)
+    result = np.full(len(cumulative), total)
     _slope_trick(clipped[:-1], total, result[:-1])
     return result
-
-
-def _check(cumulative: Cumulative, total: int) -> None:
-    check_vector("cumulative", cumulative, np.int64, np.float64)
-    if not len(cumulative):
-        raise EstimateError("cumulative must have at least one bin, got none")
-    if not isinstance(total, int | np.integer) or not 0 <= total <= LARGEST_DOUBLE:
-        raise EstimateError("the total must be a whole number from 0 to 2^53; estimate it first")
-    if not np.isfinite(cumulative).all():
-        raise EstimateError("cumulative counts must be finite; at least one is not")
 
 
 @kernel

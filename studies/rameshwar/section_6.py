@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.branching import best_branching
@@ -55,7 +56,7 @@ def moments(runs: list[tuple[float, float]]) -> tuple[Float64, Float64]:
     return errors.mean(axis=0), errors.std(axis=0, ddof=1)
 
 
-def histogram(leaves: Int64, rng: np.random.Generator) -> Float64:
+def histogram(leaves: Int64, rng: Generator) -> Float64:
     """Cumulative sums of a noisy histogram, the last one public."""
     noisy = np.cumsum(leaves + rng.laplace(0, 2 / EPSILON, BINS))
     noisy[-1] = TOTAL
@@ -156,7 +157,7 @@ def every_error(errors: Errors) -> str:
     for name, runs in errors.items():
         mean, spread = moments(runs)
         lines.append([name, *zip(mean, spread / len(runs) ** 0.5, strict=True)])
-    return markdown(["estimate", "ℓ2", "ℓ1"], lines, ".2f ± .2f")
+    return markdown("estimate | ℓ2 | ℓ1", lines, ".2f ± .2f")
 
 
 def picture(shown: Cumulative) -> str:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,6 +18,7 @@ from hedgerow.arrays import Float64
 from hedgerow.privacy.accountant.lattice import atoms
 from hedgerow.privacy.calibrate import matching_factor
 
+Numbers = TypeVar("Numbers", float, Float64)
 Folds = list[tuple[Fraction, int]]
 """σ² of queries, and how many have it."""
 
@@ -96,6 +98,11 @@ def whole(factor: Fraction = Fraction(1)) -> hr.Profile:
 def both(profile: hr.Profile, delta: str) -> tuple[float, float]:
     """The ε that the Bureau states, and the exact one."""
     return profile.bureau_epsilon(delta), profile.epsilon(delta)
+
+
+def gained(stated: Numbers, exact: Numbers) -> tuple[Numbers, Numbers]:
+    """By how much the exact ε is smaller, and that in percent."""
+    return stated - exact, 100 * (1 - exact / stated)
 
 
 def deltas(profile: hr.Profile, epsilon: Float64) -> Float64:

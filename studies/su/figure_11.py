@@ -7,7 +7,7 @@ import numpy as np
 from studies.dp_accounting_peer import peer
 from studies.page import Study, drawn, markdown, timed
 from studies.showing import panels, save
-from studies.su.census import QUERIES, both, bureau_delta, deltas, promised
+from studies.su.census import QUERIES, both, bureau_delta, deltas, gained, promised
 from studies.su.showing import BUREAU, EXACT, PEER
 
 FOLDS = (10, 100, 1890)
@@ -31,15 +31,14 @@ one δ(ε) of those 1,890 folds takes {ours:.1f} ms here, composing them takes i
 
 def main() -> Study:
     """Two panels of curves, and the advantage over the number of folds."""
-    found = {}
-    lines = []
+    found, lines = {}, []
     cases = [(sigma2, n) for sigma2 in NOISE for n in FOLDS]
     cases += [(NOISE[0] * n / FOLDS[-1], n) for n in FOLDS[:-1]]
     for sigma2, n in cases:
-        stated, exact = both(promised([(sigma2, n)]), DELTA)
-        found[sigma2, n] = stated - exact, 100 * (1 - exact / stated)
-        rho = n / (2 * float(sigma2))
-        lines.append([f"{float(sigma2):,.5g}", n, rho, stated, exact, *found[sigma2, n]])
+        pair = both(promised([(sigma2, n)]), DELTA)
+        found[sigma2, n] = gained(*pair)
+        shown = float(sigma2), n, n / (2 * float(sigma2))
+        lines.append([*shown, *pair, *found[sigma2, n]])
     folds = [(NOISE[0], FOLDS[-1])]
     wide = promised(folds)
     wide.delta(1.0)
@@ -54,20 +53,20 @@ def main() -> Study:
         panel.semilogy(epsilon, delta, label="zCDP (Bureau)", **BUREAU)
         panel.semilogy(epsilon, deltas(profile, epsilon), label="exact", **EXACT)
         if sigma2 == NOISE[0]:
-            shown = np.maximum(theirs.get_delta_for_epsilon(epsilon), 1e-20)
-            panel.semilogy(epsilon, shown, label="dp-accounting", **PEER)
+            theirs_there = np.maximum(theirs.get_delta_for_epsilon(epsilon), 1e-20)
+            panel.semilogy(epsilon, theirs_there, label="dp-accounting", **PEER)
         title = f"n = 1,890, σ² = {float(sigma2):,g}"
         panel.set(xlabel="ε", ylabel="δ", ylim=(1e-20, 3), title=title)
-    claims = {
-        "difference of ε": "claimed to grow with n, and does",
-        "percent of ε": "claimed to grow with n; falls, as the advantage falls with ρ",
-    }
     rows = [
-        drawn(f"{what}, n = 1,890 over n = 10, σ² = {float(sigma2):,g}",
-              found[sigma2, FOLDS[-1]][k] / found[sigma2, QUERIES][k], claim)
+        drawn(f"{what} of ε, n = 1,890 over n = 10, σ² = {float(sigma2):,g}", many / few,
+              f"claimed to grow with n{holds}")
         for sigma2 in NOISE
-        for k, (what, claim) in enumerate(claims.items())
+        for what, holds, many, few in zip(
+            ("difference", "percent"), (", and does", "; falls, as the advantage falls with ρ"),
+            found[sigma2, FOLDS[-1]], found[sigma2, QUERIES], strict=True)
     ]  # fmt: skip
-    head = ["σ²", "n", "ρ", "ε, Bureau", "ε, exact", "difference", "%"]
-    text = TEXT.format(table=markdown(head, lines), gap=gap, ours=1000 * ours, theirs=1000 * spent)
+    head = "σ² | n | ρ | ε, Bureau | ε, exact | difference | %"
+    text = TEXT.format(
+        table=markdown(head, lines, ",.5g | "), gap=gap, ours=1000 * ours, theirs=1000 * spent
+    )
     return Study("Su, Figure 11", "Many folds", text, rows, [save(figure, "su-figure_11")])

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.privacy.accountant.lattice import tradeoff_bounds
 from hedgerow.privacy.calibrate import matching_factor
 from studies.page import Study, drawn, markdown
 from studies.showing import panels, save
@@ -39,7 +38,7 @@ def main() -> Study:
     for name, (cut, style) in cuts.items():
         profile = whole(1 - cut)
         curves[name] = np.interp(alphas, *exact_tradeoff(profile)), style
-        found = [tradeoff_bounds(profile.losses[0], alpha)[0] for alpha in ALPHAS]
+        found = [*map(profile.tradeoff, ALPHAS)]
         lines.append([name, *found])
         rows += [
             drawn(f"T({alpha}), {name}, above the Bureau's", value - low, "claimed to be above 0")

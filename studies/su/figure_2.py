@@ -63,7 +63,7 @@ def main() -> Study:
         theirs=theirs,
         best=min(gaps),
         worst=max(gaps),
-        table=markdown(["level", "ε at 1e-11, Bureau", "dp-accounting", "exact"], lines),
+        table=markdown("level | ε at 1e-11, Bureau | dp-accounting | exact", lines),
     )
     picture = save(figure, "su-figure_2", **ABOVE)
     return Study("Su, Figure 2", "(ε, δ) of each level", text, rows, [picture])

@@ -53,9 +53,11 @@ def main() -> Study:
         panel.plot(*curves[level][0], label="exact, same noise", **EXACT)
         panel.plot(*curves[level][1], label="exact, reduced noise (Table 1)", **REDUCED)
         panel.set(xlim=(0, 1), ylim=(0, 1))
-    heads = ["level", "T(0.05), Bureau", "exact, reduced noise", "exact, same noise"]
-    heads += ["least gap, same noise", "least gap, reduced, but for the ends", "ends: α below"]
-    table = markdown(heads, lines, ["", "", "", "", ".1e", ".1e", ".1e"])
+    heads = (
+        "level | T(0.05), Bureau | exact, reduced noise | exact, same noise | "
+        "least gap, same noise | least gap, reduced, but for the ends | ends: α below"
+    )
+    table = markdown(heads, lines, " |  |  |  | .1e")
     text = TEXT.format(table=table, seconds=seconds)
     picture = save(figure, "su-figure_4", **ABOVE)
     return Study("Su, Figure 4", "Trade-off functions of each level", text, rows, [picture])

@@ -101,7 +101,7 @@ def main() -> Study:
     )
     ours, _ = timed(lambda: same.epsilon(DELTA))
     lines = [
-        [f"dp-accounting, grid {grid:g}", epsilon, f"{epsilon - exact:.1e}", took]
+        [f"dp-accounting, grid {grid:g}", epsilon, epsilon - exact, took]
         for grid, (took, epsilon) in peers.items()
     ]
     lines.append(["exact, ours (a search over δ(ε))", exact, "0", ours])
@@ -144,9 +144,9 @@ def main() -> Study:
         replaced=replaced,
         loose=loose,
         peers=markdown(
-            ["accountant", "ε at δ = 1e-10", "above the exact", "seconds"],
+            "accountant | ε at δ = 1e-10 | above the exact | seconds",
             lines,
-            ["", ".5f", "", ".2f"],
+            " | .5f | .1e | .2f",
         ),
     )
     return Study("Su, Figure 7", "(ε, δ) of all levels together", text, rows, [picture_of(factor)])

@@ -63,7 +63,7 @@ def main() -> Study:
         found[name] = before, after, ours
         share = 100 * (counts[:, k] > 0).mean()
         lower = 100 * (1 - after / before)
-        lines.append([name, f"{share:.1f} %", before, after, f"{lower:.2f}", ours])
+        lines.append([name, f"{share:.1f} %", before, after, lower, ours])
         reason = "bars, no number printed: claimed to be above 0; Washington, expected value"
         rows.append(unprinted(f"{name}: MSE, % lower", lower, reason))
     sizes = []
@@ -71,7 +71,7 @@ def main() -> Study:
         inside = counts[(counts >= low) & (counts <= high)]
         before, after = (expected(noise, inside)[0] for noise in noises)
         percent = 100 * (1 - after / before)
-        sizes.append((name, f"{inside.size:,}", before, after, before - after, percent))
+        sizes.append((name, inside.size, before, after, before - after, percent))
     (*_, none, none_percent), (*_, most, most_percent) = sizes[0], sizes[-1]
     rows += [
         Row("blocks", 421_545, len(counts),
@@ -83,12 +83,12 @@ def main() -> Study:
                   "no number printed: in percent the reduction is the same at both ends"),
     ]  # fmt: skip
     simulated = np.square(drawn(noises[0], counts, SEED)[1]).mean()
-    head = ["query", "blocks above 0", "MSE, Bureau", "MSE, reduced", "% lower", "MSE, Hedgerow"]
-    classes = ["count", "counts", "MSE, Bureau", "MSE, reduced", "lower by", "% lower"]
+    head = "query | blocks above 0 | MSE, Bureau | MSE, reduced | % lower | MSE, Hedgerow"
+    classes = "count | counts | MSE, Bureau | MSE, reduced | lower by | % lower"
     text = TEXT.format(
         check=100 * abs(simulated / expected(noises[0], counts)[0] - 1),
-        table=markdown(head, lines),
-        classes=markdown(classes, sizes, [*[""] * 5, ".2f"]),
+        table=markdown(head, lines, " |  |  |  | .2f | "),
+        classes=markdown(classes, sizes, " | , |  |  |  | .2f"),
         percent=most_percent,
     )
     return Study("Su, Figure 8", "Block counts by racial group", text, rows, [picture_of(found)])

@@ -5,7 +5,7 @@ import numpy as np
 from hedgerow.arrays import Float64
 from studies.page import Row, Study, drawn, markdown
 from studies.showing import PAPER, panels, save
-from studies.su.census import LEVELS, both, deltas
+from studies.su.census import LEVELS, both, deltas, gained
 
 DELTAS = ("1e-15", "1e-13", "1e-11", "1e-9", "1e-7", "1e-5", "1e-3")
 COLOURS = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
@@ -23,11 +23,6 @@ Difference of ε:
 
 {differences}
 """
-
-
-def gained(stated: Float64, exact: Float64) -> tuple[Float64, Float64]:
-    """The difference of ε, and that in percent."""
-    return stated - exact, 100 * (1 - exact / stated)
 
 
 def setback(figures: Float64) -> float:

@@ -63,12 +63,12 @@ def main() -> Study:
     text = TEXT.format(
         times=f"All eight levels take {ours:.1f} s here and {theirs:.1f} s with dp-accounting.",
         peers=markdown(
-            ["level", "σ², paper", "σ², dp-accounting", "σ², ours"],
+            "level | σ², paper | σ², dp-accounting | σ², ours",
             (
                 (row.what.partition(":")[0], row.paper, peer, row.ours)
                 for row, peer in zip(rows[1::3], peers.values(), strict=False)
             ),
-            ("", "", ".4f", ".4f"),
+            " |  | .4f",
         ),
         together=together.epsilon("1e-10"),
         stated=whole().bureau_epsilon("1e-10"),

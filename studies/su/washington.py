@@ -17,11 +17,10 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.cell_error import DiscreteGaussianError
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import Measure
-from studies.page import DATA, read
+from studies.page import read
 from studies.su.census import LEVEL
-from studies.tables import census_of
+from studies.tables import BLOCKS, census_of
 
-FILE = DATA / "census_us_block" / "wa_2010.parquet"
 LEVELS = ("state", "county", "tract", "block_group", "block")
 QUERIES = {
     "pop": "Total",
@@ -47,7 +46,7 @@ NOISE = {
 
 def counts_of(*columns: str) -> pl.DataFrame:
     """These counts of all blocks."""
-    return read(FILE, f"the blocks of Washington are not at {FILE}", [*LEVELS, *columns])
+    return read(BLOCKS, [*LEVELS, *columns])
 
 
 def queries(level: str) -> Int64:

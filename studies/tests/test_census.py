@@ -1,24 +1,15 @@
 """The schema of the redistricting file, its production shares, and the study's own figures."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from hedgerow.examples.redistricting import RHO, noise_parameters, write_redistricting
+from hedgerow.examples.redistricting import noise_parameters, write_redistricting
 from studies.census_figures import SIZES, Errors, largest_within, mean_by_size
 from studies.redistricting import GROUPS, LEVELS, Table
 
 FILES = ("release.toml", "production.toml")
-
-
-def test_the_production_spent_its_rho():
-    sigma2 = noise_parameters()
-    assert len(sigma2) == 5 * 11 + 10
-    assert sum(1 / value for value in sigma2.values()) == RHO
-    state = (1 / value for (level, _), value in sigma2.items() if level in LEVELS)
-    assert sum(state) == RHO * (1 - Fraction(104, 4099))
 
 
 def test_own_standard_deviations_are_those_of_the_bureaus_tables():

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64
 from hedgerow.noise.cell_error import LaplaceError
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, read
+from studies.page import Row, Study, markdown, mean_of, read
 from studies.showing import PAPER, panels, save
 from studies.zhu.projection_error import (
     GeometricNorm,
@@ -19,7 +20,6 @@ from studies.zhu.projection_error import (
 )
 from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping
 
-TABLE = DATA / "census_us_block_group" / "bg_2010.parquet"
 RUNS = 80_000
 SCALE = 10.0
 NM_COUNTIES, NM_LEAST, NM_SCALE = 33, 348, 5.0
@@ -67,14 +67,14 @@ def main() -> Study:
     text = TEXT.format(printed=printed, part_a=PART[0], part_t=PART[1], total=total, bound=bound,
                        sharper=sharper_bias_bound(norm, NM_LEAST))  # fmt: skip
     families = _families()
-    heads = ["state", "counties", "least", "Theorem 11", "without C'", "clipping", "equal counties"]
-    text += markdown(heads, _worst(families), ["", "", ",.0f", *[".3g"] * 4])
+    heads = "state | counties | least | Theorem 11 | without C' | clipping | equal counties"
+    text += markdown(heads, _worst(families), " |  | ,.0f | .3g")
     rows = _variances(rng) + _new_mexico(rng, families["35"], printed, bound)
     picture = _picture(families)
     return Study("Zhu, census figures", "states and their counties", text, rows, [picture])
 
 
-def _variances(rng: np.random.Generator) -> list[Row]:
+def _variances(rng: Generator) -> list[Row]:
     """Arizona and Texas: theory and runs."""
     rows = []
     seen = []
@@ -95,19 +95,16 @@ def _variances(rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def _seen(counties: int, rng: np.random.Generator) -> tuple[float, float]:
+def _seen(counties: int, rng: Generator) -> tuple[float, float]:
     """The variance of one county's error over the paper's number of runs, and its error."""
     errors = []
     for _ in range(20):
         noise = rng.laplace(scale=SCALE, size=(RUNS // 20, counties))
         errors.append(noise[:, 0] - noise.mean(axis=1))
-    squares = np.concatenate(errors) ** 2
-    return float(squares.mean()), float(squares.std() / np.sqrt(RUNS))
+    return mean_of(np.concatenate(errors) ** 2)
 
 
-def _new_mexico(
-    rng: np.random.Generator, counts: Float64, printed: float, bound: float
-) -> list[Row]:
+def _new_mexico(rng: Generator, counts: Float64, printed: float, bound: float) -> list[Row]:
     """Bound and empirical bias; the projection is that of real counties, none of which is cut."""
     start = np.array([0, NM_COUNTIES])
     mean = np.zeros(NM_COUNTIES)
@@ -133,7 +130,7 @@ def _new_mexico(
 
 def _families() -> dict[str, Float64]:
     """The counties of each state."""
-    counts = read(TABLE, "the census tables are not there")
+    counts = read("census_us_block_group/bg_2010.parquet")
     counties = counts.group_by("state", "county").agg(pl.col("population").sum())
     counties = counties.sort("state", "county")
     return {

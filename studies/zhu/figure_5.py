@@ -1,9 +1,10 @@
 """Zhu, Figure 5: how far the error after projection is from the noise, by number of cells."""
 
 import numpy as np
+from numpy.random import Generator
 from scipy.stats import wasserstein_distance
 
-from studies.page import Row, Study, drawn, markdown
+from studies.page import Row, Study, drawn, markdown, mean_of
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.zhu.projection_error import LaplaceProjection, projection_distance
 
@@ -45,7 +46,7 @@ def main() -> Study:
         rows.append(Row(f"simulation less computation, n = {n}", 0.0, seen - exact[n], error))
     text = TEXT.format(few=_floor(100, 400, rng), many=_floor(80_000, 10, rng))
     text += markdown(
-        ["n", "Laplace noise, distance / λ", "times n", "geometric noise, distance / scale"],
+        "n | Laplace noise, distance / λ | times n | geometric noise, distance / scale",
         [[n, exact[n], n * exact[n], geometric[n]] for n in SIZES],
     )
     figure, (axes,) = panels()
@@ -57,13 +58,13 @@ def main() -> Study:
     return Study("Zhu, Figure 5", "distance to the noise", text, rows, [picture])
 
 
-def _floor(runs: int, times: int, rng: np.random.Generator) -> float:
+def _floor(runs: int, times: int, rng: Generator) -> float:
     """The mean distance of two samples of the noise itself, in units of λ."""
     pairs = rng.laplace(size=(times, 2, runs))
     return float(np.mean([wasserstein_distance(*pair) for pair in pairs]))
 
 
-def _simulated(n: int, rng: np.random.Generator) -> tuple[float, float]:
+def _simulated(n: int, rng: Generator) -> tuple[float, float]:
     """The distance from samples, by coupling quantiles of large batches to the exact law's."""
     levels = (np.arange(RUNS) + 0.5) / RUNS
     laplace = np.where(levels < 0.5, np.log(2 * levels), -np.log(2 * (1 - levels)))
@@ -73,4 +74,5 @@ def _simulated(n: int, rng: np.random.Generator) -> tuple[float, float]:
         error = noise[:, 0] - noise.mean(axis=1)
         found.append(wasserstein_distance(np.concatenate([error, -error]), laplace))
     floor = 1.3 / np.sqrt(2 * RUNS)  # what a sample of the same law would show
-    return float(np.mean(found)), float(np.std(found) / np.sqrt(BATCHES) + floor / 3)
+    mean, error = mean_of(np.array(found))
+    return mean, error + floor / 3

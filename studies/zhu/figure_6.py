@@ -43,7 +43,7 @@ def main() -> Study:
         words = f"P(error > λ), n = {n}: {RUNS:,} runs beside the closed form"
         rows.append(Row(words, beyond[n], seen, np.sqrt(seen * (1 - 2 * seen) / 2 / RUNS)))
     text = TEXT + markdown(
-        ["n", "variance / λ²", "greatest distance", "P(error > λ)", "of the noise"],
+        "n | variance / λ² | greatest distance | P(error > λ) | of the noise",
         ([n, projected_variance(2.0, n), gaps[n], beyond[n], np.exp(-1) / 2] for n in SIZES),
     )
     return Study("Zhu, Figure 6", "convergence to the noise", text, rows, [_picture(tails)])

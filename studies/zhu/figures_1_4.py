@@ -2,15 +2,16 @@
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from hedgerow.arrays import Float64
 from hedgerow.estimate.families.sparse import Sparse
 from studies.ko.releasing import projected
-from studies.page import DATA, Row, Study, markdown, read, unprinted
+from studies.page import Row, Study, markdown, mean_of, read, unprinted
 from studies.showing import OPTIMUM, UNIFORM, panels, save
+from studies.tables import BLOCKS
 from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
 
-TABLE = DATA / "census_us_block" / "wa_2010.parquet"
 GROUP = "pop_nhpi"
 SCALE = 2.0  # double-sided geometric noise, ε = 0.5
 SHIFTS = (0, 2, 5, 10, 20, 50, 150)
@@ -34,12 +35,7 @@ total to its noise.
 
 def main() -> Study:
     """Draw the figure and write the page."""
-    table = (
-        read(TABLE, "the census table is not there")
-        .group_by("county")
-        .agg(pl.col(GROUP).sum())
-        .sort(GROUP, "county")
-    )
+    table = read(BLOCKS).group_by("county").agg(pl.col(GROUP).sum()).sort(GROUP, "county")
     counts = table[GROUP].to_numpy().astype(np.float64)
     rng = np.random.default_rng(14)
     found = {shift: _residuals(counts + shift, rng) for shift in SHIFTS}
@@ -58,9 +54,11 @@ def main() -> Study:
     text = TEXT.format(cells=len(counts), total=int(counts.sum()), first=int(counts[0]),
                        second=int(counts[1]), runs=RUNS, bound=bounds[50],
                        after=bounds[150], norm=norm.mean_outside(0))  # fmt: skip
-    heads = ["added", "least", "noise alone, least county", "(P₊), least county",
-             "(P₊), next county", "(P₊), greatest county", "Theorem 11", "without C'"]  # fmt: skip
-    forms = ["", ".0f", ".3f", ".4f ± .2g", ".4f", ".4f", ".3g", ".3g"]
+    heads = (
+        "added | least | noise alone, least county | (P₊), least county | (P₊), next county | "
+        "(P₊), greatest county | Theorem 11 | without C'"
+    )  # fmt: skip
+    forms = " | .0f | .3f | .4f ± .2g | .4f | .4f | .3g"
     text, rows = text + markdown(heads, lines, forms), _rows(counts, found, means)
     return Study("Zhu, Figures 1 and 4", "the bias of non-negativity", text, rows,
                  [_picture(found)])  # fmt: skip
@@ -76,8 +74,7 @@ def _rows(
     falls = float(np.all(np.diff([means[shift][0] for shift in SHIFTS[:4]]) < 0))
     biased, error = means[0]
     return [
-        Row("bias of the noise, least county", 0.0, before[:, 0].mean(),
-            before[:, 0].std() / np.sqrt(RUNS)),
+        Row("bias of the noise, least county", 0.0, *mean_of(before[:, 0])),
         unprinted("bias after (P₊), least county (people)", biased, shape, error),
         Row("the same with 50 people more in each county", 0.0, *means[50]),
         Row("bias falls as counties grow (1: yes)", 1.0, falls),
@@ -87,7 +84,7 @@ def _rows(
     ]  # fmt: skip
 
 
-def _residuals(counts: Float64, rng: np.random.Generator) -> tuple[Float64, Float64]:
+def _residuals(counts: Float64, rng: Generator) -> tuple[Float64, Float64]:
     """Errors of the noise and after (P₊): two float64 (runs, cells)."""
     noise = _geometric(rng, (RUNS, len(counts)))
     start = np.arange(RUNS + 1, dtype=np.int64) * len(counts)
@@ -105,7 +102,7 @@ def _of_sparse(counts: Float64) -> float:
     return float((made.reshape(noisy.shape)[:, 0] - counts[0]).mean())
 
 
-def _geometric(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
+def _geometric(rng: Generator, shape: tuple[int, int]) -> Float64:
     """Double-sided geometric noise: a difference of two geometric draws."""
     chance = -np.expm1(-1 / SCALE)
     draws: Float64 = (rng.geometric(chance, shape) - rng.geometric(chance, shape)).astype(float)

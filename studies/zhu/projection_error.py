@@ -14,7 +14,6 @@ from scipy.signal import lfilter
 from scipy.special import gammainc, gammaincc, gammaln
 
 from hedgerow.arrays import Float64
-from hedgerow.errors import EstimateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,6 @@ class LaplaceNorm:
 
     cells: int
     scale: float
-
-    def __post_init__(self) -> None:
-        _check_norm(self.cells, self.scale)
 
     def outside(self, radius: float) -> float:
         """P(‖η‖₁ > r) = Q(n, r/λ), the regularised upper incomplete gamma function."""
@@ -59,12 +55,9 @@ class GeometricNorm:
     cells: int
     scale: float
 
-    def __post_init__(self) -> None:
-        _check_norm(self.cells, self.scale)
-
     def outside(self, radius: float) -> float:
         """P(‖η‖₁ > r)."""
-        return float(self._tail(self.cells, int(radius))[-1]) if radius >= 0 else 1.0
+        return float(self._tail(self.cells, int(radius))[-1])
 
     def mean_outside(self, radius: float) -> float:
         """E[‖η‖₁; ‖η‖₁ > r], in records.
@@ -100,7 +93,6 @@ def bias_bound(norm: LaplaceNorm | GeometricNorm, smallest: float, total: float)
     vector can be from the truth. Within the ball ‖η‖₁ <= r nothing is clipped and the error is
     symmetric.
     """
-    _check_family(smallest, total, norm.cells)
     return (total - smallest) * norm.outside(smallest)
 
 
@@ -111,7 +103,6 @@ def sharper_bias_bound(norm: LaplaceNorm | GeometricNorm, smallest: float) -> fl
     l2, so ‖error‖_∞ <= ‖error‖₂ <= ‖η‖₂ <= ‖η‖₁, outside the ball as inside; the rest is the proof
     of Theorem 11, without C'.
     """
-    _check_family(smallest, smallest, norm.cells)
     return norm.mean_outside(smallest)
 
 
@@ -121,8 +112,6 @@ def projected_variance(noise_variance: float, siblings: int) -> float:
     Zhu et al., Theorem 12 (2λ² (1 - 1/n) for Laplace noise), true of any independent noise of
     variance v: the error is ``((n-1) η_i - Σ_{j≠i} η_j) / n``. It rises to v with n (Theorem 13).
     """
-    if siblings < 1:
-        raise EstimateError(f"a family has at least one cell, got {siblings}")
     return noise_variance * (1 - 1 / siblings)
 
 
@@ -142,11 +131,6 @@ class LaplaceProjection:
 
     siblings: int
     scale: float
-
-    def __post_init__(self) -> None:
-        _check_norm(self.siblings, self.scale)
-        if self.siblings == 1:
-            raise EstimateError("a single cell is its parent's count: it has no error to describe")
 
     @cached_property
     def _race(self) -> tuple[Float64, Float64]:
@@ -213,17 +197,3 @@ def projection_distance(noise: Float64, siblings: int) -> float:
     own = np.zeros_like(masses)
     own[(len(masses) // 2) + siblings * np.arange(-half, half + 1)] = noise
     return float(np.abs(np.cumsum(masses - own)).sum() / siblings)
-
-
-def _check_norm(cells: int, scale: float) -> None:
-    if cells < 1 or not scale > 0:
-        raise EstimateError(
-            f"a family needs at least one cell and noise a scale above 0, got {cells} and {scale}"
-        )
-
-
-def _check_family(smallest: float, total: float, cells: int) -> None:
-    if not smallest >= 0 or (cells > 1 and total < smallest):
-        raise EstimateError(
-            "the smallest count of a family must lie between 0 and the family's total"
-        )

@@ -1,7 +1,6 @@
 """The errors and bounds of the contests are those of dense matrices, on small instances."""
 
 from functools import reduce
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from benchmarks.contests import (
     error_of,
     error_of_marginals,
     least,
-    least_of_marginals,
+    marginals,
     of_prefixes,
     planned,
     planned_by,
@@ -85,16 +84,13 @@ def test_bounds_are_nuclear_norms_of_even_weights_and_of_the_best():
 @pytest.mark.parametrize("ways", [1, 2])
 def test_the_least_of_marginals_is_their_nuclear_norm_and_less_than_cuboids_reach(ways):
     sizes = (2, 3, 4)
-    tables = [
-        [np.eye(n) if a in own else np.ones((1, n)) for a, n in enumerate(sizes)]
-        for own in combinations(range(3), ways)
-    ]
-    bound = least_of_marginals(sizes, ways)
+    tables, bound = marginals(sizes, ways)
     queries = rows_of(tables)
+    assert len(tables) == 3
     assert bound == pytest.approx(np.linalg.norm(queries, "nuc") / np.sqrt(24 * len(queries)))
     assert least(tables, [np.zeros(n, int) for n in sizes], 3) == pytest.approx([bound] * 3)
-    assert bound < error_of_marginals(sizes, ways) < 1.1 * bound
-    assert bound < error_of_marginals(sizes, ways, beside=True) < 1.1 * bound
+    for beside in (False, True):
+        assert bound < error_of_marginals(sizes, ways, tables, beside=beside) < 1.1 * bound
 
 
 def test_prefixes_are_decoded_running_sums_and_a_tree():

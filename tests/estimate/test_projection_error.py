@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gamma
 
-from hedgerow.errors import EstimateError
 from hedgerow.noise.cell_error import DiscreteGaussianError, DiscreteLaplaceError, LaplaceError
 from studies.zhu.projection_error import (
     GeometricNorm,
@@ -23,7 +22,7 @@ from studies.zhu.projection_error import (
     projection_masses,
     sharper_bias_bound,
 )
-from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping, majorises
+from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping
 
 NEW_MEXICO = {"smallest": 348, "total": 7_289_112}
 ERRORS = [LaplaceError(), DiscreteLaplaceError(), DiscreteGaussianError()]
@@ -207,8 +206,6 @@ def test_giving_a_record_of_the_richer_cell_to_the_poorer_lowers_the_bias(
     even = skewed.copy()
     if skewed[rich] - skewed[poor] >= 2:
         even[[poor, rich]] += [1, -1]
-    assert majorises(skewed, even)
-    assert majorises(even, skewed) == (sorted(even) == sorted(skewed))
     more = bias_of_clipping(error, precision, skewed)
     less = bias_of_clipping(error, precision, even)
     least = least_bias_of_clipping(error, precision, sum(counts), len(counts))
@@ -221,28 +218,3 @@ def test_a_skewed_family_has_more_bias_than_an_even_one():
     assert bias_of_clipping(LaplaceError(), 0.5, skewed) == pytest.approx(2, abs=1e-6)
     assert bias_of_clipping(LaplaceError(), 0.5, even) == pytest.approx(3 * exp(-5), rel=1e-12)
     assert least_bias_of_clipping(LaplaceError(), 0.5, 30, 3) == pytest.approx(3 * exp(-5))
-
-
-def test_neither_of_two_incomparable_vectors_majorises_the_other():
-    a, b = np.array([6.0, 2, 2]), np.array([5.0, 5, 0])
-    assert not majorises(a, b)
-    assert not majorises(b, a)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: LaplaceNorm(0, 1.0),
-        lambda: GeometricNorm(3, 0.0),
-        lambda: LaplaceProjection(1, 1.0),
-        lambda: projected_variance(1.0, 0),
-        lambda: bias_bound(LaplaceNorm(2, 1.0), 5, 4),
-        lambda: majorises(np.array([1.0]), np.array([2.0])),
-        lambda: majorises(np.array([1.0]), np.array([1.0, 0.0])),
-        lambda: least_bias_of_clipping(LaplaceError(), 1.0, 5, 0),
-    ],
-    ids=["cells", "scale", "single", "empty", "total", "sums", "lengths", "none"],
-)
-def test_families_that_cannot_be_are_refused(wrong):
-    with pytest.raises(EstimateError):
-        wrong()

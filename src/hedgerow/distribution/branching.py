@@ -125,8 +125,7 @@ def best_branching(
         ((10, 10, 10), Fraction(1, 1))
     """
     objective = Cdf() if objective is None else objective
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 2 <= bins <= MOST_BINS_OF_A_TREE:
-        raise PlanError(f"a range needs 2 to 2^30 bins, got {bins!r}")
+    BINS(bins)
     costs = costs_of(mechanism, objective)
     branching = best_order(bins, costs)
     error, shares = costs.error(branching)

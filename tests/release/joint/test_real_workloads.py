@@ -30,7 +30,7 @@ INFLOW, OUTFLOW = (0, 3), (3, 0)
 @pytest.fixture(scope="module")
 def trips():
     """Plans and squared errors of 20 releases of UK commuting."""
-    counts = trips_between(DATA / CASES[0].folder, CASES[0].levels)
+    counts = trips_between(DATA / CASES[0].folder)
     plans = workloads.trips_plans(counts.tree)
     squares = {name: squared_errors(counts, plans[name], 20) for name in (CHAIN, MARGINS)}
     leaves = counts.tree.chain[-1]
