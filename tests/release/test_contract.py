@@ -164,7 +164,8 @@ def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
         assert (every["low"] <= every["high"]).all()
         if not plan.invariants:
             assert forecast[cuboid] ** 2 == pytest.approx(variance.mean(), rel=1e-5, abs=1e-7)
-        rows += [(cuboid, row, dense.sums(frame[row])) for row in {0, len(frame) - 1}]
+        if not (plan.is_public(levels) and isinstance(plan.measure, hr.Survivors)):
+            rows += [(cuboid, row, dense.sums(frame[row])) for row in {0, len(frame) - 1}]
     if known and this.tree.spine is None:
         weights = np.concatenate([each for *_, each in rows])
         found = again.covariance([(cuboid, row) for cuboid, row, _ in rows])
@@ -293,8 +294,9 @@ def test_no_two_cells_share_a_draw_and_a_place_that_lacks_a_level_is_found(name,
     assert cells == {k: len(noisy) for k, noisy in release.content.measured.items() if len(noisy)}
     assert len(bits.words()) == release.content.noisy_cells
     for drop in range(axes):
-        short = Counter(levels[:drop] + levels[drop + 1 :] for levels in cells)
-        fault, _ = drawn(drop)
+        fault, again = drawn(drop)
+        there = (levels for levels, noisy in again.content.measured.items() if len(noisy))
+        short = Counter(levels[:drop] + levels[drop + 1 :] for levels in there)
         assert bool(fault.shared()) == (max(short.values()) > 1)
 
 
@@ -342,7 +344,7 @@ def test_with_hardly_any_noise_counts_and_noisy_counts_are_the_truth(name, seed)
         if isinstance(what, hr.Measured):
             frames["noisy_count"] = noisy = release.measurements(cuboid)
             assert noisy.columns == [*columns, "noisy_count", "variance"]
-            assert len(noisy) == len(release.content.measured[levels])
+            assert len(noisy) <= len(release.content.measured[levels]), "but what a rule empties"
             assert (noisy["variance"] == what.mechanism.noise_variance).all()
         for value, frame in frames.items():
             both = beside(frame, true_counts(case.counts, columns), columns)
