@@ -86,12 +86,19 @@ def combinations(tree):
 
 
 def sums_of_table(this, codes):
-    """The positive sums of a released table by some columns."""
-    frames = (this.release.level(this.tree.name_of(table)) for table in this.plan.tables)
-    frame = next(frame for frame in frames if set(codes) <= set(frame.columns))
-    groups = frame.group_by(codes) if codes else frame
-    found = groups.agg(pl.col("count").sum()) if codes else frame.select(pl.col("count").sum())
-    return found.filter(pl.col("count") > 0).sort(pl.all())
+    """The positive sums by some columns of the first released table that tells them."""
+    leaves = leaves_of(this.plan)
+    for table in this.plan.tables:
+        own, frame = this.tree.columns_of(table), this.release.level(this.tree.name_of(table))
+        more = leaves.select(
+            list(dict.fromkeys([*own, *codes]))
+        ).unique()  # of levels of only children
+        if not codes:
+            return frame.select(pl.col("count").sum()).filter(pl.col("count") > 0)
+        if own and len(more) == leaves.select(own).n_unique():
+            sums = frame.join(more, on=own).group_by(codes).agg(pl.col("count").sum())
+            return sums.filter(pl.col("count") > 0).sort(codes)
+    raise AssertionError(f"no table tells {codes}")
 
 
 def estimated_together(plan):
