@@ -40,6 +40,13 @@ def random_counts(rng, tree, filled=0.5, mean=20):
     return Counts.from_leaves(tree, codes, values)
 
 
+def all_leaves(tree, values):
+    """Counts on every leaf, all axes row by row."""
+    codes = np.indices([axis.size(axis.depth) for axis in tree.axes]).reshape(len(tree.axes), -1)
+    values = np.asarray(values).ravel().astype(np.int64)
+    return Counts.from_leaves(tree, tuple(codes.astype(np.int32)), values)
+
+
 def fixed_axis(name, *sizes, columns=None, attribute=False):
     """An axis whose nodes of level k have ``sizes[k]`` children each; codes are padded numbers."""
     levels = [f"level{k}" for k in range(1, len(sizes) + 1)]

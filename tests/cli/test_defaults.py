@@ -32,7 +32,9 @@ def planned(file):
     return spec.plan(spec.tree())
 
 
-def test_new_python_a_bare_file_and_the_first_release_make_one_plan(run, tmp_path, monkeypatch):
+def test_new_python_a_bare_file_and_the_first_release_make_one_plan(
+    succeeds, tmp_path, monkeypatch
+):
     """One hash: of the measure, the shares, the noise and so the δ."""
     page = blocks(DOCS / FIRST, FIRST)
     titled = {each.title: each.text for each in page if each.title is not None}
@@ -40,7 +42,7 @@ def test_new_python_a_bare_file_and_the_first_release_make_one_plan(run, tmp_pat
     for script in ("make_patients.py", "make_wards.py"):
         subprocess.run([sys.executable, "-c", titled[script]], check=True)
     assert f"`{SHOWN}`" in (DOCS / FIRST).read_text(encoding="utf-8")
-    assert run(*shlex.split(SHOWN)[1:])[0] == 0
+    succeeds(*shlex.split(SHOWN)[1:])
     new = planned("release.toml")
     bare = titled["release.toml"]
     assert not re.search(r"\[(allocation|estimate|workload)", bare)
@@ -258,7 +260,7 @@ rho = 1
         ),
     ],
 )
-def test_the_command_says_it_in_text_and_json(run, tmp_path, more, keys):
+def test_the_command_says_it_in_text_and_json(succeeds, tmp_path, more, keys):
     pl.DataFrame({"region": ["a", "a", "b"], "town": ["1", "2", "3"]}).write_csv(
         tmp_path / "areas.csv"
     )
@@ -267,8 +269,8 @@ def test_the_command_says_it_in_text_and_json(run, tmp_path, more, keys):
     file.write_text(f"{BARE}\n{more}\n", encoding="utf-8")
     chosen = planned(file).choices
     assert tuple(chosen) == keys
-    text = " ".join(run("plan", file)[1].split())
+    text = " ".join(succeeds("plan", file).split())
     assert [key for key, said in SENTENCES.items() if said in text] == list(keys)
-    assert json.loads(run("plan", file, "--json")[1])["chosen"] == chosen
-    target = json.loads(run("plan", file, "--json", "--target-mse", "100")[1])["chosen"]
+    assert json.loads(succeeds("plan", file, "--json"))["chosen"] == chosen
+    target = json.loads(succeeds("plan", file, "--json", "--target-mse", "100"))["chosen"]
     assert tuple(target) == tuple(key for key in keys if key == "measure_few")

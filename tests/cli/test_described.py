@@ -29,9 +29,8 @@ def release_file(tmp_path, monkeypatch):
 HEADING = "Journeys to work, 2021 (counts of workers, 10 August 2021)"
 
 
-def test_plan_says_what_the_table_is_and_what_its_levels_are_called(run, release_file):
-    code, said, _ = run("plan", release_file(DESCRIBE))
-    assert code == 0
+def test_plan_says_what_the_table_is_and_what_its_levels_are_called(succeeds, release_file):
+    said = succeeds("plan", release_file(DESCRIBE))
     lines = said.strip().splitlines()
     assert lines[0] == HEADING
     assert "  home.state  State of residence" in lines
@@ -47,9 +46,8 @@ def test_the_cheapest_plan_says_it_too(run, release_file):
     assert (code, said.strip().splitlines()[:1]) == (0, [HEADING]), err
 
 
-def test_without_a_description_nothing_is_added(run, release_file):
-    code, said, _ = run("plan", release_file(""))
-    assert code == 0
+def test_without_a_description_nothing_is_added(succeeds, release_file):
+    said = succeeds("plan", release_file(""))
     assert said.lstrip("\n").split()[:2] == ["depth", "cuboid"]
     assert "State of" not in said
 
@@ -64,31 +62,28 @@ def test_levels_that_are_called_as_they_are_typed_are_left_out(capsys):
     assert "sa2" not in said
 
 
-def test_tables_and_comparisons_say_what_they_are(run, release_file):
+def test_tables_and_comparisons_say_what_they_are(run, succeeds, release_file):
     file = release_file(DESCRIBE)
-    assert run("release", file)[0] == 0
-    code, said, _ = run("table", "out", "--by", "home=sa2")
-    assert code == 0
+    succeeds("release", file)
+    said = succeeds("table", "out", "--by", "home=sa2")
     lines = said.strip().splitlines()
     assert lines[0] == HEADING
     assert lines[2].split()[:3] == ["h_state", "h_sa2", "h_sa2_name"]
     assert "[bold]Yass" in said
     assert "  h_state  State of residence" in lines
     assert not any(line.startswith("  w_state") for line in lines)
-    assert HEADING not in run("table", "out", "--by", "home=sa2", "--output", "t.csv")[1]
+    assert HEADING not in succeeds("table", "out", "--by", "home=sa2", "--output", "t.csv")
     assert pl.read_csv("t.csv").columns[:3] == ["h_state", "h_sa2", "count"]
-    assert run("table", "out", "--noisy", "--level", "home.state")[1].startswith(HEADING)
+    assert succeeds("table", "out", "--noisy", "--level", "home.state").startswith(HEADING)
     code, said, _ = run("compare", file)
     assert (code, said.startswith(HEADING)) == (0, True)
     assert "  work.state  State of work" in said.splitlines()
 
 
-def test_funds_names_areas_beside_their_codes(run, release_file):
-    assert run("release", release_file(""))[0] == 0
-    code, said, _ = run("funds", "out", "--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")
-    assert code == 0
+def test_funds_names_areas_beside_their_codes(succeeds, release_file):
+    succeeds("release", release_file(""))
+    said = succeeds("funds", "out", "--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")
     assert "1 101 Goulburn 1 102 [bold]Yass" in said
     words = ("--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")
-    code, _, _ = run("funds", "out", *words, "--output", "funds.csv")
-    assert code == 0
+    succeeds("funds", "out", *words, "--output", "funds.csv")
     assert "h_sa2_name" not in pl.read_csv("funds.csv").columns

@@ -11,8 +11,7 @@ from hedgerow.cli.funds import funds
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
-from hedgerow.tables.counts import Counts
-from tests.made import fixed_axis, plain_plan
+from tests.made import all_leaves, fixed_axis, plain_plan
 
 app = typer.Typer()
 app.command()(funds)
@@ -22,7 +21,7 @@ app.command()(funds)
 def out(tmp_path_factory):
     tree = hr.Tree([fixed_axis("geo", 50, 2, columns=["county", "tract"])])
     values = np.arange(1, 101, dtype=np.int64) * 30
-    counts = Counts.from_leaves(tree, (np.arange(100, dtype=np.int32),), values)
+    counts = all_leaves(tree, values)
     plan = plain_plan(tree, budget=hr.Rho("1/50"))
     folder = tmp_path_factory.mktemp("funds") / "out"
     in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(3)).write(folder)

@@ -42,46 +42,42 @@ def folder(example, tmp_path):
     return Path(shutil.copytree(example, tmp_path / "trips"))
 
 
-def test_sums_of_a_table_have_intervals_and_others_a_sentence(run, folder, tmp_path):
+def test_sums_of_a_table_have_intervals_and_others_a_sentence(succeeds, refuses, folder, tmp_path):
     file = tmp_path / "x.parquet"
     by = ("--by", "origin=province", "--by", "destination=region")
-    assert run("table", folder / "out", *by, "--output", file)[0] == 0
+    succeeds("table", folder / "out", *by, "--output", file)
     found = pl.read_parquet(file)
     wanted = read_release(folder / "out").cuboid(origin="province", destination="region")
     assert found.select(sorted(found.columns)).equals(wanted.select(sorted(found.columns)))
-    assert run("table", folder / "out", *by, "--counts-only", "--output", file, "--force")[0] == 0
+    succeeds("table", folder / "out", *by, "--counts-only", "--output", file, "--force")
     assert pl.read_parquet(file)["count"].to_list() == wanted["count"].to_list()
     by = ("--by", "origin=region", "--by", "destination=province")
     for more in ((), ("--counts-only",)):
-        code, _, err = run("table", folder / "out", *by, *more)
-        assert code == 2
-        assert "is no sum of what was released: the released tables are" in " ".join(err.split())
-    code, _, err = run("table", folder / "out", "--by", "dest=region")
-    assert code == 2
-    assert "did you mean 'destination'?" in err, "the only axis that begins so"
-    code, _, err = run("table", folder / "out", "--depth", "1")
-    assert code == 2
-    assert "a workload of named cuboids has no depths" in err
+        refuses(
+            "is no sum of what was released: the released tables are",
+            "table",
+            folder / "out",
+            *by,
+            *more,
+        )
+    refuses("did you mean 'destination'?", "table", folder / "out", "--by", "dest=region")
+    refuses("a workload of named cuboids has no depths", "table", folder / "out", "--depth", "1")
 
 
-def test_a_directory_is_verified_compared_shared_and_estimated_again(run, folder, tmp_path):
-    code, said, err = run("check", folder / "out")
-    assert code == 0, said + err
+def test_a_directory_is_verified_compared_shared_and_estimated_again(succeeds, folder, tmp_path):
+    said = succeeds("check", folder / "out")
     assert "destination.region: every count is the sum of those of destination.municipality" in said
     own = "destination.municipality: every count is the sum of those of destination.municipality"
     assert own not in said.replace("× destination", "× other"), "a table is no check of itself"
-    assert run("account", folder / "out")[0] == 0
-    code, said, err = run("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
-    assert code == 0, err
+    succeeds("account", folder / "out")
+    said = succeeds("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
     assert "origin.municipality × destination.region" in said
     by = ("--by", "destination=municipality", "--amount", "1000")
-    code, said, err = run("funds", folder / "out", *by)
-    assert code == 0, err
+    said = succeeds("funds", folder / "out", *by)
     assert "1,000 shared by destination.municipality" in said
     by = (*by[:2], "--amount", "1000000.5")
-    assert "1,000,000.50 shared by" in run("funds", folder / "out", *by)[1]
-    code, said, err = run("estimate", folder / "out", "--output", tmp_path / "own")
-    assert code == 0
+    assert "1,000,000.50 shared by" in succeeds("funds", folder / "out", *by)
+    said = succeeds("estimate", folder / "out", "--output", tmp_path / "own")
     differences = [line.split()[-3] for line in said.splitlines() if line.endswith("on average")]
     assert set(differences) == {"0"}, "its own method makes the release again"
 
@@ -94,16 +90,15 @@ def test_shares_of_what_is_no_cuboid_of_the_workload_are_refused(run, folder):
     assert "to share by another, name it in [workload] of a new release" in words
 
 
-def test_fairness_of_counts_that_are_alike_is_one_sentence(run, folder):
+def test_fairness_of_counts_that_are_alike_is_one_sentence(succeeds, folder):
     file = folder / "release.toml"
     file.write_text(file.read_text().replace(OUTFLOWS, ALIKE))
-    code, said, err = run("plan", file, "--fairness")
-    assert code == 0, err
+    said = succeeds("plan", file, "--fairness")
     assert "All counts of a cuboid have the same variance." in said
     assert "ratio" not in said
 
 
-def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, folder):
+def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(succeeds, folder):
     file = folder / "simulate.toml"
     beside = '{ cuboids = ["origin.municipality", "destination.municipality"], chain = true }'
     file.write_text(
@@ -116,11 +111,18 @@ def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, f
     trips = pl.read_parquet(folder / "trips.parquet")
     trips.with_columns(trips=pl.col("trips") * 2 + 1).write_parquet(folder / "public.parquet")
     output = folder / "errors.parquet"
-    code, said, err = run(
-        "simulate", file, "--runs", "3", "--show", "rmse", "--output", output,
-        "--picture", folder / "errors.svg",
-    )  # fmt: skip
-    assert code == 0, err
+    said = succeeds(
+        "simulate",
+        file,
+        "--runs",
+        "3",
+        "--show",
+        "rmse",
+        "--output",
+        output,
+        "--picture",
+        folder / "errors.svg",
+    )
     errors = pl.read_parquet(output)
     of = {name: len(part) for (name,), part in errors.group_by("setting", maintain_order=True)}
     assert sorted(of.values()) == [10, 16, 16, 16, 16]
@@ -142,7 +144,7 @@ def test_a_chain_a_cube_and_named_cuboids_are_simulated_beside_each_other(run, f
 
 @pytest.mark.parametrize("command", ["plan", "release"])
 def test_estimates_that_cannot_be_made_are_found_before_anything_is_signed(
-    run, folder, monkeypatch, command
+    succeeds, refuses, folder, monkeypatch, command
 ):
     text = (folder / "release.toml").read_text()
     margins = 'cuboids = ["origin.municipality", "destination.municipality"]\nchain = true'
@@ -150,18 +152,15 @@ def test_estimates_that_cannot_be_made_are_found_before_anything_is_signed(
     (folder / "release.toml").write_text(text[:start] + margins + text[text.index("\n", start) :])
     shutil.rmtree(folder / "out")
     monkeypatch.setattr(general, "MOST_DENSE", 0)
-    assert run("plan", folder / "release.toml")[0] == 0
+    succeeds("plan", folder / "release.toml")
     monkeypatch.setattr(general, "MOST_STEPS", 2)
-    code, _, err = run(command, folder / "release.toml")
-    assert code == 2
-    assert "do not settle within 1 steps" in " ".join(err.split())
+    refuses("do not settle within 1 steps", command, folder / "release.toml")
     assert not (folder / "out").exists()
 
 
-def test_a_plan_is_simulated_and_priced(run, folder):
+def test_a_plan_is_simulated_and_priced(succeeds, folder):
     text = (folder / "release.toml").read_text()
     assert "[prior]" not in text
-    code, said, err = run("plan", folder / "release.toml", "--records", "100000")
-    assert code == 0, err
+    said = succeeds("plan", folder / "release.toml", "--records", "100000")
     assert "Expected cost (rough)" in said
     assert "Sums that are not a depth" not in said

@@ -136,10 +136,10 @@ def test_a_picture_overwrites_nothing_but_a_picture(refused, census, command):
 @pytest.mark.parametrize(
     "options", [("--match", "bureau"), ("--match", "x"), ("--delta", "1e-9", "--delta", "2")]
 )
-def test_an_account_that_cannot_be_given_whole_prints_nothing(refused, run, tmp_path, options):
+def test_an_account_that_cannot_be_given_whole_prints_nothing(refused, succeeds, tmp_path, options):
     file = account_of(tmp_path, 'mechanism = "discrete-laplace"\nscale = 5')
     refused("account", file, *options)
-    assert run("account", file, *options)[1] == ""
+    assert succeeds("account", file, *options) == ""
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,12 @@ def test_no_ledger_is_opened_in_a_release(refused, census):
     assert len(list(published.iterdir())) == 1
 
 
-def test_json_comes_with_the_picture_and_the_simulated_errors(run, census):
+def test_json_comes_with_the_picture_and_the_simulated_errors(succeeds, census):
     areas = census.parent / "areas.parquet"
     source = json.dumps(str(areas))
     section(census, "allocation", f'method="optimal"\nprior={{source={source}, public=true}}')
     picture = census.parent / "f.PNG"
-    code, out, _ = run("plan", census, "--json", "--simulate", "2", "--picture", picture)
-    assert code == 0
+    out = succeeds("plan", census, "--json", "--simulate", "2", "--picture", picture)
     simulated = json.loads(out)["simulated"]
     assert [row["depth"] for row in simulated] == list(range(len(simulated)))
     assert simulated[-1]["rmse"] > 0

@@ -17,7 +17,7 @@ from hedgerow.cli.output_file import (
 )
 from hedgerow.errors import MachineError, PlanError, ReleaseError
 from hedgerow.release.directory.manifest import check_outside
-from tests.made import plain_plan
+from tests.made import all_leaves, plain_plan
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_commands_write_tables_as_they_are_asked_to(run, tmp_path):
     areas = {"region": ["=A()", "=A()", "b"], "town": ["=A()1", "@x", "-9"]}
     tree = hr.Tree([hr.Axis.from_frame("place", areas, [*areas])])
     plan = plain_plan(tree, budget=hr.Rho(1))
-    counts = hr.Counts.from_leaves(tree, (np.arange(3, dtype=np.int32),), np.array([90, 80, 70]))
+    counts = all_leaves(tree, np.array([90, 80, 70]))
     hr.release(counts, plan).write(tmp_path / "out")
     for name, options in {
         "table": ("--level", "town"), "funds": ("--level", "town", "--amount", "9"),

@@ -58,28 +58,26 @@ def allocate(file, *lines):
     ],
     ids=["uniform", "shares", "by-axis", "by-cuboid", "levels", "largest", "fair"],
 )
-def test_every_allocation_of_a_cube_is_planned_from_a_file(run, pairs, lines):
+def test_every_allocation_of_a_cube_is_planned_from_a_file(succeeds, pairs, lines):
     allocate(pairs, *lines)
-    code, out, _ = run("plan", pairs)
-    assert code == 0
+    out = succeeds("plan", pairs)
     matrix = out.split("RMSE by levels of origin (down) and destination (across)")[1]
     assert [line.split()[0] for line in matrix.split("\n")[2:6]] == [
         "total", "total", "o_region", "o_town",
     ]  # fmt: skip
-    code, out, _ = run("plan", pairs, "--json")
+    out = succeeds("plan", pairs, "--json")
     rows = json.loads(out)["forecast"]
     assert [row["levels"] for row in rows][:3] == [[0, 0], [0, 1], [1, 0]]
     assert {row["depth"] for row in rows} == {None}
 
 
-def test_shares_by_cuboid_that_are_no_product_are_planned_from_a_file(run, pairs):
+def test_shares_by_cuboid_that_are_no_product_are_planned_from_a_file(succeeds, pairs):
     allocate(
         pairs,
         'method = "shares"',
         'shares = {"origin.o_region" = "1/2", "origin.o_town × destination.d_town" = "1/2"}',
     )
-    code, out, _ = run("plan", pairs, "--json")
-    assert code == 0
+    out = succeeds("plan", pairs, "--json")
     rows = {tuple(row["levels"]): row for row in json.loads(out)["forecast"]}
     assert {k for k, row in rows.items() if row["share"]} == {(1, 0), (2, 2)}
     assert all(row["rmse"] >= 0 for row in rows.values())
@@ -93,17 +91,16 @@ def test_a_target_of_a_cube_is_for_its_estimates(run, pairs):
 
 
 @pytest.mark.parametrize("lines", [(), ('method = "optimal"', 'objective = "released"')])
-def test_the_lines_for_a_target_give_the_file_of_a_cube_the_same_plan(run, pairs, lines):
+def test_the_lines_for_a_target_give_the_file_of_a_cube_the_same_plan(succeeds, pairs, lines):
     if lines:
         allocate(pairs, *lines)
-    code, said, _ = run("plan", pairs, "--target-mse", "30000")
-    assert code == 0
+    said = succeeds("plan", pairs, "--target-mse", "30000")
     wanted = re.search(r"--expect-plan (\w+)", said.replace("\n", " "))[1]
     rho = re.search(r'rho = "(.*)"', said)[1]
     shares = re.search(r"shares = \{.*?\}", said, re.DOTALL)[0].replace("\n", " ")
     allocate(pairs, 'method = "shares"', shares)
     pairs.write_text(pairs.read_text().replace('rho = "0.02"', f'rho = "{rho}"'))
-    code, out, _ = run("plan", pairs, "--json")
+    out = succeeds("plan", pairs, "--json")
     told = json.loads(out)
     assert told["sha256"] == wanted
     assert sum(row["cells"] * row["rmse"] ** 2 for row in told["forecast"]) <= 30000

@@ -65,9 +65,8 @@ def folder(example, tmp_path):
     return shutil.copytree(example, tmp_path / "copy")
 
 
-def test_a_release_is_checked_whole(run, folder):
-    code, out, _ = run("check", folder / "out")
-    assert code == 0
+def test_a_release_is_checked_whole(succeeds, folder):
+    out = succeeds("check", folder / "out")
     assert "failed" not in out
 
 
@@ -105,15 +104,13 @@ def test_a_release_read_back_answers_in_columns(folder):
     assert (both["count"] - both["count_released"]).abs().max() < 40
 
 
-def test_table_prints_the_columns(run, folder):
-    code, out, _ = run("table", folder / "out", "--by", "person=group")
-    assert code == 0
+def test_table_prints_the_columns(succeeds, folder):
+    out = succeeds("table", folder / "out", "--by", "person=group")
     assert out.split()[:4] == ["hhgq", "votingage", "group", "count"]
 
 
-def test_estimates_are_made_again_from_the_files(run, folder):
-    code, _, _ = run("estimate", folder / "out", "--output", folder / "again")
-    assert code == 0
+def test_estimates_are_made_again_from_the_files(succeeds, folder):
+    succeeds("estimate", folder / "out", "--output", folder / "again")
     again = pl.read_parquet(folder / "again" / "cuboid=2-4.parquet")
     assert again.columns[:7] == ["county", "block", *PERSON]
 
@@ -155,9 +152,9 @@ def test_a_changed_code_in_a_file_of_counts_is_found(folder, column, code, words
         read_nodes(folder / "out", tree, (2, 3))
 
 
-def test_compare_counts_the_table_again(run, folder):
-    assert run("plan", folder / "release.toml")[0] == 0
-    assert run("compare", folder / "release.toml")[0] == 0
+def test_compare_counts_the_table_again(succeeds, folder):
+    succeeds("plan", folder / "release.toml")
+    succeeds("compare", folder / "release.toml")
 
 
 def test_an_attribute_of_nested_codes_is_read_back(tmp_path):

@@ -200,7 +200,7 @@ def promising(text):
 
 @pytest.mark.usefixtures("few_budgets")
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_every_sentence_that_promises_says_between_which_tables(run, made, language, tmp_path):
+def test_every_sentence_that_promises_says_between_which_tables(succeeds, made, language, tmp_path):
     """On pages, the terminal, in the manifest and a notebook: an invariant, a list of the table."""
     file = shutil.copytree(made, tmp_path / "trips") / "release.toml"
     shutil.rmtree(tmp_path / "trips" / "out")
@@ -209,16 +209,15 @@ def test_every_sentence_that_promises_says_between_which_tables(run, made, langu
         described.replace('[ledger]\ndatabase = "ledger.sqlite"\ndataset  = "trips"\n', "")
     )
     page = tmp_path / "plan.html"
-    code, planned, _ = run("plan", file, "--page", page)
-    assert code == 0
-    assert run("release", file)[0] == 0
+    planned = succeeds("plan", file, "--page", page)
+    succeeds("release", file)
     out = file.parent / "out"
     plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])
     report = (out / "report.html").read_text()
     shown = {
         "plan": (planned, 3),
-        "account": (run("account", out)[1], 3),
+        "account": (succeeds("account", out), 3),
         "manifest": (json.loads((out / "manifest.json").read_text())["promise"], 2),
         "str": (str(plan), 2),
         "notebook": (plan._repr_html_(), 2),
@@ -248,7 +247,7 @@ def test_every_sentence_that_promises_says_between_which_tables(run, made, langu
     ],
 )
 def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere(
-    run, made, privacy, delta, tmp_path
+    succeeds, made, privacy, delta, tmp_path
 ):
     file = shutil.copytree(made, tmp_path / "trips") / "release.toml"
     out = file.parent / "out"
@@ -259,9 +258,8 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
         table = pl.read_csv(file.parent / "trips.csv").with_columns(trips=pl.lit(3))
         table.write_csv(file.parent / "trips.csv")
     page = tmp_path / "plan.html"
-    planned = run("plan", file, "--page", page)[1]
-    code, _, err = run("release", file)
-    assert code == 0, err
+    planned = succeeds("plan", file, "--page", page)
+    succeeds("release", file)
     plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
     told = format_percent(plan.guarantee.power())
     points = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])[
@@ -269,7 +267,7 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
     ]
     assert points["divisions"][0]["hashes"][points["own"]] == plan.hash
     assert points["divisions"][0]["found"][points["own"]] == float(told)
-    account = run("account", out)[1]
+    account = succeeds("account", out)
     report = (out / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     for shown in (planned, account, report):
         figures = re.findall(
@@ -310,9 +308,9 @@ def test_an_epsilon_above_the_one_asked_for_is_printed_as_it_is():
         assert promise.epsilon("1e-7") == profile.epsilon("1e-7")
 
 
-def test_a_picture_of_a_release_s_price_carries_its_promise(run, made, tmp_path):
+def test_a_picture_of_a_release_s_price_carries_its_promise(succeeds, made, tmp_path):
     drawn = tmp_path / "price.svg"
-    assert run("account", made / "out", "--picture", drawn)[0] == 0
+    succeeds("account", made / "out", "--picture", drawn)
     assert "<!-- " in drawn.read_text()
     comments = " ".join(re.findall("<!-- (.*?) -->", drawn.read_text(), re.DOTALL))
     assert whole(comments)
@@ -349,7 +347,7 @@ def test_of_invariants_of_one_axis_the_finest_is_the_restriction():
 
 
 @pytest.mark.parametrize("taken_away", ["[[invariant]]", 'areas  = "table"'])
-def test_a_release_is_never_charged_to_an_account_that_says_less(run, trips, taken_away):
+def test_a_release_is_never_charged_to_an_account_that_says_less(run, succeeds, trips, taken_away):
     """An account opened without the restriction; the release then is refused and costs nothing."""
     shutil.rmtree(trips / "out")
     file, plain = trips / "release.toml", trips / "plain.toml"
@@ -359,7 +357,7 @@ def test_a_release_is_never_charged_to_an_account_that_says_less(run, trips, tak
         'areas  = "table"': ('areas  = "table"', 'areas  = "offices.csv"'),
     }[taken_away]
     plain.write_text(RELEASE.replace(*instead))
-    assert run("ledger", "open", plain, "--rho", "1")[0] == 0
+    succeeds("ledger", "open", plain, "--rho", "1")
     code, out, err = run("release", file)
     assert (code, out) == (2, "")
     said = {
@@ -395,9 +393,8 @@ def test_accounts_of_one_dataset_under_other_restrictions_are_said_not_to_limit_
     assert (restricted, unspent) == ([False, True], [True, False])
 
 
-def test_the_account_of_a_release_names_the_plan_to_compare(run, made):
-    code, out, _ = run("account", made / "out")
-    assert code == 0
+def test_the_account_of_a_release_names_the_plan_to_compare(run, succeeds, made):
+    out = succeeds("account", made / "out")
     stated = json.loads((made / "out" / "manifest.json").read_text())["plan_sha256"]
     assert f"plan {stated}\n" in out
     assert "compare its hash" in out
@@ -518,7 +515,7 @@ def test_a_manifest_by_another_name_is_not_the_one_beside_it(run, trips):
     assert "or the manifest.json in it" in refused(run, "account", trips / "out" / "other.json")
 
 
-def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, trips):
+def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, succeeds, trips):
     """Nothing in a file can tell a forgery that is consistent; the hash that was signed can."""
     out = trips / "out"
     manifest = json.loads((out / "manifest.json").read_text())
@@ -534,8 +531,7 @@ def test_whoever_rewrites_a_plan_whole_cannot_keep_its_hash(run, trips):
         "plan": forged.to_dict(), "plan_sha256": forged.hash, "promise": str(forged.promise),
     }  # fmt: skip
     (out / "manifest.json").write_text(json.dumps(manifest))
-    code, said, _ = run("account", out)
-    assert code == 0
+    said = succeeds("account", out)
     assert f"plan {forged.hash}\n" in said
     assert signed not in said
     assert run("check", out)[0] == 2, "the counts were not made with this noise"

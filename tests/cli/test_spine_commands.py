@@ -63,7 +63,7 @@ def refused(said):
 # --- plan -----------------------------------------------------------------------------------------
 
 
-def test_a_table_whose_errors_are_bounds_says_how_wide_they_are(run, example, tmp_path):
+def test_a_table_whose_errors_are_bounds_says_how_wide_they_are(succeeds, example, tmp_path):
     """Noise below σ² = 1 has variances that are no product."""
     narrow = write_files(tmp_path / "narrow", privacy=PRIVACY.replace('"2"', '"40"'))
     assert cli.run(["release", str(narrow)]) == 0
@@ -73,21 +73,20 @@ def test_a_table_whose_errors_are_bounds_says_how_wide_they_are(run, example, tm
         (example, ["--level", FINEST], False),
         (example, ["--by", "votingage"], False),
     ):
-        said = " ".join(run("table", place.parent / "out", *by)[1].split())
+        said = " ".join(succeeds("table", place.parent / "out", *by).split())
         assert ("their errors are at most those stated, and at least " in said) is bounds
 
 
-def test_the_plan_states_the_error_of_every_pair_of_levels(run, example, tmp_path):
+def test_the_plan_states_the_error_of_every_pair_of_levels(succeeds, example, tmp_path):
     picture = tmp_path / "plan.svg"
-    code, out, _ = run("plan", example, "--picture", picture, "--records", 300)
-    assert code == 0
+    out = succeeds("plan", example, "--picture", picture, "--records", 300)
     said = " ".join(out.split())
     assert "RMSE by levels of geography (down) and person (across)" in said
     assert "their errors are exact" in said
     assert "Together, 104 of 288 finest cells may hold records." in said
     assert "454 measured cells." in said
     assert picture.stat().st_size > 1000
-    found = json.loads(run("plan", example, "--json")[1])
+    found = json.loads(succeeds("plan", example, "--json"))
     assert len(found["forecast"]) == 4 * 5
     assert found["sums"] == []
     assert [fact["zeros"] for fact in found["public"]] == [
@@ -95,16 +94,15 @@ def test_the_plan_states_the_error_of_every_pair_of_levels(run, example, tmp_pat
     ]  # fmt: skip
 
 
-def test_fairness_is_over_the_cells_that_may_hold_records(run, example):
-    rows = json.loads(run("plan", example, "--json", "--fairness")[1])["fairness"]
+def test_fairness_is_over_the_cells_that_may_hold_records(succeeds, example):
+    rows = json.loads(succeeds("plan", example, "--json", "--fairness"))["fairness"]
     plan = hr.read_release(example.parent / "out").plan
     expected = dict(hr.forecast(plan).select("cuboid", "rmse").iter_rows())
     assert len(rows) == 19
     for row in rows:
         assert row["sd"] == pytest.approx(expected[row["cuboid"]], rel=1e-9)
         assert 0 < row["least"] <= row["variance"] <= row["largest"]
-    code, out, _ = run("plan", example, "--fairness")
-    assert code == 0
+    out = succeeds("plan", example, "--fairness")
     assert re.search(r"^cuboid +siblings +sd +ratio$", out, re.MULTILINE)
 
 
@@ -113,11 +111,10 @@ def test_fairness_is_over_the_cells_that_may_hold_records(run, example):
     [(PRIVACY, 400), ('mechanism = "discrete-laplace"\nepsilon = "8"', 100_000)],
 )
 def test_a_target_is_met_by_the_errors_of_all_cells_that_may_hold_records(
-    run, tmp_path, privacy, target
+    succeeds, tmp_path, privacy, target
 ):
     file = write_files(tmp_path / "files", privacy=privacy)
-    code, out, _ = run("plan", file, "--target-mse", target, "--json")
-    assert code == 0
+    out = succeeds("plan", file, "--target-mse", target, "--json")
     found = json.loads(out)
     plan = ReleaseSpec(file).cheapest(ReleaseSpec(file).tree(), str(target))
     assert found["sha256"] == plan.hash
@@ -131,8 +128,8 @@ def test_a_target_is_met_by_the_errors_of_all_cells_that_may_hold_records(
 # --- release --------------------------------------------------------------------------------------
 
 
-def test_a_release_keeps_zeros_bounds_and_sums(run, example):
-    assert run("check", example.parent / "out")[0] == 0
+def test_a_release_keeps_zeros_bounds_and_sums(succeeds, example):
+    succeeds("check", example.parent / "out")
     table = records(example.parent / "out")
     given = pl.DataFrame(FACILITIES, schema=["block", "hhgq", "least"], orient="row")
     sums = given.join(table, on=["block", "hhgq"], how="left").group_by("block", "hhgq").agg(
@@ -170,10 +167,9 @@ PROMISES = {
      *({"privacy": each, "allocation": OPTIMAL} for each in PROMISES.values())],
     ids=[*ALLOCATIONS, *PROMISES],
 )  # fmt: skip
-def test_plans_are_released_and_verified(run, tmp_path, given):
+def test_plans_are_released_and_verified(run, succeeds, tmp_path, given):
     file = write_files(tmp_path / "files", **given)
-    code, out, err = run("release", file)
-    assert code == 0, err
+    out = succeeds("release", file)
     assert "Released" in out
     code, out, _ = run("check", tmp_path / "files" / "out")
     assert (code, "failed" in out) == (0, False)
@@ -244,7 +240,9 @@ INSTANTS = {
 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("instant", INSTANTS)
-def test_a_killed_release_is_resumed_with_the_same_noise(run, tmp_path, monkeypatch, instant):
+def test_a_killed_release_is_resumed_with_the_same_noise(
+    run, succeeds, tmp_path, monkeypatch, instant
+):
     file = write_files(tmp_path / "files")
     staging, out = tmp_path / "files" / "out.staging", tmp_path / "files" / "out"
     with monkeypatch.context() as patch:
@@ -252,8 +250,8 @@ def test_a_killed_release_is_resumed_with_the_same_noise(run, tmp_path, monkeypa
         assert run("release", file)[0] == 130
     key = ReleaseKey((staging / "release.key").read_bytes())
     assert "--resume" in refused(run("release", file))
-    assert run("release", file, "--resume")[0] == 0
-    assert run("check", out)[0] == 0
+    succeeds("release", file, "--resume")
+    succeeds("check", out)
     assert not staging.exists()
     spec = ReleaseSpec(file)
     plan = spec.plan(spec.tree())
@@ -270,12 +268,12 @@ def test_a_killed_release_is_resumed_with_the_same_noise(run, tmp_path, monkeypa
 
 @pytest.mark.usefixtures("cut")
 def test_a_killed_release_that_is_discarded_draws_other_noise_and_is_charged_twice(
-    run, tmp_path, monkeypatch
+    run, succeeds, tmp_path, monkeypatch
 ):
     more = '[ledger]\ndatabase = "ledger.sqlite"\ndataset = "people"'
     file = write_files(tmp_path / "files", more=more)
     ledger = tmp_path / "files" / "ledger.sqlite"
-    assert run("ledger", "open", file, "--rho", 5)[0] == 0
+    succeeds("ledger", "open", file, "--rho", 5)
     with monkeypatch.context() as patch:
         patch.setattr(execution, "write_report", stop)
         assert run("release", file)[0] == 130
@@ -284,17 +282,16 @@ def test_a_killed_release_that_is_discarded_draws_other_noise_and_is_charged_twi
         patch.setattr(execution, "write_report", stop)
         assert run("release", file, "--discard")[0] == 130
     assert (tmp_path / "files" / "out.staging" / "release.key").read_bytes() != first
-    assert run("release", file, "--resume")[0] == 0
-    code, out, _ = run("ledger", "show", ledger)
-    assert code == 0
+    succeeds("release", file, "--resume")
+    out = succeeds("ledger", "show", ledger)
     assert "of the cap ρ = 5, 4 is spent and 1 is left" in " ".join(out.split())
 
 
 @pytest.mark.usefixtures("cut")
-def test_a_release_within_a_limit_of_memory_is_the_same_plan(run, tmp_path):
+def test_a_release_within_a_limit_of_memory_is_the_same_plan(run, succeeds, tmp_path):
     file = write_files(tmp_path / "files")
-    assert run("release", file, "--memory", "500MB")[0] == 0
-    assert run("check", tmp_path / "files" / "out")[0] == 0
+    succeeds("release", file, "--memory", "500MB")
+    succeeds("check", tmp_path / "files" / "out")
     said = refused(run("release", file, "--memory", "1MB"))
     assert said.startswith("--memory must be at least 500 MB")
 
@@ -397,9 +394,8 @@ def test_every_file_that_was_changed_is_found(run, folder):
 # --- what reads a release -------------------------------------------------------------------------
 
 
-def test_compare_states_every_cuboid_beside_its_forecast(run, example, tmp_path):
-    code, out, _ = run("compare", example, "--picture", tmp_path / "errors.svg")
-    assert code == 0
+def test_compare_states_every_cuboid_beside_its_forecast(succeeds, example, tmp_path):
+    out = succeeds("compare", example, "--picture", tmp_path / "errors.svg")
     tables = out.split("(confidential):\n")[1:]
     named = [sum(FINEST in row or "person." in row for row in t.splitlines()) for t in tables]
     assert named == [16, 16, 16, 16], "errors; cells, errors and coverage by size"
@@ -418,10 +414,10 @@ def test_compare_states_every_cuboid_beside_its_forecast(run, example, tmp_path)
         (["hhgq"], ["hhgq"]),
     ],
 )
-def test_any_marginal_of_the_attributes_sums_the_release(run, example, tmp_path, by, columns):
+def test_any_marginal_of_the_attributes_sums_the_release(succeeds, example, tmp_path, by, columns):
     out, file = example.parent / "out", tmp_path / "table.parquet"
     options = [word for each in by for word in ("--by", each)]
-    assert run("table", out, *options, "--output", file)[0] == 0
+    succeeds("table", out, *options, "--output", file)
     found = pl.read_parquet(file)
     assert set(found.columns[: len(columns)]) == set(columns)
     table = hr.read_release(out).level(FINEST)
@@ -433,13 +429,12 @@ def test_any_marginal_of_the_attributes_sums_the_release(run, example, tmp_path,
     assert (found["standard_error"] > 0).all()
 
 
-def test_records_sum_to_the_release(run, example, tmp_path):
+def test_records_sum_to_the_release(succeeds, example, tmp_path):
     out, file = example.parent / "out", tmp_path / "records.csv"
-    assert run("table", out, "--records", "--output", file)[0] == 0
+    succeeds("table", out, "--records", "--output", file)
     listed = pl.read_csv(file).group_by("block", *PERSON).len("count")
     assert listed.sort("block", *PERSON).rows() == records(out).sort("block", *PERSON).rows()
-    code, shown, _ = run("table", out, "--records", "--level", "geography.tract × person.group")
-    assert code == 0
+    shown = succeeds("table", out, "--records", "--level", "geography.tract × person.group")
     assert shown.split()[:5] == ["county", "tract", "hhgq", "votingage", "group"]
 
 
@@ -469,13 +464,13 @@ def test_a_level_or_column_may_stand_with_its_axis(run, example):
     assert alone[0] == 0
 
 
-def test_estimates_along_the_spine_are_made_again(run, example, tmp_path):
+def test_estimates_along_the_spine_are_made_again(run, succeeds, example, tmp_path):
     out = example.parent / "out"
-    assert run("estimate", out, "--output", tmp_path / "same")[0] == 0
+    succeeds("estimate", out, "--output", tmp_path / "same")
     again = pl.read_parquet(tmp_path / "same" / "cuboid=3-4.parquet")
     assert again["count"].to_list() == records(out)["count"].to_list()
     method = ("--method", "least-squares", "--output", tmp_path / "linear")
-    assert run("estimate", out, *method)[0] == 0
+    succeeds("estimate", out, *method)
     linear = pl.read_parquet(tmp_path / "linear" / "cuboid=3-4.parquet")
     assert len(linear) == 104
     coarse = pl.read_parquet(tmp_path / "linear" / "cuboid=0-0.parquet")
@@ -483,11 +478,10 @@ def test_estimates_along_the_spine_are_made_again(run, example, tmp_path):
     assert "euclidean" in refused(run("estimate", out, "--method", "chebyshev"))
 
 
-def test_shares_of_tracts_have_intervals(run, example, tmp_path):
+def test_shares_of_tracts_have_intervals(run, succeeds, example, tmp_path):
     out, file = example.parent / "out", tmp_path / "funds.csv"
     asked = ("--amount", 1000, "--level", "geography.tract", "--output", file)
-    code, said, _ = run("funds", out, *asked)
-    assert code == 0, said
+    succeeds("funds", out, *asked)
     found = pl.read_csv(file)
     assert found["amount"].sum() == pytest.approx(1000)
     assert ((found["low"] < found["amount"]) & (found["amount"] < found["high"])).all()
@@ -542,24 +536,22 @@ def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_a
         assert np.allclose(errors[:, own].sum(axis=1), sums[:, i], atol=1e-9)
 
 
-def test_the_page_and_the_promise_are_read_from_the_directory(run, example, tmp_path):
+def test_the_page_and_the_promise_are_read_from_the_directory(run, succeeds, example, tmp_path):
     out = example.parent / "out"
-    assert run("report", out, "--output", tmp_path / "page.html")[0] == 0
+    succeeds("report", out, "--output", tmp_path / "page.html")
     assert (tmp_path / "page.html").read_bytes() == (out / "report.html").read_bytes()
-    code, said, _ = run("account", out)
-    assert code == 0
+    said = succeeds("account", out)
     assert "ρ = 2" in said
     assert "distribution is of one numeric axis" in refused(run("distribution", out))
 
 
-def test_settings_are_simulated_on_a_public_table_along_the_spine(run, tmp_path):
+def test_settings_are_simulated_on_a_public_table_along_the_spine(succeeds, tmp_path):
     more = """[simulate]
 public = true
 budgets = [{ rho = "1" }, { rho = "4" }]
 """
     file = write_files(tmp_path / "files", more=more)
-    code, out, err = run("simulate", file, "--runs", 3, "--show", "rmse")
-    assert code == 0, err
+    out = succeeds("simulate", file, "--runs", 3, "--show", "rmse")
     assert FINEST in out
 
 

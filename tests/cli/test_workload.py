@@ -263,24 +263,22 @@ def test_names_are_read_with_any_sign_between_levels(file):
     assert len({plan.hash for plan in plans}) == 1
 
 
-def test_a_plan_says_which_tables_there_are_and_that_no_joint_one_is_made(run, file):
-    code, out, _ = run("plan", str(file(listed("home.town", "work.town"))))
-    assert code == 0
+def test_a_plan_says_which_tables_there_are_and_that_no_joint_one_is_made(succeeds, file):
+    out = succeeds("plan", str(file(listed("home.town", "work.town"))))
     words = " ".join(out.split())
     assert (
         "2 tables are released: work.town; home.town. They agree on all that they have in common, "
         "and no joint table is made."
     ) in words
     assert "their errors are exact." in words
-    code, out, _ = run("plan", str(file(listed("home.town × work.town"))))
-    assert code == 0
+    out = succeeds("plan", str(file(listed("home.town × work.town"))))
     assert "tables are released" not in out
 
 
-def test_the_picture_of_a_plan_has_every_named_cuboid(run, file, tmp_path):
+def test_the_picture_of_a_plan_has_every_named_cuboid(succeeds, file, tmp_path):
     path = file(listed("home.town", "work.town", "home.region × work.region"))
     place = tmp_path / "plan.svg"
-    assert run("plan", str(path), "--picture", str(place))[0] == 0
+    succeeds("plan", str(path), "--picture", str(place))
     drawn = place.read_text()
     for name in ("home.town", "work.town", "home.region"):
         assert name in drawn

@@ -10,8 +10,7 @@ import hedgerow as hr
 from hedgerow.evaluate.baselines import stability_cut, stability_histogram
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
-from hedgerow.tables.counts import Counts
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import all_leaves, fixed_axis, random_counts, random_tree
 
 BUDGET = hr.EpsilonDelta("1", "1e-8")
 
@@ -20,7 +19,7 @@ def table(values, leaves=None):
     """One axis whose first leaves hold these counts."""
     values = np.asarray(values, dtype=np.int64)
     tree = hr.Tree([fixed_axis("a", leaves or len(values), columns=["a"])])
-    return Counts.from_leaves(tree, (np.arange(len(values), dtype=np.int32),), values)
+    return all_leaves(tree, values)
 
 
 @pytest.mark.parametrize(

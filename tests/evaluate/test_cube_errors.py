@@ -26,12 +26,14 @@ from hedgerow.evaluate.simulation_output import (
 )
 from hedgerow.plan.forecast import forecast
 from tests.made import plain_plan, random_tree
-from tests.release.cube.test_cube_release import (
+from tests.release.pairs import (
     BUDGET,
     MEASURES,
     PAIRS,
+    WORKLOADS,
     cube,
     dense,
+    named,
     named_axis,
     released,
     summed,
@@ -45,10 +47,13 @@ def rmse(given, true):
     return math.sqrt(((given - true).astype(float) ** 2).mean())
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=["all", "survivors"])
-def test_errors_of_every_cuboid_are_those_of_dense_tables(measure):
+PLANS = [*(cube(measure=measure) for measure in MEASURES), *map(named, WORKLOADS.values())]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["all", "survivors", *WORKLOADS])
+def test_errors_of_every_cuboid_are_those_of_dense_tables(plan):
     counts = table_of(filled=0.3)
-    release = released(counts, cube(measure=measure))
+    release = released(counts, plan)
     errors = error_by_cuboid(counts, release)
     assert "depth" not in errors.columns
     assert errors["cuboid"].to_list() == list(release.plan.cuboids)

@@ -17,7 +17,7 @@ from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import Pass
-from tests.made import fixed_axis, plain_plan, random_axis
+from tests.made import all_leaves, fixed_axis, plain_plan, random_axis
 
 GAUSSIAN = {"budget": hr.Rho("1/20"), "mechanism": hr.DiscreteGaussian}
 LAPLACE = {"budget": hr.Epsilon(1), "mechanism": hr.DiscreteLaplace}
@@ -29,7 +29,7 @@ def census(seed=1, least=3000, *, empty=0.0):
     tree = hr.Tree([random_axis(rng, "geo", depth=4, widest=4)])
     leaves = tree.leaves
     values = rng.integers(least, 3 * least, leaves) * (rng.random(leaves) >= empty)
-    return hr.Counts.from_leaves(tree, (np.arange(leaves, dtype=np.int32),), values)
+    return all_leaves(tree, values)
 
 
 def public(counts):

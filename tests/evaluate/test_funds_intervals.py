@@ -12,7 +12,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
 from hedgerow.tables.counts import Counts
-from tests.made import fixed_axis, plain_plan
+from tests.made import all_leaves, fixed_axis, plain_plan
 
 SETTINGS = {
     "all, gaussian": (hr.Rho("1/100"), hr.AddRemove(), hr.DiscreteGaussian, hr.All()),
@@ -27,7 +27,7 @@ def counts():
     rng = np.random.default_rng(2)
     tree = hr.Tree([fixed_axis("geo", 20, 6)])
     values = np.ceil(rng.pareto(1.1, 120) * 40).astype(np.int64)
-    return Counts.from_leaves(tree, (np.arange(120, dtype=np.int32),), values)
+    return all_leaves(tree, values)
 
 
 def made_release(counts, setting, seed):
@@ -162,7 +162,7 @@ def test_running_sums_are_not_taken_for_counts(who):
     """They are weighted sums of bins: as counts they would be hundreds of times too large."""
     bins = hr.Ranges.equal_width("income", 0, 900, 9)
     plan = hr.plan_distribution(bins, budget=hr.Rho(1), neighbours=who, measure=hr.RunningSums())
-    counts = Counts.from_leaves(plan.tree, (np.arange(9, dtype=np.int32),), np.arange(9) * 100)
+    counts = all_leaves(plan.tree, np.arange(9) * 100)
     release = in_memory(counts, plan, estimator=hr.Isotonic(), bits=seeded_bits(0))
     with pytest.raises(ReleaseError, match="of bin weighted running sums were measured"):
         share_intervals(release, "bin", Proportional(), 1000.0)

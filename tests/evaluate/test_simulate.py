@@ -27,7 +27,7 @@ from hedgerow.evaluate.simulation_output import (
     picture_of_simulation,
 )
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, plain_plan, random_counts, random_tree
+from tests.made import all_leaves, fixed_axis, plain_plan, random_counts, random_tree
 
 BUDGET = hr.EpsilonDelta(1, "1e-6")
 
@@ -325,7 +325,7 @@ def test_a_stability_histogram_of_added_records_is_run_at_twice_the_budget():
 def test_independent_noise_repeats_single_children_and_needs_all_other_depths():
     frame = pl.DataFrame({"level1": ["x", "y"], "level2": ["x1", "y1"], "level3": ["x2", "y2"]})
     tree = hr.Tree([hr.Axis.from_frame("a", frame, ["level1", "level2", "level3"])])
-    counts = hr.Counts.from_leaves(tree, (np.arange(2, dtype=np.int32),), np.array([50, 70]))
+    counts = all_leaves(tree, np.array([50, 70]))
     plan = plain_plan(tree, budget=hr.Rho(1))
     found = dict(IndependentNoise(plan).released(counts, seeded_bits(0)))
     assert found[3,].values.tolist() == found[2,].values.tolist() == found[1,].values.tolist()

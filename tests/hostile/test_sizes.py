@@ -20,7 +20,7 @@ from hedgerow.release.execution import in_memory
 from hedgerow.release.preflight import check_public_total
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
-from tests.made import fixed_axis, plain_plan
+from tests.made import all_leaves, fixed_axis, plain_plan
 
 ESTIMATORS = {
     "chebyshev": "survivors",
@@ -181,7 +181,7 @@ def test_inner_nodes_of_any_size_are_released(estimator, measure):
     tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["region", "code"])])
     plan = plain_plan(tree, budget=hr.Rho(1), neighbours=hr.AddRemove(), measure=measure)
     full = np.full(many, LARGEST_LEAF)
-    counts = hr.Counts.from_leaves(tree, (np.arange(many, dtype=np.int32),), full)
+    counts = all_leaves(tree, full)
     release = in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1))
     assert release.measurements(depth=1)["noisy_count"].max() == 2**61
     most = 2**40 if isinstance(measure, hr.All) else 2**61

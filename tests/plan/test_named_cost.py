@@ -12,7 +12,7 @@ from hedgerow.plan.tables import BYTES_A_CELL
 from hedgerow.release import preflight
 from hedgerow.release.preflight import check_memory, check_tables, needed_memory
 from tests.made import fixed_axis
-from tests.release.joint.test_named_answers import MARGINS, WORKLOADS, named
+from tests.release.pairs import MARGINS, WORKLOADS, named
 
 WIDE = hr.Tree([fixed_axis(n, 20, 20, columns=[f"{n}1", f"{n}2"]) for n in "od"])
 

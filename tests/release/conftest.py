@@ -3,13 +3,37 @@
 import pytest
 
 from tests.browser import PATIENCE
-from tests.release.shown_pages import released
+from tests.release import made_pages, shown_pages
 
 
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory):
-    """Releases of each kind, with their pages."""
-    return released(tmp_path_factory.mktemp("shown"))
+    """Releases along a chain of each kind, with their pages."""
+    return shown_pages.released(tmp_path_factory.mktemp("shown"))
+
+
+@pytest.fixture(scope="session")
+def cubes(tmp_path_factory):
+    """Releases of cubes of each kind, with their pages."""
+    return made_pages.released(tmp_path_factory.mktemp("cubes"), made_pages.cubes())
+
+
+@pytest.fixture(scope="session")
+def named(tmp_path_factory):
+    """Releases of named cuboids of each kind, with their pages."""
+    return made_pages.released(tmp_path_factory.mktemp("named"), made_pages.named())
+
+
+@pytest.fixture(scope="session")
+def of_a_spine(tmp_path_factory):
+    """A release along a spine, with its page."""
+    return made_pages.of_a_spine(tmp_path_factory.mktemp("spine") / "files")
+
+
+@pytest.fixture(scope="session")
+def pages(shown, cubes, named, of_a_spine):
+    """All of them, by kind."""
+    return {**shown, **cubes, **named, "spine": of_a_spine}
 
 
 @pytest.fixture
@@ -33,3 +57,9 @@ def opened(browser):
     for context in contexts:
         context.close()
     assert heard == []
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where a release is written."""
+    return tmp_path / "out"

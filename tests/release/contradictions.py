@@ -5,7 +5,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, plain_plan
+from tests.made import all_leaves, fixed_axis, plain_plan
 
 GEOGRAPHY_FIRST = ["geo.level1", "geo.level2", "group.level1"]
 
@@ -17,8 +17,7 @@ def counts_of(values):
         [fixed_axis("geo", areas // 20, 20), fixed_axis("group", groups, columns=["group"])],
         refine=GEOGRAPHY_FIRST,
     )
-    codes = np.indices(values.shape).reshape(2, -1).astype(np.int32)
-    return hr.Counts.from_leaves(tree, tuple(codes), values.ravel())
+    return all_leaves(tree, values.ravel())
 
 
 def made(counts, seed=0, **options):
@@ -43,8 +42,7 @@ def uneven():
         tree, budget=hr.Rho("1/2"), neighbours=hr.Replace(),
         allocation=hr.Shares(["1/2000", "1999/2000"]), measure=hr.Survivors(),
     )  # fmt: skip
-    codes = (np.arange(12, dtype=np.int32),)
-    counts = hr.Counts.from_leaves(tree, codes, np.arange(200, 1400, 100))
+    counts = all_leaves(tree, np.arange(200, 1400, 100))
     return counts, in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(4))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "br"}
+UNSEEN = {"script", "style"}
 
 
 @dataclass
@@ -37,7 +38,12 @@ class Element:
 
     @property
     def text(self):
-        parts = [one if isinstance(one, str) else one.text for one in self.inside]
+        """What is read, without scripts within."""
+        parts = [
+            one if isinstance(one, str) else one.text
+            for one in self.inside
+            if isinstance(one, str) or one.tag not in UNSEEN
+        ]
         return " ".join("".join(parts).split())
 
     @property

@@ -5,7 +5,6 @@ package computes it.
 """
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -17,25 +16,27 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, Measured, RunningSums
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.release.directory.measurements import counts_file, noisy_file
-from hedgerow.release.execution import in_memory
-from hedgerow.release.page.report import page
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.estimate.dense_trees import dense_combined, dense_projected
-from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
-from tests.release.drawn_page import number, read
+from tests.made import all_leaves, fixed_axis, plain_plan, random_axis, random_counts, random_tree
+from tests.release.drawn_page import number
+from tests.release.made_pages import written
 
 BINS, WIDTH = 40, 25
 ALPHA = 0.05
 KINDS = ["geography", "flows", "parts", "combined", "cases", "uneven", "three", "numeric", "sums"]
 NUMERIC = ["numeric", "sums"]
+OTHERS = ["names of a chain", "empty"]
+EVIL = "</script><script>alert('name')</script>"
+NAMES = [EVIL, '"><img src=x onerror=alert(1)>', "&lt;b&gt;", "\u202eabc", "a\x00b", "$title", "—"]
 
 
 def areas(rng, depth=3):
@@ -49,9 +50,18 @@ def towns():
     return Counts.from_leaves(Tree([fixed_axis("geography", 30)]), codes, np.arange(200, 3200, 100))
 
 
+def called():
+    """Areas of two levels whose names are no words of a page."""
+    frame = pl.DataFrame({
+        "re</script <i>gion": [NAMES[0]] * (len(NAMES) - 1) + [NAMES[1]],
+        'place"': [f"{name}{i}" for i, name in enumerate(NAMES)],
+    })  # fmt: skip
+    tree = Tree([Axis.from_frame("<i>where", frame, frame.columns)])
+    return all_leaves(tree, np.full(len(NAMES), 500))
+
+
 def incomes(rng, plan):
-    bins = np.arange(BINS, dtype=np.int32)
-    return Counts.from_leaves(plan.tree, (bins,), rng.integers(0, 300, BINS))
+    return all_leaves(plan.tree, rng.integers(0, 300, BINS))
 
 
 def planned():
@@ -92,25 +102,21 @@ def planned():
     )
     yield "numeric", tree, incomes(rng, tree), Euclidean()
     yield "sums", sums, incomes(rng, sums), Isotonic()
+    yield "names of a chain", plain_plan(called().tree, budget=Rho("1/2")), called(), Chebyshev()
+    nobody = Counts.from_leaves(two.tree, (np.zeros(0, np.int32),) * 2, np.zeros(0, np.int64))
+    none = plain_plan(two.tree, budget=Rho("1/2"), neighbours=Replace())
+    yield "empty", none, nobody, Chebyshev()
 
 
 def released(place):
     """By kind: the plan, the page as it is read, and what the files hold."""
     found = {}
     for kind, plan, counts, estimator in planned():
-        folder = place / kind
-        in_memory(counts, plan, estimator=estimator, bits=seeded_bits(2)).write(folder)
-        text = page(folder, plan, estimator, "9.8.7")
-        found[kind] = SimpleNamespace(
-            plan=plan,
-            tree=plan.tree,
-            folder=folder,
-            text=text,
-            seen=read(text),
-            files=[pl.read_parquet(folder / counts_file(levels)) for levels in plan.tree.chain],
-            noisy=[noisy_of(folder, levels) for levels in plan.tree.chain],
-        )
-    assert list(found) == KINDS
+        made = written(place / kind, counts, plan=plan, estimator=estimator, seed=2)
+        made.files = [pl.read_parquet(made.folder / counts_file(k)) for k in plan.tree.chain]
+        made.noisy = [noisy_of(made.folder, k) for k in plan.tree.chain]
+        found[kind] = made
+    assert list(found) == [*KINDS, *OTHERS]
     return found
 
 

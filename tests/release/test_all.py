@@ -14,7 +14,7 @@ from hedgerow.release.descent.nodes import by_cuboid
 from hedgerow.release.descent.source import Drawn, Stored
 from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import Pass
-from tests.made import fixed_axis, plain_plan, random_axis, random_counts, random_tree
+from tests.made import all_leaves, fixed_axis, plain_plan, random_axis, random_counts, random_tree
 from tests.release.test_topdown import ancestor, truth_of
 
 RHO = hr.Rho("1/20")
@@ -167,14 +167,6 @@ def test_jobs_change_nothing_but_the_noise_and_everything_adds_up(monkeypatch, s
             assert len(noisy[c]) == tree.nodes(t)
 
 
-def test_a_written_release_of_all_nodes_passes_its_check(tmp_path):
-    rng = np.random.default_rng(4)
-    tree = random_tree(rng, axes=2, depth=2)
-    plan = plain_plan(tree, budget=RHO, measure=hr.All(), neighbours=hr.Replace())
-    hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
-    assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
-
-
 def test_nodes_below_a_public_zero_are_not_measured():
     tree = hr.Tree([fixed_axis("geo", 3, 4)])
     codes = np.array([0, 9], dtype=np.int32)
@@ -244,7 +236,7 @@ def test_noise_that_is_next_to_never_there_leaves_the_truth(epsilon, measure, es
     """The variance is from e⁻³³ to less than doubles can say."""
     tree = hr.Tree([fixed_axis("geo", 3, 3)])
     values = 5 * np.arange(9, dtype=np.int64) + 1
-    counts = hr.Counts.from_leaves(tree, (np.arange(9, dtype=np.int32),), values)
+    counts = all_leaves(tree, values)
     plan = plain_plan(
         tree, budget=hr.Epsilon(epsilon), mechanism=hr.DiscreteLaplace, measure=measure
     )

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,18 @@ def made():
     return random_counts(rng, tree), plan
 
 
+@pytest.fixture
+def release(made, out):
+    """Release the table of the plan into a directory."""
+    return partial(hr.release, *made, directory=out)
+
+
+@pytest.fixture
+def resume(release):
+    """Finish that release."""
+    return partial(release, unfinished=hr.Unfinished.RESUME)
+
+
 def failures(directory):
     return [finding for finding in hr.check(directory) if finding.failure]
 
@@ -40,26 +53,13 @@ def frames(release, plan):
     return [release.level(depth=t) for t in range(plan.tree.depth + 1)]
 
 
-def test_a_release_on_disk_passes_its_own_check(made, tmp_path):
+def test_a_release_on_disk_passes_its_own_check(made, tmp_path, out):
     counts, plan = made
-    hr.release(counts, plan, directory=tmp_path / "out")
-    assert failures(tmp_path / "out") == []
+    hr.release(counts, plan, directory=out)
+    assert failures(out) == []
     names = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
     assert "out/counts/cuboid=3-3.parquet" in names
     assert not any("key" in name or "staging" in name for name in names)
-
-
-def test_a_written_release_reads_back_the_same(made, tmp_path):
-    counts, plan = made
-    release = hr.release(counts, plan)
-    release.write(tmp_path / "out")
-    read = hr.read_release(tmp_path / "out")
-    for depth in range(plan.tree.depth + 1):
-        assert read.level(depth=depth).equals(release.level(depth=depth))
-        if plan.depths[depth].kind == "measured":
-            assert read.measurements(depth=depth).equals(release.measurements(depth=depth))
-    read.write(tmp_path / "copy")
-    assert failures(tmp_path / "copy") == []
 
 
 def test_levels_and_cuboids_speak_the_tables_words(made):
@@ -96,7 +96,7 @@ def test_what_is_not_in_a_release_is_said_in_a_sentence(made, ask, message):
         ask(hr.release(*made))
 
 
-def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, monkeypatch):
+def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, out, monkeypatch):
     counts, plan = made
     kept = {}
     publish = staging.Staging.publish
@@ -106,21 +106,21 @@ def test_nothing_confidential_leaves_the_staging_folder(made, tmp_path, monkeypa
         publish(self)
 
     monkeypatch.setattr(staging.Staging, "publish", spy)
-    hr.release(counts, plan, directory=tmp_path / "out")
+    hr.release(counts, plan, directory=out)
     secrets = [kept["release.key"], kept["release.key"].hex().encode()]
     secrets += [json.loads(kept["staging.json"])["seal"].encode()]
-    for path in (tmp_path / "out").rglob("*"):
+    for path in out.rglob("*"):
         if path.is_file():
             assert not any(secret in path.read_bytes() for secret in secrets), path
     assert not (tmp_path / "out.staging").exists()
 
 
 @pytest.mark.usefixtures("keys_of_the_system")
-def test_keys_come_from_the_operating_system(made, tmp_path, monkeypatch):
+def test_keys_come_from_the_operating_system(made, out, monkeypatch):
     counts, plan = made
     urandom, asked = os.urandom, []
     monkeypatch.setattr(os, "urandom", lambda size: asked.append(urandom(size)) or asked[-1])
-    assert killed_release(counts, plan, tmp_path / "out") in asked
+    assert killed_release(counts, plan, out) in asked
     asked.clear()
     release = hr.release(counts, plan)
     (key,) = asked
@@ -146,39 +146,19 @@ def killed_release(counts, plan, output, after=3):
     return (output.with_name(f"{output.name}.staging") / "release.key").read_bytes()
 
 
-def test_a_killed_release_leaves_no_output_and_says_how_to_go_on(made, tmp_path):
-    killed_release(*made, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    with pytest.raises(hr.ReleaseError, match=r"--resume .* --discard"):
-        hr.release(*made, directory=tmp_path / "out")
-
-
-def test_a_resumed_release_has_the_noise_of_the_killed_one(made, tmp_path):
+def test_a_discarded_release_starts_with_a_fresh_key(made, out):
     counts, plan = made
-    key = killed_release(counts, plan, tmp_path / "out")
-    resume = hr.Unfinished.RESUME
-    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
-    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
-    assert all(
-        f.equals(g) for f, g in zip(frames(release, plan), frames(expected, plan), strict=True)
-    )
-    assert failures(tmp_path / "out") == []
-    assert not (tmp_path / "out.staging").exists()
-
-
-def test_a_discarded_release_starts_with_a_fresh_key(made, tmp_path):
-    counts, plan = made
-    key = killed_release(counts, plan, tmp_path / "out")
+    key = killed_release(counts, plan, out)
     discard = hr.Unfinished.DISCARD
-    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=discard)
+    release = hr.release(counts, plan, directory=out, unfinished=discard)
     before = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
     assert not release.measurements(depth=2).equals(before.measurements(depth=2))
-    assert failures(tmp_path / "out") == []
+    assert failures(out) == []
 
 
-def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tmp_path):
+def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, out):
     counts, plan = made
-    killed_release(counts, plan, tmp_path / "out")
+    killed_release(counts, plan, out)
     values = counts.values.copy()
     values[0] += 1
     other_table = hr.Counts.from_leaves(plan.tree, counts.codes, values)
@@ -196,41 +176,43 @@ def test_the_same_noise_is_never_put_on_another_table_plan_or_estimator(made, tm
             hr.release(
                 *changed[:2],
                 estimator=changed[2],
-                directory=tmp_path / "out",
+                directory=out,
                 unfinished=hr.Unfinished.RESUME,
             )
-    assert not (tmp_path / "out").exists()
+    assert not out.exists()
 
 
-def test_a_release_killed_while_publishing_is_published_by_resuming(made, tmp_path, monkeypatch):
+def test_a_release_killed_while_publishing_is_published_by_resuming(
+    tmp_path, out, monkeypatch, release, resume
+):
     def die(*_):
         raise KilledError
 
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_publish", die)
         with pytest.raises(KilledError):
-            hr.release(*made, directory=tmp_path / "out")
+            release()
     (tmp_path / "out.staging" / "release.key").unlink()  # the worst moment: key gone, not renamed
-    hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
-    assert failures(tmp_path / "out") == []
+    resume()
+    assert failures(out) == []
     assert not (tmp_path / "out.staging").exists()
 
 
-def test_a_key_that_was_erased_or_changed_is_never_used(made, tmp_path):
-    key = killed_release(*made, tmp_path / "out")
+def test_a_key_that_was_erased_or_changed_is_never_used(made, tmp_path, out, resume):
+    key = killed_release(*made, out)
     path = tmp_path / "out.staging" / "release.key"
     for spoiled in (bytes(32), b"", key[:-1], bytes([key[0] ^ 1]) + key[1:]):
         path.write_bytes(spoiled)
         with pytest.raises(hr.HedgerowError) as caught:
-            hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+            resume()
         assert re.search("no usable release key|the table differs", told(caught.value))
     path.unlink()
     with pytest.raises(hr.ReleaseError, match="no usable release key"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        resume()
     (tmp_path / "out.staging" / "staging.json").write_text("[]")
     with pytest.raises(hr.ReleaseError, match="nothing that could be continued"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
-    assert not (tmp_path / "out").exists()
+        resume()
+    assert not out.exists()
 
 
 def test_the_key_is_overwritten_before_it_goes(made, tmp_path, monkeypatch):
@@ -249,7 +231,7 @@ def test_the_key_is_overwritten_before_it_goes(made, tmp_path, monkeypatch):
     assert last_words == [bytes(32)] * 3
 
 
-def test_a_complete_release_is_published_for_its_own_plan_alone(made, tmp_path, monkeypatch):
+def test_a_complete_release_is_published_for_its_own_plan_alone(made, out, monkeypatch):
     counts, plan = made
 
     def die(*_):
@@ -258,38 +240,27 @@ def test_a_complete_release_is_published_for_its_own_plan_alone(made, tmp_path, 
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_publish", die)
         with pytest.raises(KilledError):
-            hr.release(counts, plan, directory=tmp_path / "out")
+            hr.release(counts, plan, directory=out)
     stronger = plain_plan(plan.tree, budget=hr.Rho("1/1000"))
     with pytest.raises(hr.ReleaseError, match="the plan differs"):
-        hr.release(counts, stronger, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
-    assert not (tmp_path / "out").exists()
+        hr.release(counts, stronger, directory=out, unfinished=hr.Unfinished.RESUME)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("unfinished", [hr.Unfinished.RESUME, hr.Unfinished.DISCARD])
-def test_a_second_run_cannot_touch_what_a_first_one_is_writing(made, tmp_path, unfinished):
+def test_a_second_run_cannot_touch_what_a_first_one_is_writing(made, out, unfinished):
     refused = []
 
     def intrude(_cells):
         if not refused:
             with pytest.raises(hr.ReleaseError, match="another run is at work"):
-                hr.release(*made, directory=tmp_path / "out", unfinished=unfinished)
+                hr.release(*made, directory=out, unfinished=unfinished)
             refused.append(True)
 
     progress = Progress(on_cells=intrude)
-    hr.release(*made, directory=tmp_path / "out", progress=progress)
+    hr.release(*made, directory=out, progress=progress)
     assert refused
-    assert failures(tmp_path / "out") == []
-
-
-def test_measurements_on_disk_are_those_that_were_drawn(made, tmp_path):
-    counts, plan = made
-    key = killed_release(counts, plan, tmp_path / "out")
-    resume = hr.Unfinished.RESUME
-    release = hr.release(counts, plan, directory=tmp_path / "out", unfinished=resume)
-    expected = in_memory(counts, plan, estimator=hr.Euclidean(), bits=ReleaseKey(key))
-    for depth, what in enumerate(plan.depths):
-        if what.kind == "measured":
-            assert release.measurements(depth=depth).equals(expected.measurements(depth=depth))
+    assert failures(out) == []
 
 
 def test_a_staging_folder_is_readable_by_its_owner_alone(made, tmp_path):
@@ -299,33 +270,33 @@ def test_a_staging_folder_is_readable_by_its_owner_alone(made, tmp_path):
     assert (folder / "release.key").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_existing_directory_is_never_touched(made, tmp_path):
-    (tmp_path / "out").mkdir()
+def test_an_existing_directory_is_never_touched(made, tmp_path, out, release):
+    out.mkdir()
     with pytest.raises(hr.ReleaseError, match="exists already"):
-        hr.release(*made, directory=tmp_path / "out")
+        release()
     with pytest.raises(hr.ReleaseError, match="exists already"):
-        hr.release(*made).write(tmp_path / "out")
-    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+        hr.release(*made).write(out)
+    assert list(tmp_path.iterdir()) == [out]
 
 
-def test_no_release_is_made_within_a_release(made, tmp_path):
-    first = hr.release(*made, directory=tmp_path / "out")
-    before = sorted((tmp_path / "out").rglob("*"))
-    (tmp_path / "link").symlink_to(tmp_path / "out")
+def test_no_release_is_made_within_a_release(made, tmp_path, out, release):
+    first = release()
+    before = sorted(out.rglob("*"))
+    (tmp_path / "link").symlink_to(out)
     for place in ("out/inner", "out/counts/new/inner", "link/inner"):
         with pytest.raises(hr.ReleaseError, match=r"directory .* lies within the release .*out'"):
             first.write(tmp_path / place)
         for unfinished in (hr.Unfinished.REFUSE, hr.Unfinished.DISCARD):
             with pytest.raises(hr.ReleaseError, match="lies within the release"):
                 hr.release(*made, directory=tmp_path / place, unfinished=unfinished)
-    assert sorted((tmp_path / "out").rglob("*")) == before
-    assert failures(tmp_path / "out") == []
+    assert sorted(out.rglob("*")) == before
+    assert failures(out) == []
 
 
-def test_the_manifest_of_another_program_is_not_in_the_way(made, tmp_path):
+def test_the_manifest_of_another_program_is_not_in_the_way(tmp_path, out, release):
     (tmp_path / "manifest.json").write_text('{"name": "a page"}')
-    hr.release(*made, directory=tmp_path / "out")
-    assert failures(tmp_path / "out") == []
+    release()
+    assert failures(out) == []
 
 
 def test_a_directory_without_a_manifest_is_no_release(tmp_path):
@@ -397,13 +368,13 @@ def test_the_format_of_a_release_rises_with_what_its_manifest_says():
     assert {FORMAT: digest} == SAID, said
 
 
-def test_a_release_of_another_format_is_named_as_that(made, tmp_path):
-    hr.release(*made, directory=tmp_path / "out")
-    path = tmp_path / "out" / "manifest.json"
+def test_a_release_of_another_format_is_named_as_that(out, release):
+    release()
+    path = out / "manifest.json"
     path.write_text(path.read_text().replace(FORMAT, "hedgerow-release-3"))
     for read in (hr.check, hr.read_release):
         with pytest.raises(hr.ReleaseError) as caught:
-            read(tmp_path / "out")
+            read(out)
         assert str(caught.value) == (
             f"{str(path)!r} has the format 'hedgerow-release-3', and this version of Hedgerow "
             f"reads {FORMAT!r}; read the release with the version that made it"
@@ -457,18 +428,18 @@ def rehash(folder):
 
 
 @pytest.mark.parametrize("forged", [1.0, True])
-def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(tmp_path, forged):
+def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(out, forged):
     tree = hr.Tree([hr.Axis.from_frame("g", pl.DataFrame({"a": ["x", "y"]}), ["a"])])
     counts = hr.Counts.from_frame(tree, pl.DataFrame({"a": ["x"]}))
-    hr.release(counts, plain_plan(tree, budget=hr.Rho(1)), directory=tmp_path / "out")
-    path = tmp_path / "out" / "manifest.json"
+    hr.release(counts, plain_plan(tree, budget=hr.Rho(1)), directory=out)
+    path = out / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["plan"]["cuboids"][0]["cells"] = forged
     path.write_text(json.dumps(manifest))
-    rehash(tmp_path / "out")
+    rehash(out)
     with pytest.raises(hr.ReleaseError, match="contradicts itself"):
-        hr.read_release(tmp_path / "out")
-    assert failures(tmp_path / "out")
+        hr.read_release(out)
+    assert failures(out)
 
 
 def edit(name, change):
@@ -563,23 +534,23 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("spoil", "message"), SPOILED, ids=[message for _, message in SPOILED])
-def test_check_finds_what_was_spoiled(made, tmp_path, spoil, message):
-    hr.release(*made, directory=tmp_path / "out")
-    spoil(tmp_path / "out")
-    found = failures(tmp_path / "out")
+def test_check_finds_what_was_spoiled(out, spoil, message, release):
+    release()
+    spoil(out)
+    found = failures(out)
     assert any(message in finding.failure for finding in found), found
 
 
-def test_check_finds_a_plan_that_was_not_the_one_signed(made, tmp_path):
-    hr.release(*made, directory=tmp_path / "out")
-    path = tmp_path / "out" / "manifest.json"
+def test_check_finds_a_plan_that_was_not_the_one_signed(out, release):
+    release()
+    path = out / "manifest.json"
     path.write_text(path.read_text().replace('"rho": "1/2"', '"rho": "1/20"'))
-    assert "not the one that was hashed" in failures(tmp_path / "out")[0].failure
+    assert "not the one that was hashed" in failures(out)[0].failure
 
 
-def test_a_moved_release_still_checks(made, tmp_path):
-    hr.release(*made, directory=tmp_path / "out")
-    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+def test_a_moved_release_still_checks(tmp_path, out, release):
+    release()
+    shutil.move(out, tmp_path / "elsewhere")
     assert failures(tmp_path / "elsewhere") == []
 
 
@@ -588,9 +559,9 @@ def test_a_table_does_not_show_its_counts_when_printed(made):
     assert repr(counts) == "Counts(confidential)"
 
 
-def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeypatch):
+def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, out, monkeypatch):
     """Between opening and locking, another run threw the folder away and began its own."""
-    killed_release(*made, tmp_path / "out")
+    killed_release(*made, out)
     folder = tmp_path / "out.staging"
     flock = fcntl.flock
 
@@ -602,11 +573,11 @@ def test_a_lock_on_a_folder_that_was_replaced_is_no_lock(made, tmp_path, monkeyp
 
     monkeypatch.setattr(fcntl, "flock", replaced)
     with pytest.raises(hr.ReleaseError, match="another run is at work"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
+        hr.release(*made, directory=out, unfinished=hr.Unfinished.DISCARD)
     assert folder.exists()
 
 
-def test_no_release_begins_where_the_file_system_has_no_locks(made, tmp_path, monkeypatch):
+def test_no_release_begins_where_the_file_system_has_no_locks(tmp_path, out, monkeypatch, release):
     """A marker file in a lock's place would not exclude runs on other machines."""
 
     def none_here(_handle, **_options):
@@ -614,14 +585,16 @@ def test_no_release_begins_where_the_file_system_has_no_locks(made, tmp_path, mo
 
     monkeypatch.setattr(places, "lock_descriptor", none_here)
     with pytest.raises(hr.MachineError, match=os.strerror(errno.ENOSYS)):
-        hr.release(*made, directory=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        release()
+    assert not out.exists()
     assert not (tmp_path / "out.staging" / "release.key").exists()
 
 
-def test_resuming_where_the_folder_has_gone_begins_no_new_release(made, tmp_path, monkeypatch):
+def test_resuming_where_the_folder_has_gone_begins_no_new_release(
+    made, tmp_path, out, monkeypatch, resume
+):
     """Another run may finish or discard it between the look and the lock."""
-    killed_release(*made, tmp_path / "out")
+    killed_release(*made, out)
     look = staging.check_output
 
     def look_and_lose(output, unfinished):
@@ -630,39 +603,39 @@ def test_resuming_where_the_folder_has_gone_begins_no_new_release(made, tmp_path
 
     monkeypatch.setattr(staging, "check_output", look_and_lose)
     with pytest.raises(hr.ReleaseError, match="there is nothing to resume"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        resume()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_that_is_a_link_is_not_followed(made, tmp_path):
-    killed_release(*made, tmp_path / "out")
+def test_a_lock_that_is_a_link_is_not_followed(made, tmp_path, out, resume):
+    killed_release(*made, out)
     (tmp_path / "out.staging" / "lock").unlink()
     (tmp_path / "out.staging" / "lock").symlink_to(tmp_path / "another")
     with pytest.raises(hr.MachineError, match="symbolic links"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        resume()
     assert not (tmp_path / "another").exists()
 
 
-def test_a_failed_release_can_be_resumed_while_its_error_is_kept(made, tmp_path):
+def test_a_failed_release_can_be_resumed_while_its_error_is_kept(made, out, resume):
     """As a notebook does, which keeps the last traceback and all that it refers to."""
 
     def die(_cells):
         raise KilledError
 
     with pytest.raises(KilledError) as kept:
-        hr.release(*made, directory=tmp_path / "out", progress=Progress(on_cells=die))
-    hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
-    assert failures(tmp_path / "out") == []
+        hr.release(*made, directory=out, progress=Progress(on_cells=die))
+    resume()
+    assert failures(out) == []
     assert kept.value is not None
 
 
-def test_a_release_that_appeared_keeps_its_own_estimator(made, tmp_path):
+def test_a_release_that_appeared_keeps_its_own_estimator(made, tmp_path, out):
     """An earlier run let it appear and died: a resumed one adds nothing, whatever it asks for."""
-    hr.release(*made, directory=tmp_path / "out", estimator=hr.Euclidean())
+    hr.release(*made, directory=out, estimator=hr.Euclidean())
     (tmp_path / "out.staging").mkdir()
     release = hr.release(
         *made,
-        directory=tmp_path / "out",
+        directory=out,
         estimator=hr.Chebyshev(),
         unfinished=hr.Unfinished.RESUME,
     )
@@ -670,7 +643,9 @@ def test_a_release_that_appeared_keeps_its_own_estimator(made, tmp_path):
 
 
 @pytest.mark.usefixtures("keys_of_the_system")
-def test_key_and_files_have_reached_the_disk_before_a_release_appears(made, tmp_path, monkeypatch):
+def test_key_and_files_have_reached_the_disk_before_a_release_appears(
+    tmp_path, out, monkeypatch, release
+):
     synced, fsync = set(), os.fsync
 
     def seen(handle):
@@ -678,20 +653,20 @@ def test_key_and_files_have_reached_the_disk_before_a_release_appears(made, tmp_
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", seen)
-    hr.release(*made, directory=tmp_path / "out")
+    release()
     state = {"release.key", "out.staging", "content", tmp_path.name}
-    files = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    files = {path.name for path in out.rglob("*") if path.is_file()}
     assert state | files <= synced
 
 
-def test_a_release_of_another_version_is_not_resumed(made, tmp_path, monkeypatch):
-    killed_release(*made, tmp_path / "out")
+def test_a_release_of_another_version_is_not_resumed(made, out, monkeypatch, resume):
+    killed_release(*made, out)
     monkeypatch.setattr(staging, "version", lambda _: "0.0.0")
     with pytest.raises(hr.ReleaseError, match="Hedgerow version differs"):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        resume()
 
 
-def test_a_complete_release_of_another_table_is_not_passed_off(made, tmp_path, monkeypatch):
+def test_a_complete_release_of_another_table_is_not_passed_off(made, out, monkeypatch):
     counts, plan = made
 
     def die(*_):
@@ -700,21 +675,21 @@ def test_a_complete_release_of_another_table_is_not_passed_off(made, tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr(staging, "_publish", die)
         with pytest.raises(KilledError):
-            hr.release(counts, plan, directory=tmp_path / "out")
+            hr.release(counts, plan, directory=out)
     other = hr.Counts.from_leaves(plan.tree, counts.codes, counts.values + 1)
     with refused("the table differs"):
-        hr.release(other, plan, directory=tmp_path / "out", unfinished=hr.Unfinished.RESUME)
+        hr.release(other, plan, directory=out, unfinished=hr.Unfinished.RESUME)
 
 
-def test_erasing_a_key_follows_no_link(made, tmp_path):
-    killed_release(*made, tmp_path / "out")
+def test_erasing_a_key_follows_no_link(made, tmp_path, out):
+    killed_release(*made, out)
     precious = tmp_path / "precious"
     precious.write_text("precious")
     key = tmp_path / "out.staging" / "release.key"
     key.unlink()
     key.symlink_to(precious)
     with pytest.raises(hr.MachineError):
-        hr.release(*made, directory=tmp_path / "out", unfinished=hr.Unfinished.DISCARD)
+        hr.release(*made, directory=out, unfinished=hr.Unfinished.DISCARD)
     assert precious.read_text() == "precious"
 
 
@@ -733,38 +708,38 @@ def test_a_directory_that_cannot_be_is_refused_before_anything_is_drawn(made, tm
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_check_survives_any_damage(made, tmp_path):
+def test_check_survives_any_damage(out, release):
     """Bytes changed at random and digests made to fit: a finding or nothing, never a crash."""
-    hr.release(*made, directory=tmp_path / "out")
+    release()
     rng = np.random.default_rng(0)
-    path = tmp_path / "out" / "counts" / "cuboid=3-3.parquet"
+    path = out / "counts" / "cuboid=3-3.parquet"
     whole = path.read_bytes()
     found = 0
     for _ in range(150):
         spoiled = bytearray(whole)
         spoiled[rng.integers(len(whole))] = rng.integers(256)
         path.write_bytes(spoiled)
-        rehash(tmp_path / "out")
-        found += bool(failures(tmp_path / "out"))
+        rehash(out)
+        found += bool(failures(out))
     assert found > 50
 
 
-def test_check_takes_links_and_folders_for_failures(made, tmp_path):
-    hr.release(*made, directory=tmp_path / "out")
-    (tmp_path / "out" / "link").symlink_to("/dev/zero")
-    assert "link is not in the manifest" in failures(tmp_path / "out")[0].failure
-    manifest = tmp_path / "out" / "manifest.json"
+def test_check_takes_links_and_folders_for_failures(out, release):
+    release()
+    (out / "link").symlink_to("/dev/zero")
+    assert "link is not in the manifest" in failures(out)[0].failure
+    manifest = out / "manifest.json"
     manifest.write_text("[" * 100_000)
     with pytest.raises(hr.ReleaseError, match="cannot be read as JSON"):
-        hr.check(tmp_path / "out")
+        hr.check(out)
 
 
-def test_files_tell_no_time_but_the_day(tmp_path):
+def test_files_tell_no_time_but_the_day(out):
     """How long a release took at each depth tells of the table."""
     rng = np.random.default_rng(3)
     tree = random_tree(rng, axes=1)
     plan = plain_plan(tree, budget=hr.Rho(1))
-    hr.release(random_counts(rng, tree), plan, directory=tmp_path / "out")
-    times = {path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
+    hr.release(random_counts(rng, tree), plan, directory=out)
+    times = {path.stat().st_mtime_ns for path in out.rglob("*")}
     assert len(times) == 1
     assert min(times) % (86_400 * 10**9) == 0

@@ -57,11 +57,11 @@ def test_counts_of_the_tree_that_must_add_up_to_bad_ones_are_flagged():
     ]  # fmt: skip
 
 
-def test_a_release_on_disk_flags_what_it_flags_in_memory(tmp_path):
+def test_a_release_on_disk_flags_what_it_flags_in_memory(out):
     _, release = uneven()
-    release.write(tmp_path / "out")
+    release.write(out)
     for depth in range(3):
-        assert read_release(tmp_path / "out").level(depth=depth).equals(release.level(depth=depth))
+        assert read_release(out).level(depth=depth).equals(release.level(depth=depth))
 
 
 def test_true_counts_are_flagged_in_one_table_of_twenty_at_most():

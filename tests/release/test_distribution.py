@@ -336,27 +336,27 @@ def test_units_need_a_measured_total_unless_each_has_one_record():
         release_distribution([1.0, 2.0, 3.0], neighbours=Replace(2), **given)
 
 
-def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path):
+def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path, out):
     ranges = Ranges("speed", [-1.5, 0, 0.1, 7, 1e9], "clamp")
     plan = plan_distribution(ranges, budget=Rho(1), neighbours=AddRemove())
     counts = column_counts(plan, ranges, [0.05, 3.0, 3.0, 2e9])
     made = Distribution(
-        release(counts, plan, estimator=Euclidean(), directory=tmp_path / "out"),
+        release(counts, plan, estimator=Euclidean(), directory=out),
     )
-    found = read_distribution(tmp_path / "out")
+    found = read_distribution(out)
     assert found.ranges.edges.tolist() == ranges.edges.tolist()
     assert found.ranges.name == "speed"
     assert found.cdf.equals(made.cdf)
-    assert not [finding for finding in check(tmp_path / "out") if finding.failure]
+    assert not [finding for finding in check(out) if finding.failure]
     found.write(tmp_path / "copy")
     assert read_distribution(tmp_path / "copy").cdf.equals(made.cdf)
 
 
 @pytest.mark.parametrize("who", [Replace(), AddRemove()], ids=["replace", "add-remove"])
-def test_noise_whose_variance_no_double_holds_reads_back(who, tmp_path):
+def test_noise_whose_variance_no_double_holds_reads_back(who, out):
     given = {"low": 0, "high": 30, "bins": 30, "neighbours": who}
-    release_distribution(VALUES, budget=Epsilon(100_000), directory=tmp_path / "out", **given)
-    found = read_distribution(tmp_path / "out")
+    release_distribution(VALUES, budget=Epsilon(100_000), directory=out, **given)
+    found = read_distribution(out)
     truth = truth_of(RANGES, VALUES).tolist()
     for column in ("count", "low", "high"):
         assert found.cdf[column].to_list() == truth
@@ -392,8 +392,8 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_a_damaged_directory_is_refused_in_one_sentence(case, intact, tmp_path):
-    directory = shutil.copytree(intact, tmp_path / "out")
+def test_a_damaged_directory_is_refused_in_one_sentence(case, intact, out):
+    directory = shutil.copytree(intact, out)
     leaves = max((directory / "counts").iterdir())
     DAMAGE[case](directory, leaves)
     with pytest.raises(ReleaseError):
@@ -415,10 +415,10 @@ def test_a_column_is_released_for_what_it_is_asked_for():
         assert plan.shares[1:] == best.shares
 
 
-def test_release_distribution_draws_fresh_noise_and_writes(tmp_path):
+def test_release_distribution_draws_fresh_noise_and_writes(out):
     given = {"low": 0, "high": 30, "bins": 30, "budget": Epsilon("0.1")}
-    made = release_distribution(VALUES, directory=tmp_path / "out", **given)
-    assert made.cdf.equals(read_distribution(tmp_path / "out").cdf)
+    made = release_distribution(VALUES, directory=out, **given)
+    assert made.cdf.equals(read_distribution(out).cdf)
     assert not made.cdf.equals(release_distribution(VALUES, **given).cdf)
 
 

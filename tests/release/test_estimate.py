@@ -18,7 +18,7 @@ from tests.release.test_all import nodes_by_depth
 
 
 @pytest.fixture(params=["all", "survivors"])
-def written(request, tmp_path):
+def written(request, out):
     """A release directory, its plan and its table."""
     rng = np.random.default_rng(11)
     tree = random_tree(rng, axes=2, depth=2)
@@ -26,17 +26,8 @@ def written(request, tmp_path):
     measure = hr.All() if request.param == "all" else hr.Survivors()
     plan = plain_plan(tree, budget=hr.Rho("1/5"), measure=measure)
     release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))
-    release.write(tmp_path / "out")
-    return tmp_path / "out", plan, counts, release
-
-
-def test_the_same_method_gives_the_same_counts(written):
-    folder, plan, _, release = written
-    again = reestimate(folder, hr.Chebyshev())
-    for depth in range(plan.tree.depth + 1):
-        frame = again.level(depth=depth)
-        assert frame["count"].equals(frame["released"].alias("count"))
-        assert frame["count"].sum() == release.level(depth=depth)["count"].sum()
+    release.write(out)
+    return out, plan, counts, release
 
 
 def test_another_method_stands_side_by_side_with_the_release(written, tmp_path):
@@ -60,47 +51,11 @@ def test_another_method_stands_side_by_side_with_the_release(written, tmp_path):
     assert facts["method"]["method"] == "euclidean"
 
 
-def test_least_squares_has_every_measured_node_and_adds_up(written):
-    folder, plan, _, release = written
-    made = reestimate(folder, hr.LeastSquares())
-    everything = isinstance(plan.measure, hr.All)
-    assert ("unbiased" in made.described["claim"]) is True
-    assert ("conditional" in made.described["claim"]) is not everything
-    for depth in range(1, plan.tree.depth + 1):
-        lower, upper = made.level(depth=depth), made.level(depth=depth - 1)
-        if everything:
-            assert len(lower) == plan.tree.nodes(depth)
-            columns = plan.tree.columns(depth - 1)
-            sums = lower.group_by(columns).agg(pl.col("estimate").sum()) if columns else lower
-            assert sums["estimate"].sum() == pytest.approx(upper["estimate"].sum())
-            listed = release.content.nodes[plan.tree.cuboid(depth)]
-            found = label_nodes(
-                plan.tree, plan.tree.cuboid(depth), listed.codes, estimate=listed.estimate
-            )
-            both = found.join(lower, on=plan.tree.columns(depth), suffix="_again")
-            assert np.allclose(both["estimate"], both["estimate_again"])
-        assert lower["released"].sum() == release.level(depth=depth)["count"].sum()
-
-
-@pytest.mark.parametrize("shares", [["1/2", "1/2"], ["1/3", 0, "2/3"]], ids=["single", "gap"])
-@pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()], ids=lambda n: n.name)
-def test_depths_without_noisy_counts_are_estimated_as_in_the_release(tmp_path, shares, neighbours):
-    sizes = (3, 1, 4, 1) if len(shares) == 2 else (3, 2, 4)
-    tree = hr.Tree([fixed_axis("geo", *sizes)])
-    counts = random_counts(np.random.default_rng(9), tree)
-    if not neighbours.total_is_public:
-        shares = ["1/4", *(str(hr.Rho(s).rho * 3 / 4) if s else 0 for s in shares)]
-    plan = plain_plan(
-        tree, budget=hr.Rho("1/5"), neighbours=neighbours, allocation=hr.Shares(shares)
-    )
-    release = in_memory(counts, plan, estimator=hr.Chebyshev(), bits=seeded_bits(5))
-    release.write(tmp_path / "out")
-    assert [f for f in hr.check(tmp_path / "out") if f.failure] == []
-    again = reestimate(tmp_path / "out", hr.Chebyshev())
-    for depth in range(tree.depth + 1):
-        frame = again.level(depth=depth)
-        released = release.level(depth=depth).drop("contradicted")
-        assert frame.select(released.columns).equals(released)
+def test_least_squares_say_whether_they_are_unbiased_or_so_under_a_condition(written):
+    folder, plan, _, _ = written
+    claim = hr.reestimate(folder, hr.LeastSquares()).described["claim"]
+    assert "unbiased" in claim
+    assert ("conditional" in claim) is not isinstance(plan.measure, hr.All)
 
 
 def foreign(tree, rng, missing=()):

@@ -94,9 +94,9 @@ def snapshot(folder):
 
 @pytest.mark.parametrize("other", ["dataset", "ledger", "none"])
 def test_a_resume_that_would_be_charged_elsewhere_is_refused_and_keeps_what_was_begun(
-    made, ledger, tmp_path, monkeypatch, other
+    made, ledger, tmp_path, out, monkeypatch, other
 ):
-    key = killed(made, ledger, tmp_path / "out", monkeypatch)
+    key = killed(made, ledger, out, monkeypatch)
     before = snapshot(tmp_path / "out.staging")
     ledger.open_account("walks", made[1].protection, hr.Rho("1/1000"))
     elsewhere = opened(tmp_path / "other.sqlite", made[1])
@@ -106,15 +106,15 @@ def test_a_resume_that_would_be_charged_elsewhere_is_refused_and_keeps_what_was_
         "none": ((None, RESUME), "dataset 'trips' of a ledger.* no ledger is named"),
     }[other]
     with pytest.raises(hr.ReleaseError, match=f"{message}.*to finish it, or .*--discard"):
-        released(made, *given, directory=tmp_path / "out")
+        released(made, *given, directory=out)
     assert snapshot(tmp_path / "out.staging") == before
     assert charges(elsewhere, made[1]) == ()
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 def test_nothing_is_charged_where_an_attacker_s_figure_cannot_be_had(
-    made, ledger, tmp_path, monkeypatch
+    made, ledger, out, monkeypatch
 ):
     def out_of_reach(*_):
         raise BudgetError("out of reach")
@@ -122,32 +122,30 @@ def test_nothing_is_charged_where_an_attacker_s_figure_cannot_be_had(
     with monkeypatch.context() as patch:
         patch.setattr(Profile, "power", out_of_reach)
         with pytest.raises(BudgetError, match="out of reach"):
-            released(made, ledger, directory=tmp_path / "out")
+            released(made, ledger, directory=out)
     assert charges(ledger, made[1]) == ()
-    assert not (tmp_path / "out").exists()
-    released(made, ledger, RESUME, directory=tmp_path / "out")
+    assert not out.exists()
+    released(made, ledger, RESUME, directory=out)
     assert len(charges(ledger, made[1])) == 1
 
 
-def test_what_was_begun_without_a_ledger_is_not_finished_with_one(
-    made, ledger, tmp_path, monkeypatch
-):
-    killed(made, None, tmp_path / "out", monkeypatch)
+def test_what_was_begun_without_a_ledger_is_not_finished_with_one(made, ledger, out, monkeypatch):
+    killed(made, None, out, monkeypatch)
     with pytest.raises(hr.ReleaseError, match="begun without a ledger; leave"):
-        released(made, ledger, RESUME, directory=tmp_path / "out")
-    released(made, None, RESUME, directory=tmp_path / "out")
+        released(made, ledger, RESUME, directory=out)
+    released(made, None, RESUME, directory=out)
     assert charges(ledger, made[1]) == ()
 
 
-def test_the_seal_holds_the_ledger(made, ledger, tmp_path, monkeypatch):
+def test_the_seal_holds_the_ledger(made, ledger, tmp_path, out, monkeypatch):
     """Whoever edits what the folder says of its ledger has a seal that no longer fits."""
-    killed(made, ledger, tmp_path / "out", monkeypatch)
+    killed(made, ledger, out, monkeypatch)
     state = tmp_path / "out.staging" / "staging.json"
     facts = json.loads(state.read_text())
     state.write_text(json.dumps(facts | {"ledger": "none kept", "dataset": ""}))
     with refused("the table differs"):
-        released(made, None, RESUME, directory=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        released(made, None, RESUME, directory=out)
+    assert not out.exists()
 
 
 def older_copy(made, ledger, monkeypatch, output, where, room):
@@ -167,35 +165,35 @@ PUBLISHING = (staging, "_publish")
 
 @pytest.mark.parametrize("where", [(execution, "write_report"), PUBLISHING])
 def test_an_older_ledger_is_charged_for_the_same_release_where_it_fits(
-    made, ledger, tmp_path, monkeypatch, where
+    made, ledger, out, monkeypatch, where
 ):
-    older, key = older_copy(made, ledger, monkeypatch, tmp_path / "out", where, room=True)
-    released(made, older, RESUME, directory=tmp_path / "out")
-    assert_finished(made, older, tmp_path / "out", key)
+    older, key = older_copy(made, ledger, monkeypatch, out, where, room=True)
+    released(made, older, RESUME, directory=out)
+    assert_finished(made, older, out, key)
     assert charges(older, made[1])[0].release_id == charges(ledger, made[1])[0].release_id
 
 
 @pytest.mark.parametrize("where", [(execution, "write_report"), PUBLISHING])
 def test_an_older_ledger_without_room_is_refused_and_what_was_begun_stays(
-    made, ledger, tmp_path, monkeypatch, where
+    made, ledger, out, monkeypatch, where
 ):
-    older, key = older_copy(made, ledger, monkeypatch, tmp_path / "out", where, room=False)
+    older, key = older_copy(made, ledger, monkeypatch, out, where, room=False)
     with pytest.raises(BudgetError, match=r"older copy.*more than is left.*kept in.*--resume"):
-        released(made, older, RESUME, directory=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+        released(made, older, RESUME, directory=out)
+    assert not out.exists()
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
-def test_a_ledger_from_before_its_account_keeps_what_was_begun(made, tmp_path, monkeypatch):
+def test_a_ledger_from_before_its_account_keeps_what_was_begun(made, tmp_path, out, monkeypatch):
     empty = create_ledger(tmp_path / "ledger.sqlite")
     older = Ledger(shutil.copy(empty.path, tmp_path / "older.sqlite"))
     ledger = opened(empty.path, made[1])
-    key = killed(made, ledger, tmp_path / "out", monkeypatch)
+    key = killed(made, ledger, out, monkeypatch)
     with pytest.raises(BudgetError, match=r"has no account.*kept in"):
-        released(made, older, RESUME, directory=tmp_path / "out")
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+        released(made, older, RESUME, directory=out)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 PLACES = {
@@ -228,7 +226,7 @@ ENDS.remove(("before the charge", "budget"))  # that costs nothing and leaves no
 @pytest.mark.parametrize(("place", "failure"), ENDS)
 @pytest.mark.sweep(4)
 def test_whatever_ends_a_release_the_next_run_finishes_it(
-    made, ledger, tmp_path, monkeypatch, place, failure
+    made, ledger, tmp_path, out, monkeypatch, place, failure
 ):
     error = FAILURES[failure]
     with monkeypatch.context() as patch:
@@ -238,15 +236,15 @@ def test_whatever_ends_a_release_the_next_run_finishes_it(
 
         patch.setattr(*PLACES[place], fail)
         with pytest.raises((type(error), MachineError)) as ended:
-            released(made, ledger, directory=tmp_path / "out")
+            released(made, ledger, directory=out)
     if isinstance(ended.value, hr.errors.HedgerowError):
         assert "out.staging': finish it with --resume" in str(ended.value)
     key = (tmp_path / "out.staging" / "release.key").read_bytes()
     assert any(key)
     with pytest.raises(hr.ReleaseError, match="finish it with --resume"):
-        released(made, opened(tmp_path / "roomy.sqlite", made[1]), directory=tmp_path / "out")
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+        released(made, opened(tmp_path / "roomy.sqlite", made[1]), directory=out)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 def test_a_new_release_that_the_ledger_refuses_costs_nothing_and_leaves_nothing(
@@ -260,22 +258,20 @@ def test_a_new_release_that_the_ledger_refuses_costs_nothing_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.sqlite"]
 
 
-def test_nothing_is_discarded_for_a_release_that_the_ledger_refuses(
-    made, ledger, tmp_path, monkeypatch
-):
-    key = killed(made, ledger, tmp_path / "out", monkeypatch)
+def test_nothing_is_discarded_for_a_release_that_the_ledger_refuses(made, ledger, out, monkeypatch):
+    key = killed(made, ledger, out, monkeypatch)
     with pytest.raises(BudgetError, match="more than is left"):
-        released(made, ledger, DISCARD, directory=tmp_path / "out")
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+        released(made, ledger, DISCARD, directory=out)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 @pytest.mark.parametrize("changed", ["estimator", "plan", "table", "Hedgerow version"])
 def test_what_no_longer_fits_is_refused_and_what_was_begun_stays(
-    made, ledger, tmp_path, monkeypatch, changed
+    made, ledger, tmp_path, out, monkeypatch, changed
 ):
     counts, plan = made
-    key = killed(made, ledger, tmp_path / "out", monkeypatch)
+    key = killed(made, ledger, out, monkeypatch)
     before = snapshot(tmp_path / "out.staging")
     given, options = made, {}
     with monkeypatch.context() as patch:
@@ -292,14 +288,14 @@ def test_what_no_longer_fits_is_refused_and_what_was_begun_stays(
             if changed == "table"
             else pytest.raises(hr.ReleaseError, match=f"the {changed} differs")
         ):
-            released(given, ledger, RESUME, directory=tmp_path / "out", **options)
+            released(given, ledger, RESUME, directory=out, **options)
     assert snapshot(tmp_path / "out.staging") == before
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 def test_a_release_that_has_appeared_is_not_passed_off_as_one_of_another_plan(
-    made, tmp_path, monkeypatch
+    made, tmp_path, out, monkeypatch
 ):
     counts, plan = made
 
@@ -309,56 +305,56 @@ def test_a_release_that_has_appeared_is_not_passed_off_as_one_of_another_plan(
     with monkeypatch.context() as patch:
         patch.setattr(staging, "remove", die)
         with pytest.raises(KilledError):
-            released(made, None, directory=tmp_path / "out")
-    assert (tmp_path / "out").exists()
+            released(made, None, directory=out)
+    assert out.exists()
     assert (tmp_path / "out.staging").exists()
     other = counts, plain_plan(plan.tree, budget=hr.Rho("1/4"))
     with pytest.raises(hr.ReleaseError, match="complete and of another plan"):
-        released(other, None, RESUME, directory=tmp_path / "out")
-    released(made, None, RESUME, directory=tmp_path / "out")
+        released(other, None, RESUME, directory=out)
+    released(made, None, RESUME, directory=out)
     assert not (tmp_path / "out.staging").exists()
 
 
-def test_a_mark_that_a_discarded_release_left_completes_no_other(made, tmp_path, monkeypatch):
+def test_a_mark_that_a_discarded_release_left_completes_no_other(made, tmp_path, out, monkeypatch):
     """Discarding a complete release is broken off; what begins there anew is killed half-way."""
-    killed(made, None, tmp_path / "out", monkeypatch, PUBLISHING)
+    killed(made, None, out, monkeypatch, PUBLISHING)
     folder = tmp_path / "out.staging"
     assert (folder / "complete").exists()
     (folder / "staging.json").unlink()
     with pytest.raises(hr.ReleaseError, match="nothing to resume"):
-        released(made, None, RESUME, directory=tmp_path / "out")
-    killed(made, None, tmp_path / "out", monkeypatch)
-    released(made, None, RESUME, directory=tmp_path / "out")
-    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+        released(made, None, RESUME, directory=out)
+    killed(made, None, out, monkeypatch)
+    released(made, None, RESUME, directory=out)
+    assert [finding for finding in hr.check(out) if not finding.passed] == []
 
 
 def test_a_complete_release_with_a_damaged_file_is_made_again_with_its_own_noise(
-    made, ledger, tmp_path, monkeypatch
+    made, ledger, tmp_path, out, monkeypatch
 ):
-    key = killed(made, ledger, tmp_path / "out", monkeypatch, PUBLISHING)
+    key = killed(made, ledger, out, monkeypatch, PUBLISHING)
     (tmp_path / "out.staging" / "content" / "report.html").write_text("torn")
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert_finished(made, ledger, tmp_path / "out", key)
+    released(made, ledger, RESUME, directory=out)
+    assert_finished(made, ledger, out, key)
 
 
 def test_a_complete_release_with_a_damaged_file_and_no_key_is_not_published(
-    made, ledger, tmp_path, monkeypatch
+    made, ledger, tmp_path, out, monkeypatch
 ):
-    killed(made, ledger, tmp_path / "out", monkeypatch, PUBLISHING)
+    killed(made, ledger, out, monkeypatch, PUBLISHING)
     (tmp_path / "out.staging" / "release.key").unlink()
     page = tmp_path / "out.staging" / "content" / "report.html"
     whole = page.read_text()
     page.write_text("torn")
     with pytest.raises(hr.ReleaseError, match="has been damaged; begin anew with --discard"):
-        released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        released(made, ledger, RESUME, directory=out)
+    assert not out.exists()
     page.write_text(whole)
-    released(made, ledger, RESUME, directory=tmp_path / "out")
-    assert hr.check(tmp_path / "out")[0].passed
+    released(made, ledger, RESUME, directory=out)
+    assert hr.check(out)[0].passed
 
 
 def test_what_is_left_of_a_release_that_appeared_and_was_moved_away_begins_no_other(
-    made, ledger, tmp_path, monkeypatch
+    made, ledger, tmp_path, out, monkeypatch
 ):
     """A second one would draw other noise, and be charged."""
 
@@ -369,10 +365,10 @@ def test_what_is_left_of_a_release_that_appeared_and_was_moved_away_begins_no_ot
     with monkeypatch.context() as patch:
         patch.setattr(staging, "remove", die)
         with pytest.raises(KilledError):
-            released(made, ledger, directory=tmp_path / "out")
-    (tmp_path / "out").rename(tmp_path / "published")
+            released(made, ledger, directory=out)
+    out.rename(tmp_path / "published")
     with pytest.raises(hr.ReleaseError, match="nothing to resume"):
-        released(made, ledger, RESUME, directory=tmp_path / "out")
+        released(made, ledger, RESUME, directory=out)
     assert len(charges(ledger, made[1])) == 1
 
 
@@ -398,20 +394,20 @@ OTHERS = {
 @pytest.mark.parametrize("unfinished", hr.Unfinished)
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_is_not_ours_in_the_place_of_a_staging_folder_stays(
-    made, tmp_path, monkeypatch, other, unfinished, there
+    made, tmp_path, out, monkeypatch, other, unfinished, there
 ):
     killed(made, None, tmp_path / "real", monkeypatch, staged="real.staging")
     if there == "the release":
-        released(made, None, directory=tmp_path / "out")
+        released(made, None, directory=out)
     OTHERS[other](tmp_path / "out.staging")
     before = sorted(tmp_path.rglob("*")), snapshot(tmp_path)
     with pytest.raises(hr.ReleaseError, match=r"out\.staging' is in the way; move it"):
-        released(made, None, unfinished, directory=tmp_path / "out")
+        released(made, None, unfinished, directory=out)
     assert (sorted(tmp_path.rglob("*")), snapshot(tmp_path)) == before
 
 
 def test_a_staging_folder_that_goes_while_it_is_looked_at_is_in_nobodys_way(
-    made, tmp_path, monkeypatch
+    made, tmp_path, out, monkeypatch
 ):
     """Another run may tidy up just then."""
     folder, look = tmp_path / "out.staging", Path.iterdir
@@ -424,9 +420,9 @@ def test_a_staging_folder_that_goes_while_it_is_looked_at_is_in_nobodys_way(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "iterdir", gone)
-        output.check_output(tmp_path / "out")
-    released(made, None, directory=tmp_path / "out")
-    assert [finding for finding in hr.check(tmp_path / "out") if not finding.passed] == []
+        output.check_output(out)
+    released(made, None, directory=out)
+    assert [finding for finding in hr.check(out) if not finding.passed] == []
 
 
 def test_a_folder_that_cannot_be_listed_ends_in_one_sentence(made, tmp_path, monkeypatch):

@@ -3,80 +3,49 @@
 Errors are by dense matrices (`tests.estimate.cube.dense_cubes`), counts from the Parquet files.
 """
 
-import base64
-import hashlib
 import math
-import re
-import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
-import polars as pl
-import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import CubeShape
-from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page.carried import Cells
 from hedgerow.release.page.cuboids import Carried
-from hedgerow.release.page.report import check_report
 from hedgerow.text import visible
 from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
-from tests.release.cube_pages import (
-    BUDGET,
-    EVIL,
-    KINDS,
+from tests.made import all_leaves
+from tests.release.drawn_page import read, table, tables
+from tests.release.made_pages import (
+    CUBES,
+    USUAL,
     areas,
     blocks_of,
-    carried_rows,
     counts_of,
     facts_of,
     page_of,
-    released,
     written,
 )
-from tests.release.drawn_page import number, read, table, tables
 from tests.release.shown_pages import close, item, variance
 
 pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
 
 LEVELS = "Level by level"
 PAIRS = "Expected error (RMSE) of every pair of levels"
-TWO = ["pairs", "doubtful", "open", "only", "names"]
+TWO = [kind for kind in CUBES if kind != "three axes"]
 INTERVAL, ESTIMATE = "95 % interval", "unbiased estimate"
-
-
-@pytest.fixture(scope="module")
-def cubes(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("cubes"))
 
 
 # What it carries.
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_counts_in_the_page_of_a_cube_are_those_of_the_files(cubes, kind):
-    made = cubes[kind]
-    assert sorted(map(tuple, facts_of(made.text)["cuboids"])) == sorted(made.plan.levels)
-    for levels in made.plan.levels:
-        file = counts_of(made, levels)
-        columns = [axis.columns[k - 1] for axis, k in zip(made.tree.axes, levels, strict=True) if k]
-        wanted = [
-            (*(visible(row[column]) for column in columns), row["count"], row["low"], row["high"],
-             round(row["estimate"]), row["contradicted"])
-            for row in file.iter_rows(named=True)
-        ]  # fmt: skip
-        assert list(carried_rows(made.text, levels)) == wanted
-
-
 def test_some_of_the_cubes_here_have_contradicted_counts_and_some_have_none(cubes):
     found = {kind: sum(counts_of(cubes[kind], levels)["contradicted"].sum()
-                       for levels in cubes[kind].plan.levels) for kind in KINDS}  # fmt: skip
+                       for levels in cubes[kind].plan.levels) for kind in CUBES}  # fmt: skip
     assert found["doubtful"] > 5
     assert found["pairs"] == 0
 
@@ -116,20 +85,6 @@ def test_what_is_carried_fits_in_so_many_characters_and_rows(cubes, monkeypatch)
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("kind", ["pairs", "three"])
-def test_whatever_is_carried_has_all_its_margins_beside_it(cubes, kind, monkeypatch):
-    made, whole = cubes[kind], sum(rows_of(cubes[kind]).values())
-    seen = set()
-    for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", most)
-        carried = set(levels_carried(page_of(made)))
-        seen.add(len(carried))
-        for levels in carried:
-            for a, k in enumerate(levels):
-                assert not k or (*levels[:a], k - 1, *levels[a + 1 :]) in carried
-    assert len(seen) > 4
-
-
 def test_the_page_names_the_files_of_what_it_does_not_carry(cubes, monkeypatch):
     made = cubes["pairs"]
     assert "This page carries the counts of all combinations of levels." in made.seen.text
@@ -155,43 +110,6 @@ def test_counts_that_a_browser_cannot_hold_are_left_to_the_files(cubes, monkeypa
 
 
 # What it refuses.
-
-
-def changed(made, tmp_path, levels, change):
-    """The release with another file of counts."""
-    folder = tmp_path / "changed"
-    shutil.copytree(made.folder, folder)
-    path = folder / counts_file(levels)
-    file = pq.read_table(path)
-    pq.write_table(change(pl.DataFrame(file)).to_arrow().cast(file.schema), path)
-    return SimpleNamespace(**{**vars(made), "folder": folder})
-
-
-def rolled(frame):
-    """The same counts, and so the same total, at other cells."""
-    return frame.with_columns(pl.Series("count", np.roll(frame["count"].to_numpy(), 1)))
-
-
-@pytest.mark.parametrize("levels", [(1, 0), (0, 2), (1, 1), (2, 3)])
-def test_no_page_is_made_of_a_cuboid_that_does_not_add_up_to_its_margins(cubes, tmp_path, levels):
-    made = changed(cubes["pairs"], tmp_path, levels, rolled)
-    with pytest.raises(ReleaseError, match="do not add up to those in counts/cuboid="):
-        page_of(made)
-
-
-def test_sums_are_checked_along_every_axis(cubes, tmp_path):
-    """Swapped between two columns of one row, the row's sum stays and the columns' change."""
-
-    def swap(frame):
-        row = frame["home_region"][0]
-        few = np.flatnonzero((frame["home_region"] == row).to_numpy())[:2]
-        counts = frame["count"].to_numpy().copy()
-        assert counts[few[0]] != counts[few[1]]
-        counts[few] = counts[few[::-1]]
-        return frame.with_columns(pl.Series("count", counts))
-
-    with pytest.raises(ReleaseError, match=r"=1-1.parquet do not add .* in counts/cuboid=0-1"):
-        page_of(changed(cubes["pairs"], tmp_path, (1, 1), swap))
 
 
 def test_equal_sums_at_other_areas_do_not_add_up(cubes):
@@ -225,34 +143,6 @@ def test_an_area_that_no_coarser_cuboid_has_is_refused(cubes, monkeypatch):
         page_of(made)
 
 
-def test_cells_must_stand_row_by_row(cubes, tmp_path):
-    made = changed(cubes["pairs"], tmp_path, (1, 1), lambda frame: frame.reverse())
-    with pytest.raises(ReleaseError, match="not row by row"):
-        page_of(made)
-
-
-def test_a_page_of_a_cube_is_checked_against_the_files(cubes, tmp_path):
-    made = cubes["pairs"]
-    folder = tmp_path / "copy"
-    shutil.copytree(made.folder, folder)
-    place = folder / REPORT
-    place.write_text(made.text, encoding="utf-8")
-    check_report(folder, made.plan, hr.Euclidean(), "9.8.7")
-    for one, other in (
-        ("unbiased estimate", "estimate"),
-        (blocks_text(made, "cuboid-1-1"), blocks_text(made, "cuboid-0-1")),
-    ):
-        place.write_text(made.text.replace(one, other, 1), encoding="utf-8")
-        with pytest.raises(ReleaseError, match="is not what the files"):
-            check_report(folder, made.plan, hr.Euclidean(), "9.8.7")
-    assert all(finding.passed for finding in hr.check(made.folder))
-
-
-def blocks_text(made, name):
-    (one,) = [s for s in made.seen.all("script") if s.attributes.get("id") == name]
-    return one.text
-
-
 # The first table.
 
 
@@ -280,7 +170,13 @@ def check_doubt(cell, row):
     assert told == ([wanted] if row["contradicted"] else [])
 
 
-FIRST = {"pairs": (1, 1), "doubtful": (1, 1), "open": (1, 1), "names": (1, 1), "only": (1, 2)}
+FIRST = {
+    "pairs": (1, 1),
+    "doubtful": (1, 1),
+    "open": (1, 1),
+    "names of a cube": (1, 1),
+    "only": (1, 2),
+}
 
 
 @pytest.mark.parametrize("kind", FIRST)
@@ -387,19 +283,13 @@ def mean_error(shape, levels, noise, fixed):
     return math.sqrt(max(0.0, np.diag(sums @ covariance @ sums.T).mean()))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_combination_has_a_row_of_its_own(cubes, kind):
+@pytest.mark.parametrize("kind", CUBES)
+def test_the_head_says_how_many_combinations_there_are(cubes, kind):
     made = cubes[kind]
-    found = table(made.seen, LEVELS)
-    assert found.column("Level") == [made.plan.label_of(k) for k in made.plan.levels]
-    for levels, row in zip(made.plan.levels, found.rows, strict=True):
-        file = counts_of(made, levels)
-        assert number(row["Listed, above 0"].text) == len(file)
-        assert number(row["Contradicted ≠"].text) == file["contradicted"].sum()
     (overview,) = made.seen.all("dl", **{"class": "overview"})
     assert item(overview, "Combinations of levels").text == str(len(made.plan.levels))
     paired = [caption for caption in tables(made.seen) if caption.startswith(PAIRS)]
-    assert len(paired) == (kind != "three")
+    assert len(paired) == (kind != "three axes")
 
 
 # Words, names and rules of the page.
@@ -420,9 +310,8 @@ def test_a_page_says_how_a_cube_was_measured(cubes):
 
 def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
     tree = hr.Tree([areas("home", 3, 4)])
-    counts = hr.Counts.from_leaves(tree, (np.arange(12, dtype=np.int32),), np.arange(100, 112))
-    options = {"budget": BUDGET, "neighbours": hr.Replace()}
-    made = written(tmp_path / "one", tree, counts, options)
+    counts = all_leaves(tree, np.arange(100, 112))
+    made = written(tmp_path / "one", counts, workload=hr.Cube(), **USUAL)
     assert made.plan.is_chain
     assert facts_of(made.text)["cuboids"] == [[0], [1], [2]]
     assert set(blocks_of(made.text)) == {
@@ -434,37 +323,9 @@ def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
 def test_an_empty_cube_has_a_page(tmp_path):
     tree = hr.Tree([areas("home", 2, 2), areas("work", 2)])
     counts = hr.Counts.from_leaves(tree, (np.zeros(0, np.int32),) * 2, np.zeros(0, np.int64))
-    options = {"budget": BUDGET, "neighbours": hr.Replace()}
-    made = written(tmp_path / "empty", tree, counts, options)
+    made = written(tmp_path / "empty", counts, workload=hr.Cube(), **USUAL)
     assert facts_of(made.text)["start"] == []
     assert "The counts are in the Parquet files of this release." in made.seen.text
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_policy_of_a_cubes_page_names_its_own_script_and_style_alone(cubes, kind):
-    text = cubes[kind].text
-    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
-    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    for name, inner in (("script-src", script), ("style-src", style)):
-        digest = base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode()
-        assert f"{name} 'sha256-{digest}';" in policy
-    assert policy.startswith("default-src 'none'")
-    assert "unsafe" not in policy
-    for one in cubes[kind].seen.walk():
-        assert "src" not in one.attributes
-        assert "style" not in one.attributes
-        assert one.attributes.get("href", "#")[:1] == "#" or one.attributes["href"] == "data:,"
-
-
-def test_no_name_of_a_cube_leaves_its_place(cubes):
-    made = cubes["names"]
-    assert not made.seen.all("img")
-    assert not made.seen.all("i")
-    assert EVIL not in made.text
-    assert EVIL in made.seen.text
-    assert "\u202e" not in made.text
-    assert "<" not in made.seen.all("script", id="facts")[0].text
 
 
 def test_every_table_of_a_cubes_page_is_held_by_a_test(cubes):

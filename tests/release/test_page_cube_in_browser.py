@@ -11,17 +11,10 @@ import pytest
 from hedgerow.release.page import cuboids as cuboids_module
 from tests.browser import show_all
 from tests.parts import CHROMIUM
-from tests.release.cube_pages import EVIL, counts_of, page_of, released
 from tests.release.drawn_page import between
+from tests.release.made_pages import CUBES, EVIL, counts_of, page_of
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
-
-KINDS = ["pairs", "doubtful", "open", "three", "only", "names"]
-
-
-@pytest.fixture(scope="module")
-def cubes(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("cubes"))
 
 
 def ready(tab, words=""):
@@ -314,7 +307,7 @@ def test_where_no_finer_pair_is_carried_a_cell_opens_along_one_axis(
 
 
 def test_three_axes_show_two_as_a_matrix_and_more_as_a_list(opened, cubes):
-    made = cubes["three"]
+    made = cubes["three axes"]
     tab = ready(opened(made.path), "Everything")
     _, found = shown_matrix(tab)
     file = {(r["home_region"], r["work_region"]): r for r in counts_of(made, (1, 1, 0)).to_dicts()}
@@ -348,7 +341,7 @@ def test_levels_of_only_children_are_shown_like_others(opened, cubes):
 
 
 def test_no_name_of_an_area_runs(opened, cubes):
-    tab = ready(opened(cubes["names"].path), "Everything")
+    tab = ready(opened(cubes["names of a cube"].path), "Everything")
     assert EVIL in tab.inner_text("#explorer")
     assert "evil" not in tab.title()
 
@@ -377,7 +370,7 @@ def test_very_many_cells_are_cut_to_the_largest(opened, cubes, tmp_path):
 # For everyone.
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CUBES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.sweep(4)
 def test_a_phone_needs_no_sideways_scrolling(opened, cubes, kind, scheme):
@@ -385,7 +378,7 @@ def test_a_phone_needs_no_sideways_scrolling(opened, cubes, kind, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CUBES)
 def test_without_scripts_the_first_pair_and_the_levels_are_there(opened, cubes, kind):
     tab = opened(cubes[kind].path, java_script_enabled=False)
     assert tab.locator("#explorer tbody tr").count() > 4
@@ -393,7 +386,7 @@ def test_without_scripts_the_first_pair_and_the_levels_are_there(opened, cubes, 
     assert "With JavaScript" in tab.inner_text("#explore")
 
 
-@pytest.mark.parametrize("kind", ["pairs", "three"])
+@pytest.mark.parametrize("kind", ["pairs", "three axes"])
 def test_every_control_has_a_name_and_prints_away(opened, cubes, kind):
     tab = ready(opened(cubes[kind].path))
     spoken = tab.evaluate(
@@ -435,7 +428,7 @@ def test_a_matrix_is_laid_out_again_for_paper_with_figures_in_full(opened, cubes
 
 
 @pytest.mark.parametrize("width", [320, 390, 640, 900, 1280])
-@pytest.mark.parametrize("kind", ["pairs", "doubtful", "three"])
+@pytest.mark.parametrize("kind", ["pairs", "doubtful", "three axes"])
 @pytest.mark.sweep(4)
 def test_no_figure_of_a_matrix_is_clipped_at_any_width(opened, cubes, kind, width):
     tab = ready(opened(cubes[kind].path, width=width), "Everything")

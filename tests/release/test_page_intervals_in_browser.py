@@ -8,23 +8,19 @@ import pytest
 
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.cuboids import All
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
-from hedgerow.release.execution import in_memory
 from hedgerow.release.page.carried import OTHERS, other_intervals
-from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.made import plain_plan
+from tests.made import all_leaves
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between
+from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -39,14 +35,10 @@ def areas(name):
     )
 
 
-def written(folder, tree, **options):
-    shape = tuple(axis.size(axis.depth) for axis in tree.axes)
-    codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
-    values = (7 * np.arange(codes.shape[1], dtype=np.int64) ** 2) % 400
-    plan = plain_plan(tree, **options)
-    counts = Counts.from_leaves(tree, tuple(codes), values)
-    in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(3)).write(folder)
-    return folder
+def made(folder, tree, **options):
+    return written(
+        folder, all_leaves(tree, 7 * np.arange(tree.leaves) ** 2 % 400), seed=3, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +46,17 @@ def releases(tmp_path_factory):
     folder = tmp_path_factory.mktemp("intervals")
     ranges = Ranges.equal_width("income", 0, 60, 60)
     return {
-        "survivors": written(folder / "survivors", Tree([areas("place")]), budget=Rho("1/50")),
-        "combined": written(folder / "combined", Tree([areas("place")]), budget=Rho("1/50"),
+        "survivors": made(folder / "survivors", Tree([areas("place")]), budget=Rho("1/50")),
+        "combined": made(folder / "combined", Tree([areas("place")]), budget=Rho("1/50"),
                             measure=All(), neighbours=Replace()),
-        "incomes": written(folder / "incomes", Tree([coded_axis(ranges, [6, 10])]),
+        "incomes": made(folder / "incomes", Tree([coded_axis(ranges, [6, 10])]),
                            budget=Epsilon("1/4"), measure=All(), mechanism=DiscreteLaplace),
-        "cube": written(folder / "cube", Tree([areas("home"), areas("work")]), budget=Rho("1/10"),
+        "cube": made(folder / "cube", Tree([areas("home"), areas("work")]), budget=Rho("1/10"),
                         workload=Cube(), neighbours=Replace()),
     }  # fmt: skip
 
 
-def file_at(folder, kind, confidence):
-    release = read_release(folder)
+def file_at(release, kind, confidence):
     if kind == "cube":
         return release.cuboid(confidence, home="district", work="region")
     return release.level(depth=1, confidence=confidence)
@@ -87,12 +78,13 @@ def sureness(row):
 @pytest.mark.parametrize("kind", ["survivors", "combined", "incomes", "cube"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_rows_words_and_downloads_follow_the_chosen_level(opened, releases, kind, width):
-    folder = releases[kind]
-    tab = opened(folder / "report.html", HERE.get(kind, ""), width=width)
+    tab = opened(releases[kind].path, HERE.get(kind, ""), width=width)
     tab.wait_for_selector("#explorer[data-ready]")
     for level in (90, 99, 95):
         choose(tab, level)
-        file = file_at(folder, kind, Confidence(level / 100)).sort("count", descending=True)
+        file = file_at(releases[kind].release, kind, Confidence(level / 100)).sort(
+            "count", descending=True
+        )
         rows = tab.locator("#explorer > div:last-child tbody tr").evaluate_all(
             "(all) => all.map((row) => [...row.cells].slice(1, 4)"
             ".map((one) => one.innerText.trim()))"
@@ -116,13 +108,14 @@ def test_rows_words_and_downloads_follow_the_chosen_level(opened, releases, kind
 
 
 def test_the_total_has_the_chosen_interval_too(opened, releases):
-    folder = releases["survivors"]
-    tab = opened(folder / "report.html")
+    tab = opened(releases["survivors"].path)
     tab.wait_for_selector("#explorer[data-ready]")
     for level in (99, 90):
         choose(tab, level)
         (whole,) = (
-            read_release(folder).level(depth=0, confidence=Confidence(level / 100)).to_dicts()
+            releases["survivors"]
+            .release.level(depth=0, confidence=Confidence(level / 100))
+            .to_dicts()
         )
         assert f"{level} % interval {between(whole['low'], whole['high'])}" in tab.inner_text(
             ".here"
@@ -130,7 +123,7 @@ def test_the_total_has_the_chosen_interval_too(opened, releases):
 
 
 def test_words_to_look_for_and_the_focus_outlive_another_level(opened, releases):
-    tab = opened(releases["cube"] / "report.html", HERE["cube"])
+    tab = opened(releases["cube"].path, HERE["cube"])
     tab.wait_for_selector("#explorer[data-ready]")
     tab.locator("#explorer input[type=search]").fill("r1d5")
     choose(tab, 99)

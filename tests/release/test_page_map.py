@@ -7,9 +7,8 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.privacy.budget import Rho
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.report import page
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.made import plain_plan
+from tests.made import all_leaves, plain_plan
 from tests.tables.test_maps import axis_of, file_of, voronoi
 
 AREAS = 10_000
@@ -20,7 +19,7 @@ def page_of(folder, axis):
     plan = plain_plan(tree, budget=Rho(1))
     size = axis.size(axis.depth)
     values = np.random.default_rng(20260902).lognormal(6, 1.5, size).astype(np.int64)
-    counts = Counts.from_leaves(tree, (np.arange(size, dtype=np.int32),), values)
+    counts = all_leaves(tree, values)
     in_memory(counts, plan, estimator=Chebyshev(), bits=seeded_bits(1)).write(folder)
     return page(folder, plan, Chebyshev(), "1")
 
@@ -33,8 +32,8 @@ def test_a_page_with_a_map_of_ten_thousand_areas_is_below_one_megabyte(tmp_path)
     assert len(text.encode()) < 1_000_000
 
 
-def test_a_page_without_shapes_has_nothing_of_a_map(tmp_path):
-    text = page_of(tmp_path / "out", axis_of(30))
+def test_a_page_without_shapes_has_nothing_of_a_map(out):
+    text = page_of(out, axis_of(30))
     assert "atlas" not in text
     assert "cartography" not in text
     assert "#map" not in text

@@ -15,21 +15,18 @@ from playwright.sync_api import expect
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.cuboids import All
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
-from hedgerow.release.execution import in_memory
-from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.rules import Division
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, barriers
-from tests.made import plain_plan
+from tests.made import all_leaves, plain_plan
 from tests.parts import CHROMIUM
+from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -51,60 +48,47 @@ def axis(name, folder, key="town"):
     return made.with_shapes(path, key)
 
 
-def written(folder, tree, codes, values, *, budget=2, estimator=None, **options):
+def made(folder, tree, values, *, budget=2, estimator=None, **options):
     said = Description(title=TITLE, unit="people")
     plan = plain_plan(tree, budget=Rho(budget), **options).described(said)
     estimator = estimator or Chebyshev()
-    counts = Counts.from_leaves(tree, codes, values)
-    in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)
-    path = folder.with_suffix(".html")
-    path.write_text(page(folder, plan, estimator, "1"), encoding="utf-8")
-    return path
+    return written(folder, all_leaves(tree, values), plan=plan, estimator=estimator, seed=1).path
 
 
 @pytest.fixture(scope="module")
 def census(tmp_path_factory):
     folder = tmp_path_factory.mktemp("map")
-    leaves = np.arange(SIDE * SIDE, dtype=np.int32)
     tree = Tree([axis("place", folder)])
-    return written(folder / "out", tree, (leaves,), 1_000 + 97 * leaves.astype(np.int64))
+    return made(folder / "out", tree, 1_000 + 97 * np.arange(SIDE * SIDE))
 
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flows")
-    start, end = np.divmod(np.arange(SIDE**4, dtype=np.int32), SIDE**2)
-    values = 50_000 // (1 + np.abs(start - end)).astype(np.int64)
+    start, end = np.divmod(np.arange(SIDE**4), SIDE**2)
+    values = 50_000 // (1 + np.abs(start - end))
     tree = Tree([axis("home", folder), axis("work", folder)], ["home", "work"])
-    return written(folder / "out", tree, (start, end), values)
+    return made(folder / "out", tree, values)
 
 
 @pytest.fixture(scope="module")
 def faint(tmp_path_factory):
     """Flows that fall off fast: some of a hundred thousands, some of a few."""
     folder = tmp_path_factory.mktemp("faint")
-    start, end = np.divmod(np.arange(SIDE**4, dtype=np.int32), SIDE**2)
-    values = np.array([9_000, 40, 6, 1])[np.abs(start // SIDE - end // SIDE)].astype(np.int64)
+    start, end = np.divmod(np.arange(SIDE**4), SIDE**2)
+    values = np.array([9_000, 40, 6, 1])[np.abs(start // SIDE - end // SIDE)]
     tree = Tree([axis("home", folder), axis("work", folder)], ["home", "work"])
-    return written(folder / "out", tree, (start, end), values, budget="1/2000", measure=All())
+    return made(folder / "out", tree, values, budget="1/2000", measure=All())
 
 
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cube")
     age = Axis.from_frame("age", {"age": ["0", "1", "2"]}, ["age"])
-    start, end = np.divmod(np.arange(3 * SIDE**2, dtype=np.int32), 3)
     tree = Tree([axis("place", folder), age])
-    values = 300 + 41 * start.astype(np.int64)
-    return written(
-        folder / "out",
-        tree,
-        (start, end),
-        values,
-        estimator=Euclidean(),
-        workload=Cube(),
-        measure=All(),
-    )
+    values = 300 + 41 * (np.arange(3 * SIDE**2) // 3)
+    options = {"estimator": Euclidean(), "workload": Cube(), "measure": All()}
+    return made(folder / "out", tree, values, **options)
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +96,8 @@ def squares(tmp_path_factory):
     folder = tmp_path_factory.mktemp("squares")
     places = pl.DataFrame({"x": [x for x in range(4) for _ in range(4)], "y": [*range(4)] * 4})
     grid = Axis.from_frame("square", places, ["big", "small"], rule=Division([2, 1], ["x", "y"]))
-    values = np.array([0, 0, 3, 5, 8, 12, 30, 60, 90, 300, 700, 1_500, 4_000, 9_000, 20_000, 0])
-    leaves = np.arange(16, dtype=np.int32)
-    values = values.astype(np.int64)
-    return written(folder / "out", Tree([grid]), (leaves,), values, budget="1/20", measure=All())
+    values = [0, 0, 3, 5, 8, 12, 30, 60, 90, 300, 700, 1_500, 4_000, 9_000, 20_000, 0]
+    return made(folder / "out", Tree([grid]), values, budget="1/20", measure=All())
 
 
 def told(tab):

@@ -1,78 +1,25 @@
 """The page of cuboids that somebody names: what it carries and says, against the files."""
 
 import math
-import re
-import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
 from hedgerow.distribution.bins import coded_axis
-from hedgerow.errors import ReleaseError
-from hedgerow.release.directory.manifest import REPORT
-from hedgerow.release.directory.measurements import counts_file
-from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page import words
 from hedgerow.text import visible
-from tests.made import plain_plan
-from tests.release.cube_pages import EVIL, carried_rows, counts_of, facts_of, page_of, written
+from tests.made import all_leaves, plain_plan
 from tests.release.drawn_page import read, table, tables
-from tests.release.named_pages import KINDS, released
+from tests.release.made_pages import NAMED, counts_of, facts_of, page_of, written
 from tests.release.shown_pages import close, item, variance
 
 pytestmark = pytest.mark.xdist_group("pages")  # the releases are made once
 
 PAIRS = "Expected error (RMSE) of every pair of levels"
 MARGIN = ["all", "95 % interval", "unbiased estimate"]
-
-
-@pytest.fixture(scope="module")
-def named(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("named"))
-
-
-def carried(text):
-    return [tuple(levels) for levels in facts_of(text)["cuboids"]]
-
-
-# What it carries.
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_counts_in_the_page_are_those_of_the_files(named, kind):
-    made = named[kind]
-    facts = facts_of(made.text)
-    assert sorted(map(tuple, facts["cuboids"])) == sorted(made.plan.levels)
-    assert [tuple(levels) for levels in facts["released"]] == list(made.plan.levels)
-    for levels in made.plan.levels:
-        file = counts_of(made, levels)
-        columns = [axis.columns[k - 1] for axis, k in zip(made.tree.axes, levels, strict=True) if k]
-        wanted = [
-            (*(visible(row[column]) for column in columns), row["count"], row["low"], row["high"],
-             round(row["estimate"]), row["contradicted"])
-            for row in file.iter_rows(named=True)
-        ]  # fmt: skip
-        assert list(carried_rows(made.text, levels)) == wanted
-
-
-@pytest.mark.parametrize("kind", ["beside", "tables", "below"])
-def test_what_is_carried_has_all_coarser_cuboids_of_the_workload_beside_it(
-    named, kind, monkeypatch
-):
-    made, seen = named[kind], set()
-    whole = sum(len(counts_of(made, levels)) for levels in made.plan.levels)
-    for most in np.linspace(1, whole, 12).astype(int).tolist():
-        monkeypatch.setattr(cuboids_module, "MOST_NODES_OF_A_PAGE", most)
-        some = set(carried(page_of(made)))
-        seen.add(len(some))
-        for levels in some:
-            assert {k for k in made.plan.levels if np.less_equal(k, levels).all()} <= some
-    assert len(seen) > 2
 
 
 @pytest.mark.parametrize(
@@ -82,38 +29,6 @@ def test_what_is_carried_has_all_coarser_cuboids_of_the_workload_beside_it(
 )  # fmt: skip
 def test_a_page_begins_with_the_coarsest_cuboid_of_two_axes_or_what_is_nearest(named, kind, start):
     assert tuple(facts_of(named[kind].text)["start"]) == start
-
-
-# What it refuses.
-
-
-def forged(made, tmp_path, levels):
-    """The release with the counts of one cuboid at other cells, but for the same total."""
-    folder = tmp_path / "forged"
-    shutil.copytree(made.folder, folder)
-    path = folder / counts_file(levels)
-    file = pq.read_table(path)
-    counts = np.roll(pl.DataFrame(file)["count"].to_numpy(), 1)
-    frame = pl.DataFrame(file).with_columns(pl.Series("count", counts))
-    pq.write_table(frame.to_arrow().cast(file.schema), path)
-    return SimpleNamespace(**{**vars(made), "folder": folder})
-
-
-@pytest.mark.parametrize(
-    ("kind", "levels", "above"),
-    [("tables", (3, 1, 0), "1-1-0"), ("tables", (1, 1, 1), "1-1-0"), ("beside", (2, 3), "0-3"),
-     ("below", (2, 2), "[12]-[12]")],
-)  # fmt: skip
-def test_no_page_is_made_of_tables_that_do_not_agree(named, tmp_path, kind, levels, above):
-    with pytest.raises(ReleaseError, match=rf"do not add up to those in counts/cuboid={above}"):
-        page_of(forged(named[kind], tmp_path, levels))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_page_in_a_release_is_the_one_that_its_files_make(named, kind):
-    made = named[kind]
-    finding = next(one for one in hr.check(made.folder) if REPORT in one.what)
-    assert finding.passed
 
 
 # The first table, for readers without scripts.
@@ -142,7 +57,7 @@ def test_a_pair_without_margins_of_its_own_has_sums_without_intervals(named):
 
 
 def test_a_pair_with_one_margin_has_the_interval_of_that_one_alone(named):
-    made = named["names"]
+    made = named["names of named"]
     assert tuple(facts_of(made.text)["start"]) == (1, 1)
     found = next(one for caption, one in tables(made.seen).items() if caption.startswith("Counts"))
     corner = next(iter(found.rows[0]))
@@ -199,14 +114,6 @@ def test_there_is_no_matrix_of_levels_but_for_two_axes(named, kind):
     assert not [caption for caption in tables(named[kind].seen) if caption.startswith(PAIRS)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_cuboid_has_a_row_of_its_own(named, kind):
-    made = named[kind]
-    assert table(made.seen, "Level by level").column("Level") == [
-        made.plan.label_of(levels) for levels in made.plan.levels
-    ]
-
-
 # Words.
 
 
@@ -260,17 +167,16 @@ def test_a_page_says_which_cuboids_were_measured_at_which_cells_and_how_sure_err
     follow = "Not measured, as they follow from others: {}."
     assert follow.format("home region × work region") in made("tables")
     assert follow.format("work region and work district") in made("beside")
-    for kind in KINDS:
+    for kind in NAMED:
         assert named[kind].plan.design.ways in made(kind)
 
 
 @pytest.mark.parametrize("level", ["bins_4", "bin"])
 def test_a_level_of_a_numeric_axis_alone_has_a_page_without_a_distribution(tmp_path, level):
     tree = hr.Tree([coded_axis(hr.Ranges.equal_width("age", 0, 80, 8), [2, 4])])
-    counts = hr.Counts.from_leaves(tree, (np.arange(8, dtype=np.int32),), np.arange(100, 108))
-    made = written(
-        tmp_path / "one", tree, counts, {"budget": hr.Rho(1), "workload": hr.Cuboids([level])}
-    )
+    counts = all_leaves(tree, np.arange(100, 108))
+    workload = hr.Cuboids([level])
+    made = written(tmp_path / "one", counts, budget=hr.Rho(1), workload=workload)
     assert made.seen.all("title")[0].text == "Distribution of age"
     assert not made.seen.all("section", id="distribution")
     found = table(made.seen, f"Counts by {level.replace('_', ' ')}")
@@ -287,13 +193,3 @@ def test_upper_bounds_are_not_called_exact(named, monkeypatch):
     assert "standard errors are upper bounds" in bounds
     assert "their errors are exact." not in bounds
     assert "their errors are exact." in made.seen.text
-
-
-def test_no_name_leaves_its_place(named):
-    made = named["names"]
-    assert not made.seen.all("img")
-    assert not made.seen.all("i")
-    assert EVIL not in made.text
-    assert EVIL in made.seen.text
-    assert "\u202e" not in made.text
-    assert not re.search(r"<i>|<img", made.seen.all("script", id="facts")[0].text)

@@ -6,8 +6,7 @@ import pytest
 from hedgerow.release.page import cuboids as cuboids_module
 from tests.browser import show_all
 from tests.parts import CHROMIUM
-from tests.release.cube_pages import EVIL, counts_of, page_of
-from tests.release.named_pages import KINDS, released
+from tests.release.made_pages import EVIL, NAMED, counts_of, page_of
 from tests.release.test_page_cube_in_browser import (
     column_of,
     figure,
@@ -19,11 +18,6 @@ from tests.release.test_page_cube_in_browser import (
 )
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
-
-
-@pytest.fixture(scope="module")
-def named(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("named"))
 
 
 def offered(tab):
@@ -184,19 +178,19 @@ def test_what_is_not_carried_is_offered_as_a_file(opened, named, tmp_path, monke
 
 
 def test_no_name_of_an_area_runs(opened, named):
-    tab = ready(opened(named["names"].path), "Everything")
+    tab = ready(opened(named["names of named"].path), "Everything")
     assert EVIL in tab.inner_text("#explorer")
     assert "evil" not in tab.title()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_needs_no_sideways_scrolling(opened, named, kind, scheme):
     tab = ready(opened(named[kind].path, width=360, color_scheme=scheme))
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMED)
 def test_without_scripts_the_first_counts_and_the_levels_are_there(opened, named, kind):
     tab = opened(named[kind].path, java_script_enabled=False)
     assert tab.locator("#explorer tbody tr").count() > 2

@@ -6,17 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Rho
-from hedgerow.release.execution import in_memory
-from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.made import plain_plan
+from tests.made import all_leaves
 from tests.parts import CHROMIUM
+from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -35,25 +31,20 @@ def axis(name):
     return Axis.from_frame(name, areas(), levels, columns=columns, names={"town": "called"})
 
 
-def written(folder, tree, **options):
-    shape = tuple(each.size(2) for each in tree.axes)
-    codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
-    values = 40 + 300 * np.arange(codes.shape[1], dtype=np.int64)
-    plan = plain_plan(tree, budget=Rho(1), **options)
-    counts = Counts.from_leaves(tree, tuple(codes), values)
-    in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(1)).write(folder)
-    return folder / "report.html"
+def made(folder, tree, **options):
+    counts = all_leaves(tree, 40 + 300 * np.arange(tree.leaves))
+    return written(folder, counts, budget=Rho(1), seed=1, **options)
 
 
 @pytest.fixture(scope="module")
 def towns(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("search") / "towns", Tree([axis("place")]))
+    return made(tmp_path_factory.mktemp("search") / "towns", Tree([axis("place")]))
 
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory):
     tree = Tree([axis("home"), axis("work")])
-    return written(tmp_path_factory.mktemp("search") / "flows", tree, workload=Cube())
+    return made(tmp_path_factory.mktemp("search") / "flows", tree, workload=Cube())
 
 
 def search(tab, words, first):
@@ -66,18 +57,18 @@ def search(tab, words, first):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_an_area_is_found_by_its_name_without_accents_and_opens(opened, towns, width):
-    tab = opened(towns, width=width)
+    tab = opened(towns.path, width=width)
     search(tab, "alborg", "Ålborg (t0)")
     tab.locator(".found button").first.click()
     tab.wait_for_function("() => location.hash.startsWith('#at-2.0.')")
     tab.wait_for_function("() => document.querySelector('h3').innerText === 'town Ålborg (t0)'")
-    count = read_release(towns.parent).level("town")["count"][0]
+    count = towns.release.level("town")["count"][0]
     assert tab.inner_text(".here strong") == f"{count:,}"
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_area_that_is_called_so_stands_before_others_that_begin_so(opened, towns):
-    tab = opened(towns)
+    tab = opened(towns.path)
     search(tab, "NICE", "Nice (t1)")
     assert tab.locator(".found button").all_inner_texts() == ["Nice (t1)", "Nice-sur-Mer (t2)"]
     assert "2 places found" in tab.inner_text(".finder")
@@ -85,13 +76,13 @@ def test_the_area_that_is_called_so_stands_before_others_that_begin_so(opened, t
 
 
 def test_an_area_of_one_axis_of_a_cube_opens_over_everything_of_the_other(opened, flows):
-    tab = opened(flows)
+    tab = opened(flows.path)
     search(tab, "nice", "Nice (t1)")
     tab.locator(".found button").nth(1).click()
     tab.wait_for_function(
         "() => document.querySelector('h3').innerText.startsWith('work town Nice')"
     )
-    file = read_release(flows.parent).cuboid(work="town")
+    file = flows.release.cuboid(work="town")
     (count,) = file.filter(work_town="t1")["count"]
     assert tab.inner_text(".here strong") == f"{count:,}"
 
@@ -107,11 +98,11 @@ def downloaded(tab):
 def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_them(
     opened, flows, width
 ):
-    tab = opened(flows, "#at-0.0.2-0.0.2", width=width)
+    tab = opened(flows.path, "#at-0.0.2-0.0.2", width=width)
     tab.wait_for_selector("#explorer[data-ready]")
     tab.locator("#explorer input[type=search]").fill("nice-sur")
     rows = downloaded(tab)
-    file = read_release(flows.parent).cuboid(home="town", work="town")
+    file = flows.release.cuboid(home="town", work="town")
     wanted = file.filter((pl.col("home_town") == "t2") | (pl.col("work_town") == "t2"))
     assert tab.locator("#explorer > div:last-child tbody tr").count() == len(wanted) == 11
     names = dict(areas().select("town", "called").iter_rows())
@@ -130,8 +121,8 @@ def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_the
 
 
 def test_the_head_names_what_is_counted_and_what_an_attacker_notices(opened, towns):
-    lead = opened(towns).inner_text(".lead")
-    total = read_release(towns.parent).level(depth=0)["count"][0]
+    lead = opened(towns.path).inner_text(".lead")
+    total = towns.release.level(depth=0)["count"][0]
     assert lead.startswith(
         f"{total:,} records, counted with noise. Whoever tests whether one protected unit"
     )

@@ -9,21 +9,15 @@ import pytest
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.release.page.report import _short
 from hedgerow.release.page.words import _few
-from tests.release.cube_pages import carried_rows, facts_of
 from tests.release.drawn_page import table
+from tests.release.made_pages import facts_of
 from tests.release.shown_pages import item
 from tests.release.spine.made_files import BLOCKS, FACILITIES, RACES
-from tests.release.spine_pages import released
 
 pytestmark = pytest.mark.xdist_group("pages")
 
 PLACES = ["county", "tract", "block"]
 PEOPLE = [["hhgq"], ["votingage"], ["group"], ["hispanic", "race"]]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("spine") / "files")
 
 
 def possible():
@@ -46,7 +40,8 @@ def possible_at(levels):
     return possible().select(columns).n_unique() if columns else 1
 
 
-def test_the_counts_that_are_called_possible_are_those_that_public_facts_leave(made):
+def test_the_counts_that_are_called_possible_are_those_that_public_facts_leave(of_a_spine):
+    made = of_a_spine
     found = table(made.seen, "Level by level").column("Possible counts under public facts, at most")
     expected = [possible_at(levels) for levels in made.plan.levels]
     assert expected[-1] == 104 < made.tree.leaves
@@ -59,7 +54,8 @@ def test_the_counts_that_are_called_possible_are_those_that_public_facts_leave(m
             assert many.removesuffix("s") == f"{possible_at((i, k))} count"
 
 
-def test_public_facts_are_said_to_restrict_no_promise(made):
+def test_public_facts_are_said_to_restrict_no_promise(of_a_spine):
+    made = of_a_spine
     said = item(made.seen, "What is public").text
     assert "zeros hhgq nursing × votingage minor: 4 of 24 attribute cells hold nobody" in said
     assert "14 rows by block × hhgq; 22 of 36 cells hold nobody; 3 lower bounds" in said
@@ -71,7 +67,8 @@ def test_public_facts_are_said_to_restrict_no_promise(made):
     assert "facilities.csv" not in made.text
 
 
-def test_what_labels_of_a_product_list_is_said(made):
+def test_what_labels_of_a_product_list_is_said(of_a_spine):
+    made = of_a_spine
     said = " ".join(one.text for one in made.seen.all("p"))
     words = "Labels of person list hhgq · votingage · group · hispanic · race"
     assert words in " ".join(said.split())
@@ -81,18 +78,6 @@ def test_what_labels_of_a_product_list_is_said(made):
                    for more in ([], ["group"], ["group", "hispanic", "race"]))]  # fmt: skip
     assert person["told"] == every
     assert facts_of(made.text)["ruled"] is True
-
-
-def test_the_counts_in_the_page_are_those_of_the_files(made):
-    for levels in made.plan.levels:
-        found = [(*row[:-5], row[-5]) for row in carried_rows(made.text, levels)]
-        frame = made.release.level(made.tree.name_of(levels))
-        shown = [
-            axis.columns[level - 1]
-            for axis, level in zip(made.tree.axes, levels, strict=True)
-            if level
-        ]
-        assert found == frame.select(*shown, "count").rows(), levels
 
 
 @pytest.mark.parametrize(

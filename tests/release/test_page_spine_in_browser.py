@@ -4,15 +4,9 @@ import pytest
 
 from tests.browser import show_all
 from tests.parts import CHROMIUM
-from tests.release.spine_pages import released
 from tests.release.test_page_cube_in_browser import check_matrix, choose, ready
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return released(tmp_path_factory.mktemp("spine") / "files")
 
 
 def note(tab):
@@ -23,7 +17,8 @@ def legends(tab):
     return [" ".join(one.split()) for one in tab.locator("#explorer .told").all_inner_texts()]
 
 
-def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened, made):
+def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened, of_a_spine):
+    made = of_a_spine
     tab = ready(opened(made.path), "Everything")
     check_matrix(tab, made, (1, 1), {})
     assert legends(tab) == []
@@ -40,7 +35,8 @@ def test_every_pair_of_levels_has_its_cells_and_the_columns_of_its_labels(opened
         assert note(tab).endswith("was released as 0, as is what public facts rule out.")
 
 
-def test_a_kind_of_quarters_within_a_county_opens_with_its_margins(opened, made):
+def test_a_kind_of_quarters_within_a_county_opens_with_its_margins(opened, of_a_spine):
+    made = of_a_spine
     tab = ready(opened(made.path, "#at-1.0.2-1.0.4"), "geography county C0 × person hhgq")
     show_all(tab)
     first = made.release.level("person.hhgq")["hhgq"].sort()[0]

@@ -17,8 +17,8 @@ from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.release.release import read_release
 from tests.estimate.dense_trees import node_sums
-from tests.release.cube_pages import blocks_of, carried_rows, numbers, unfolded
 from tests.release.drawn_page import ends, number, table, tables
+from tests.release.made_pages import blocks_of, carried_rows, numbers, unfolded
 from tests.release.shown_pages import (
     ALPHA,
     KINDS,

@@ -10,21 +10,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Replace
-from hedgerow.release.execution import in_memory
-from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from tests.browser import barriers
-from tests.made import plain_plan
+from tests.made import all_leaves, plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between, unraised
+from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -46,27 +42,22 @@ def axis(name):
     return Axis.from_frame(name, areas(), levels, columns=columns, names={"town": "called"})
 
 
-def written(folder, tree, **options):
-    shape = tuple(each.size(2) for each in tree.axes)
-    codes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
-    values = 3 * np.arange(codes.shape[1], dtype=np.int64) ** 2
+def made(folder, tree, **options):
     said = Description(title=TITLE, unit="workers", publisher="Office of Counts", period="2025")
     budget = EpsilonDelta("1", "1e-8")
     plan = plain_plan(tree, budget=budget, neighbours=Replace(), **options).described(said)
-    counts = Counts.from_leaves(tree, tuple(codes), values)
-    in_memory(counts, plan, estimator=Euclidean(), bits=seeded_bits(5)).write(folder)
-    return folder
+    return written(folder, all_leaves(tree, 3 * np.arange(tree.leaves) ** 2), plan=plan, seed=5)
 
 
 @pytest.fixture(scope="module")
 def towns(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("walks") / "towns", Tree([axis("place")]))
+    return made(tmp_path_factory.mktemp("walks") / "towns", Tree([axis("place")]))
 
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory):
     tree = Tree([axis("home"), axis("work")])
-    return written(tmp_path_factory.mktemp("walks") / "flows", tree, workload=Cube())
+    return made(tmp_path_factory.mktemp("walks") / "flows", tree, workload=Cube())
 
 
 def ready(tab):
@@ -84,11 +75,11 @@ def is_whole(tab, width):
 @WIDTHS
 @SCHEMES
 def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns, width, scheme):
-    tab = ready(opened(towns / "report.html", width=width, color_scheme=scheme))
+    tab = ready(opened(towns.path, width=width, color_scheme=scheme))
     assert tab.inner_text("h1") == TITLE
     assert tab.locator("h1").bounding_box()["y"] < 400
     lead = tab.inner_text(".lead")
-    total = read_release(towns).level(depth=0)["count"][0]
+    total = towns.release.level(depth=0)["count"][0]
     assert lead.startswith(f"{total:,} workers")
     assert "by guessing it would be 5 %" in lead
     is_whole(tab, width)
@@ -99,7 +90,7 @@ def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns,
     tab.locator(".finder input").fill("brook")
     tab.locator(".found button", has_text="Brook").click()
     tab.wait_for_function("() => document.querySelector('h3').innerText.startsWith('town Brook')")
-    (row,) = read_release(towns).level("town").filter(place_town=f"{EVIL}1").to_dicts()
+    (row,) = towns.release.level("town").filter(place_town=f"{EVIL}1").to_dicts()
     assert tab.inner_text(".here strong") == f"{row['count']:,}"
     assert f"95 % interval {between(row['low'], row['high'])}" in tab.inner_text(".here")
     is_whole(tab, width)
@@ -107,8 +98,8 @@ def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns,
 
 @WIDTHS
 def test_a_court_finds_the_guarantee_its_exact_figures_and_the_hash(opened, towns, width):
-    tab = ready(opened(towns / "report.html", width=width))
-    release = read_release(towns)
+    tab = ready(opened(towns.path, width=width))
+    release = towns.release
     promise = str(release.plan.promise)
     assert promise.split(". ", maxsplit=1)[0] in tab.inner_text("#promise")
     tab.locator("body > nav a", has_text="The price").click()
@@ -120,7 +111,7 @@ def test_a_court_finds_the_guarantee_its_exact_figures_and_the_hash(opened, town
         exact = release.plan.guarantee.epsilon(unraised(delta))
         assert exact <= float(epsilon) <= exact * (1 + 1e-4), "rounded up, never down"
     tab.locator("body > nav a", has_text="Citing").click()
-    manifest = json.loads((towns / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((towns.folder / "manifest.json").read_text(encoding="utf-8"))
     assert release.plan.hash in tab.inner_text("#cite")
     assert release.plan.hash in json.dumps(manifest)
     is_whole(tab, width)
@@ -133,15 +124,15 @@ def words_of_cell(row):
 @WIDTHS
 @SCHEMES
 def test_a_data_user_finds_an_area_reads_a_cell_and_takes_it_away(opened, flows, width, scheme):
-    tab = ready(opened(flows / "report.html", width=width, color_scheme=scheme))
+    tab = ready(opened(flows.path, width=width, color_scheme=scheme))
     is_whole(tab, width)
     tab.locator(".finder input").fill("img src")  # the name of one town, the code of all
     tab.wait_for_selector(".found button")
     assert any(each.startswith(EVIL) for each in tab.locator(".found button").all_inner_texts())
     is_whole(tab, width)
-    tab.goto((flows / "report.html").as_uri() + "#at-0.0.2-0.0.2")
+    tab.goto(flows.path.as_uri() + "#at-0.0.2-0.0.2")
     tab.wait_for_function("() => document.querySelectorAll('.matrix .cell').length > 20")
-    file = read_release(flows).cuboid(home="town", work="town")
+    file = flows.release.cuboid(home="town", work="town")
     largest = file.sort("count").row(-1, named=True)
     cell = tab.locator(".matrix td:not(.margin) .cell").last
     cell.hover()

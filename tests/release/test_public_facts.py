@@ -59,8 +59,8 @@ def released(tmp_path_factory):
 
 
 @pytest.fixture
-def copied(released, tmp_path):
-    return shutil.copytree(released[1], tmp_path / "out")
+def copied(released, out):
+    return shutil.copytree(released[1], out)
 
 
 def failures(folder):
@@ -116,7 +116,7 @@ NAMED = {
 @pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()])
 @pytest.mark.parametrize("tree", [ONE, APART])
 def test_a_release_of_a_table_that_contradicts_the_facts_keeps_to_them(
-    tree, neighbours, named, tmp_path
+    tree, neighbours, named, out
 ):
     """The table has people in every cell, and is neither refused nor reported."""
     cells = [cell for row in cells_of(tree) for cell in row]
@@ -131,8 +131,8 @@ def test_a_release_of_a_table_that_contradicts_the_facts_keeps_to_them(
         public=[RULE, rows],
     )
     counts = hr.Counts.from_frame(tree, table, count="n")
-    released = hr.release(counts, plan, directory=tmp_path / "out")
-    assert failures(tmp_path / "out") == []
+    released = hr.release(counts, plan, directory=out)
+    assert failures(out) == []
     if neighbours == hr.Replace():
         total = released.level("total")["count"].sum()
         assert total == table["n"].sum(), "the public total includes everybody"

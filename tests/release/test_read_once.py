@@ -39,8 +39,8 @@ def released(name, folder):
 
 
 @pytest.mark.parametrize("ask", ["check", "areas", "again"])
-def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, tmp_path, monkeypatch):
-    folder = released(IN_JOBS, tmp_path / "out")
+def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, out, monkeypatch):
+    folder = released(IN_JOBS, out)
     run, case = LocalEngine.run, CASES[IN_JOBS]()
     monkeypatch.setattr(LocalEngine, "run", lambda _, *given: run(LocalEngine(8), *given))
     with case.limits():
@@ -55,8 +55,8 @@ def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, tmp_pat
     assert sorted(asked["read_noisy"]) == sorted(release.plan.measured)
 
 
-def test_cells_that_have_no_estimates_are_refused_before_counts_are_read(asked, tmp_path):
-    release = hr.read_release(released(GAP, tmp_path / "out"))
+def test_cells_that_have_no_estimates_are_refused_before_counts_are_read(asked, out):
+    release = hr.read_release(released(GAP, out))
     with pytest.raises(hr.ReleaseError, match=r"is unmeasured, so cells .* have no estimates"):
         release.level(depth=2, all=True)
     assert asked == {"read_noisy": [], "read_nodes": [(0,)]}, "nothing but the total"
@@ -74,8 +74,8 @@ def test_which_cuboids_there_are_is_told_without_reading_them():
         every[1,]
 
 
-def test_whatever_breaks_where_counts_are_read_again_is_one_sentence(tmp_path, monkeypatch):
-    folder, read = released("chain, all", tmp_path / "out"), stored.read_nodes
+def test_whatever_breaks_where_counts_are_read_again_is_one_sentence(out, monkeypatch):
+    folder, read = released("chain, all", out), stored.read_nodes
 
     def breaking(place, tree, levels):
         if levels == (3,):

@@ -31,12 +31,12 @@ def released(workload=None, people=(900, 30, 500, 0, 7, 40)):
 
 
 @pytest.fixture(params=["memory", "directory"])
-def release(request, tmp_path):
+def release(request, out):
     made = released()
     if request.param == "memory":
         return made
-    made.write(tmp_path / "out")
-    return hr.read_release(tmp_path / "out")
+    made.write(out)
+    return hr.read_release(out)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 1 << 18])
@@ -83,10 +83,10 @@ def test_the_total_has_no_records_to_tell_apart(release):
         release.records("total")
 
 
-def test_a_release_of_nobody_has_columns_and_no_rows(tmp_path):
+def test_a_release_of_nobody_has_columns_and_no_rows(out):
     made = released(people=(0,) * 6)
-    made.write(tmp_path / "out")
-    for release in (made, hr.read_release(tmp_path / "out")):
+    made.write(out)
+    for release in (made, hr.read_release(out)):
         (frame,) = release.records()
         assert frame.shape == (0, 3)
         assert frame.schema == dict.fromkeys(["county", "town", "sex"], pl.String)
@@ -107,13 +107,13 @@ def test_counts_that_are_none_are_refused(counts, said):
         next(repeated(part, 10))
 
 
-def test_a_file_whose_counts_are_others_is_noticed_at_its_end(tmp_path):
-    released().write(tmp_path / "out")
-    file = tmp_path / "out" / "counts" / "cuboid=2-1.parquet"
+def test_a_file_whose_counts_are_others_is_noticed_at_its_end(out):
+    released().write(out)
+    file = out / "counts" / "cuboid=2-1.parquet"
     table = pq.read_table(file)
     pq.write_table(table.slice(1), file)
     with pytest.raises(ReleaseError, match="and 1,477 records were released: run hedgerow check"):
-        list(hr.read_release(tmp_path / "out").records())
+        list(hr.read_release(out).records())
 
 
 def test_a_count_of_billions_is_written_out_in_batches():
@@ -153,11 +153,11 @@ def peak_of(folder, groups, each):
     return peak
 
 
-def test_there_must_be_memory_for_a_row_group_and_not_for_the_file(tmp_path, monkeypatch):
-    peak_of(tmp_path / "out", 10, 1)
-    release, name = hr.read_release(tmp_path / "out"), "counts/cuboid=1.parquet"
+def test_there_must_be_memory_for_a_row_group_and_not_for_the_file(out, monkeypatch):
+    peak_of(out, 10, 1)
+    release, name = hr.read_release(out), "counts/cuboid=1.parquet"
     layout = counts_layout(release.plan.tree, (1,))
-    file = tmp_path / "out" / name
+    file = out / name
     largest = max(parquet_file._bytes_of(file, pq.read_metadata(file), layout))
     monkeypatch.setattr(parquet_file, "SURELY_FREE", 0)
 
@@ -169,4 +169,4 @@ def test_there_must_be_memory_for_a_row_group_and_not_for_the_file(tmp_path, mon
     with pytest.raises(MachineError, match="GB of memory"):
         read(largest - 1)
     with pytest.raises(MachineError, match="GB of memory"):
-        parquet_file.read_parquet(tmp_path / "out", name, layout)
+        parquet_file.read_parquet(out, name, layout)

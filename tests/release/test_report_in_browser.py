@@ -10,36 +10,29 @@ from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.cuboids import All
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
-from hedgerow.release.execution import in_memory
 from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page.report import page
 from hedgerow.release.release import read_release
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
-from tests.made import plain_plan
+from tests.made import all_leaves
 from tests.parts import CHROMIUM
 from tests.release.contradictions import uneven
 from tests.release.drawn_page import between
+from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 
 
-def written(folder, tree, codes, values, estimator=None, **options):
-    plan = plain_plan(tree, **{"budget": Rho(2), **options})
-    estimator = estimator or Chebyshev()
-    counts = Counts.from_leaves(tree, codes, values)
-    in_memory(counts, plan, estimator=estimator, bits=seeded_bits(1)).write(folder)
-    path = folder.with_suffix(".html")
-    path.write_text(page(folder, plan, estimator, "1"), encoding="utf-8")
-    return path
+def made(folder, tree, values, **options):
+    options = {"budget": Rho(2), "estimator": Chebyshev(), **options}
+    return written(folder, all_leaves(tree, values), seed=1, **options).path
 
 
 def areas(prefix, states=3, counties=4, tracts=5):
@@ -55,9 +48,8 @@ def areas(prefix, states=3, counties=4, tracts=5):
 def census(tmp_path_factory):
     frame = areas(EVIL)
     tree = Tree([Axis.from_frame("geography", frame, frame.columns)])
-    leaves = np.arange(len(frame), dtype=np.int32)
     path = tmp_path_factory.mktemp("page") / "census"
-    return written(path, tree, (leaves,), 1_000 + 97 * leaves.astype(np.int64))
+    return made(path, tree, 1_000 + 97 * np.arange(len(frame)))
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +59,19 @@ def flows(tmp_path_factory):
         Axis.from_frame(name, frame, frame.columns, columns=[f"{name}_{c}" for c in frame.columns])
         for name in ("origin", "destination")
     ]
-    start, end = np.divmod(np.arange(3600, dtype=np.int32), 60)
-    values = 5_000 // (1 + np.abs(start - end)).astype(np.int64)
+    start, end = np.divmod(np.arange(3600), 60)
+    values = 5_000 // (1 + np.abs(start - end))
     path = tmp_path_factory.mktemp("page") / "flows"
     tree = Tree(axes, ["destination", "origin"])
-    return written(path, tree, (start, end), values, neighbours=Replace())
+    return made(path, tree, values, neighbours=Replace())
 
 
 @pytest.fixture(scope="module")
 def incomes(tmp_path_factory):
     tree = Tree([coded_axis(Ranges.equal_width("income", 0, 1200, 240), [240])])
-    bins = np.arange(240, dtype=np.int32)
     path = tmp_path_factory.mktemp("page") / "incomes"
-    return written(
-        path, tree, (bins,), 20 + bins.astype(np.int64), Euclidean(),
+    return made(
+        path, tree, 20 + np.arange(240), estimator=Euclidean(),
         neighbours=Replace(), measure=All(), budget=Epsilon(1), mechanism=DiscreteLaplace,
     )  # fmt: skip
 
@@ -315,10 +306,9 @@ def test_counts_that_nothing_contradicts_have_no_mark(opened, contradictions, ce
 def wages(tmp_path_factory):
     """Few enough ranges for a bar each."""
     tree = Tree([coded_axis(Ranges.equal_width("wage", 0, 400, 40), [4, 10])])
-    bins = np.arange(40, dtype=np.int32)
     path = tmp_path_factory.mktemp("page") / "wages"
-    return written(
-        path, tree, (bins,), (bins.astype(np.int64) - 20) ** 2, Euclidean(),
+    return made(
+        path, tree, (np.arange(40) - 20) ** 2, estimator=Euclidean(),
         neighbours=Replace(), measure=All(), budget=Epsilon("1/2"), mechanism=DiscreteLaplace,
     )  # fmt: skip
 

@@ -207,9 +207,9 @@ def test_a_place_that_nobody_named_is_called_by_the_method_that_was_chosen(direc
 
 
 @pytest.mark.parametrize("what", ["a sum", "a count", "the scale", "the price"])
-def test_a_change_is_found(directory, tmp_path, what):
+def test_a_change_is_found(directory, out, what):
     """The digests are made to fit, as a forger would."""
-    folder = shutil.copytree(directory, tmp_path / "out")
+    folder = shutil.copytree(directory, out)
     manifest = json.loads((folder / "manifest.json").read_text())
     name = "measurements/cuboid=1.parquet" if what == "a sum" else "counts/cuboid=1.parquet"
     column = "noisy_count" if what == "a sum" else "count"
@@ -256,13 +256,13 @@ def test_what_no_running_sums_can_be_of_is_refused():
         plan([flat], neighbours=AddRemove(), allocation=Uniform())
 
 
-def test_an_empty_column_with_a_public_total_measures_nothing(tmp_path):
+def test_an_empty_column_with_a_public_total_measures_nothing(out):
     given = {"low": 0, "high": 300, "bins": 300, "budget": Rho(1)}
-    made = release_distribution([], directory=tmp_path / "out", **given)
+    made = release_distribution([], directory=out, **given)
     assert made.plan.measure == RunningSums()
     assert len(made.release.content.measured[1,]) == 0
-    assert not [finding for finding in check(tmp_path / "out") if finding.failure]
-    assert read_distribution(tmp_path / "out").count_between(0, 5).high == 0
+    assert not [finding for finding in check(out) if finding.failure]
+    assert read_distribution(out).count_between(0, 5).high == 0
 
 
 def test_a_table_at_the_limit_of_doubles_is_released():
@@ -282,8 +282,8 @@ def test_the_profile_is_a_bound_by_the_norm():
 
 
 @pytest.mark.parametrize("length", [0, 1, BINS - 1, BINS + 1, 30 * BINS])
-def test_more_or_fewer_sums_than_bins_are_refused(directory, tmp_path, length):
-    folder = shutil.copytree(directory, tmp_path / "out")
+def test_more_or_fewer_sums_than_bins_are_refused(directory, out, length):
+    folder = shutil.copytree(directory, out)
     sums = pl.DataFrame({"noisy_count": np.arange(length)})
     sums.write_parquet(folder / "measurements" / "cuboid=1.parquet")
     with pytest.raises(ReleaseError, match=r"more or fewer|has room for 40"):

@@ -11,7 +11,7 @@ from hedgerow.plan import chain as planned_chain
 from hedgerow.plan.cuboids import measurable
 from hedgerow.release.descent import block
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, plain_plan, random_axis
+from tests.made import all_leaves, fixed_axis, plain_plan, random_axis
 
 ESTIMATORS = [hr.Chebyshev(), hr.Euclidean(), hr.Sparse(penalty=0.01), hr.LeastSquares()]
 
@@ -115,7 +115,6 @@ def test_whether_a_prior_is_the_table_decides_nothing():
     """A refusal would tell whoever has the prior that it is the table."""
     tree = hr.Tree([fixed_axis("geo", 3, 5)])
     rng = np.random.default_rng(1)
-    codes = (np.arange(15, dtype=np.int32),)
-    counts = hr.Counts.from_leaves(tree, codes, rng.integers(1, 90, 15))
+    counts = all_leaves(tree, rng.integers(1, 90, 15))
     plan = hr.cheapest(tree, target=500, prior=hr.Prior(counts, public=True))
     assert hr.release(counts, plan).plan.hash == plan.hash

@@ -8,7 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 from hedgerow.release.survivor_sums import survivor_sums
-from tests.made import fixed_axis, plain_plan
+from tests.made import all_leaves, fixed_axis, plain_plan
 from tests.release.contradictions import mostly_lost
 
 OUTFLOW = {"o": "level2"}
@@ -24,8 +24,7 @@ def flows(*, regions=4, places=8, seed=3):
     region = np.arange(regions * places) // places
     near = np.where(region[:, None] == region[None, :], 12.0, 1.5)
     trips = rng.poisson(near * size[0][:, None] * size[1][None, :])
-    codes = np.indices(trips.shape).reshape(2, -1).astype(np.int32)
-    return hr.Counts.from_leaves(tree, tuple(codes), trips.ravel()), trips.sum(axis=1)
+    return all_leaves(tree, trips.ravel()), trips.sum(axis=1)
 
 
 def made(counts, *, seed=0, **options):
@@ -95,8 +94,7 @@ def test_sums_of_which_nothing_was_lost_are_those_of_least_squares():
     """Two depths, all released above 0: by a dense matrix, the total being public."""
     axes = [fixed_axis(n, size, columns=[n]) for n, size in (("o", 3), ("d", 4))]
     tree = hr.Tree(axes, ["d", "o"])
-    codes = tuple(np.indices((3, 4)).reshape(2, -1).astype(np.int32))
-    counts = hr.Counts.from_leaves(tree, codes, np.arange(12) * 40 + 900)
+    counts = all_leaves(tree, np.arange(12) * 40 + 900)
     release = made(counts, allocation=hr.Shares(["1/3", "2/3"]))
     found = release.cuboid(o="level1")
     cells = np.arange(12).reshape(3, 4)  # origin by destination
@@ -195,8 +193,7 @@ def test_sums_listed_because_of_noise_are_covered_too():
     tree = hr.Tree(axes, ["d", "o"])
     trips = np.zeros((40, 10), dtype=np.int64)
     trips[0] = 3000
-    codes = tuple(np.indices(trips.shape).reshape(2, -1).astype(np.int32))
-    counts = hr.Counts.from_leaves(tree, codes, trips.ravel())
+    counts = all_leaves(tree, trips.ravel())
     share = []
     for seed in range(100):
         found = made(counts, seed=seed).cuboid(o="level1").drop_nulls("low")

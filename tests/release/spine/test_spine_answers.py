@@ -11,7 +11,7 @@ from hedgerow.release.answers import spine as answers
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan, random_axis
-from tests.release.spine.made_spines import dense_estimates
+from tests.release.dense import Dense, leaves_of
 
 KINDS = ["home", "nursing", "prison"]
 AGES = ["adult", "minor"]
@@ -51,79 +51,22 @@ CROSSED = hr.Cuboids([
 MADE = {"product": (product_tree, hr.Cube()), "crossed": (crossed_tree, CROSSED)}
 
 
-def facts_of(rng, tree):
-    """A public table of the kinds that each block has, and which leaves can hold records."""
-    blocks = tree.axes[0].labels[-1].to_list()
-    rows = [(b, kind) for b in blocks for kind in KINDS if kind == "home" or rng.random() < 0.4]
-    kinds = pl.DataFrame(rows, schema=[PLACE[-1], "kind"], orient="row")
-    kind = leaves_of(tree)["kind"].to_list()
-    allowed = {(b, k) for b, k in rows}
-    block = leaves_of(tree)[PLACE[-1]].to_list()
-    shape = [axis.size(axis.depth) for axis in tree.axes]
-    return kinds, np.array([pair in allowed for pair in zip(block, kind, strict=True)]).reshape(
-        shape
-    )
-
-
-def leaves_of(tree):
-    """All columns of every leaf of the tree, one row each, all axes row by row."""
-    place, *attributes = tree.axes
-    nodes = np.arange(place.size(place.depth), dtype=np.int32)
-    found = pl.DataFrame(place.path(place.depth, nodes))
-    for axis in attributes:
-        found = found.join(axis.leaf_frame(), how="cross", maintain_order="left_right")
-    return found
-
-
-def released(made, seed, **options):
-    """A release along a spine, and for each leaf what can be there and what is."""
+def released(made, seed):
+    """A release along a spine, of which each block has some kinds."""
     rng = np.random.default_rng(seed)
     make_tree, workload = MADE[made]
     tree = make_tree(rng)
-    kinds, allowed = facts_of(rng, tree)
+    blocks = tree.axes[0].labels[-1].to_list()
+    rows = [(b, kind) for b in blocks for kind in KINDS if kind == "home" or rng.random() < 0.4]
+    kinds = pl.DataFrame(rows, schema=[PLACE[-1], "kind"], orient="row")
     plan = plain_plan(
         tree, budget=hr.Rho(2), neighbours=hr.Replace(), workload=workload,
-        public=[hr.PublicTable(kinds, zeros="unlisted")], **options,
+        public=[hr.PublicTable(kinds, zeros="unlisted")],
     )  # fmt: skip
-    codes = np.nonzero(allowed)
-    values = rng.poisson(8 * rng.random(len(codes[0])) ** 3)
-    counts = hr.Counts.from_leaves(tree, tuple(c.astype(np.int32) for c in codes), values)
-    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
-    return release, allowed
-
-
-def dense_answers(release, allowed):
-    """Every leaf's columns, released count, place in the dense estimates; these, covariance."""
-    plan, tree = release.plan, release.plan.tree
-    finest = release.content.nodes[plan.tables[0]]
-    table = np.zeros(allowed.shape, dtype=np.int64)
-    table[finest.codes] = finest.counts
-    total = int(table.sum())
-    x, covariance = dense_estimates(plan, allowed, release.content.stored.measured, total)
-    number = np.full(allowed.shape, -1)
-    number[allowed] = np.arange(len(x))
-    frame = leaves_of(tree).with_columns(
-        pl.Series("count", table.ravel()), pl.Series("number", number.ravel())
-    )
-    return frame, x, covariance
-
-
-def check_answer(found, columns, dense):
-    """Counts, estimates and standard errors of an answer are those of dense matrices."""
-    frame, x, covariance = dense
-    groups = frame.group_by(columns).agg(pl.col("count").sum(), pl.col("number"))
-    groups = groups.filter(pl.col("count") > 0).sort(columns)
-    assert found.columns[: len(columns)] == columns
-    assert found.select(*columns, "count").equals(groups.select(*columns, "count"))
-    assert len(found) > 0
-    for numbers, row in zip(groups["number"], found.iter_rows(named=True), strict=True):
-        weights = np.zeros(len(x))
-        weights[[n for n in numbers if n >= 0]] = 1
-        assert row["estimate"] == pytest.approx(weights @ x, rel=1e-7, abs=1e-6)
-        variance = weights @ covariance @ weights
-        assert row["standard_error"] ** 2 == pytest.approx(variance, rel=1e-6, abs=1e-8)
-        assert row["low"] <= max(round(row["estimate"]), 0)
-        assert row["high"] >= round(row["estimate"])
+    leaves = leaves_of(plan)
+    people = leaves.with_columns(n=pl.Series(rng.poisson(8 * rng.random(len(leaves)) ** 3)))
+    counts = hr.Counts.from_frame(tree, people, count="n")
+    return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
 
 
 ASKED = {
@@ -157,21 +100,25 @@ def test_sums_over_any_columns_have_the_errors_of_dense_least_squares(made, seed
         monkeypatch.setattr(plan_spine, "UNCUT", 0)
         monkeypatch.setattr(plan_spine, "MOST_ABOVE_THE_CUT", 100)
         monkeypatch.setattr(plan_spine, "WORTH_A_JOB", 1)
-    release, allowed = released(made, seed)
+    release = released(made, seed)
     joint = release.plan.design
     assert (joint.cut < joint.shape.axes[0].depth) is cut
     assert not cut or len(joint.jobs) > 1
-    dense = dense_answers(release, allowed)
+    dense = Dense(release)
+    finest = release.level(release.plan.tree.name_of(release.plan.tables[0]))
     for levels, columns in ASKED[made]:
-        found = release.cuboid(**levels)
-        check_answer(found, columns, dense)
-        alone = release.cuboid(None, **levels)
+        found, alone = release.cuboid(**levels), release.cuboid(None, **levels)
+        assert alone.equals(finest.group_by(columns).agg(pl.col("count").sum()).sort(columns))
         assert alone.equals(found.select(*columns, "count"))
+        assert found.columns[: len(columns)] == columns
+        dense.agrees(found)
+        assert (found["low"] <= found["estimate"].round().clip(0)).all()
+        assert (found["high"] >= found["estimate"].round()).all()
 
 
 @pytest.mark.parametrize("made", MADE)
 def test_all_attributes_and_no_place_sum_to_the_public_total(made):
-    release, _ = released(made, 5)
+    release = released(made, 5)
     levels = ASKED[made][0][0]
     found = release.cuboid(**levels)
     total = release.level("total")["count"].sum()
@@ -180,7 +127,7 @@ def test_all_attributes_and_no_place_sum_to_the_public_total(made):
 
 
 def test_intervals_widen_with_the_confidence_and_flag_counts_that_are_moved():
-    release, _ = released("product", 1)
+    release = released("product", 1)
     levels = {"place": "level3", "person": "race"}
     narrow, usual = release.cuboid(hr.Confidence(0.5), **levels), release.cuboid(**levels)
     sure = release.cuboid(hr.Confidence(0.95, simultaneous=True), **levels)
@@ -192,7 +139,7 @@ def test_intervals_widen_with_the_confidence_and_flag_counts_that_are_moved():
 
 
 def test_estimates_of_listed_sums_are_those_among_all():
-    release, _ = released("product", 2)
+    release = released("product", 2)
     told, stored = answers.SpineAnswers(release.plan), release.content.stored
     sums = Sums(release.plan, {"place": "level2", "person": "age × race"})
     every, few = np.arange(sums.many), np.array([0, 4, 5])
@@ -202,17 +149,17 @@ def test_estimates_of_listed_sums_are_those_among_all():
 
 
 def test_too_many_noisy_counts_leave_counts_alone(monkeypatch):
-    release, _ = released("product", 3)
+    release = released("product", 3)
     monkeypatch.setattr(answers.SpineAnswers, "most_noisy", 100)
     with pytest.raises(hr.ReleaseError, match=r"need all [\d,]+ noisy counts.*up to 100; ask for"):
         release.cuboid(place="level1", person="race")
     with pytest.raises(hr.ReleaseError, match="ask for counts alone"):
-        released("crossed", 3)[0].cuboid(place="level2", age="age")
+        released("crossed", 3).cuboid(place="level2", age="age")
     assert len(release.cuboid(None, place="level1", person="race"))
 
 
 def test_names_that_are_none_are_refused_in_a_sentence():
-    release, _ = released("product", 3)
+    release = released("product", 3)
     with pytest.raises(hr.TableError, match=r"'person' has no column 'orgin'; it has .*origin"):
         release.cuboid(person="orgin")
     with pytest.raises(hr.TableError, match=r"has no column 'sex'"):

@@ -14,17 +14,11 @@ from hedgerow.release.descent.layouts import leaves_between
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.spine import SpineFlow
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
-from hedgerow.release.execution import in_memory
 from hedgerow.release.passes import Pass
 from tests.made import plain_plan
-from tests.release.spine.made_spines import (
-    dense_estimates,
-    incidence,
-    kinds_of_blocks,
-    people,
-    possible,
-    spine_tree,
-)
+from tests.release import pairs
+from tests.release.dense import Dense
+from tests.release.spine.made_spines import kinds_of_blocks, people, spine_tree
 
 RELEASES = 200
 MONTE_CARLO = 4.9 * (0.05 * 0.95 / RELEASES) ** 0.5
@@ -105,7 +99,7 @@ def test_counts_outside_the_intervals_for_all_cells_are_flagged(workload):
     flagged = 0
     for seed in range(6):
         plan, counts, _ = planned(WORKLOADS[workload], seed=seed, budget=hr.Rho("1/2000"))
-        release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+        release = pairs.released(counts, plan, seed)
         for name in plan.cuboids:
             frame = release.level(name, confidence=hr.Confidence(0.2))
             sure = release.level(name, confidence=hr.Confidence(0.2, simultaneous=True))
@@ -118,27 +112,23 @@ def test_counts_outside_the_intervals_for_all_cells_are_flagged(workload):
 # --- what bounds coefficients ------------------------------------------------------------------
 
 
-def coefficients(plan, allowed):
+def coefficients(release):
     """For each cuboid h = V/v of each cell, and the largest coefficient of another draw."""
-    tree, noisy = plan.tree, {}
-    matrices = {
-        levels: incidence(tree, levels, allowed)[0]
+    plan, dense = release.plan, Dense(release)
+    measured = {
+        levels: dense.sums(release.measurements(plan.tree.name_of(levels)))
         for levels, what in plan.by_levels.items()
         if what.kind == "measured"
     }
-    for levels, matrix in matrices.items():
-        noisy[levels] = np.zeros(len(matrix))
-    known = 0 if plan.public is not None else None
-    _, covariance = dense_estimates(plan, allowed, noisy, known)
-    variance = {k: plan.by_levels[k].mechanism.noise_variance for k in matrices}
-    for levels, matrix in matrices.items():
+    variance = {k: plan.by_levels[k].mechanism.noise_variance for k in measured}
+    for levels, matrix in measured.items():
         largest = np.zeros(len(matrix))
-        for other, draws in matrices.items():
-            found = np.abs(matrix @ covariance @ draws.T) / variance[other]
+        for other, draws in measured.items():
+            found = np.abs(matrix @ dense.covariance @ draws.T) / variance[other]
             if other == levels:
                 np.fill_diagonal(found, 0.0)
             largest = np.maximum(largest, found.max(axis=1))
-        own = np.einsum("ij,jk,ik->i", matrix, covariance, matrix)
+        own = np.einsum("ij,jk,ik->i", matrix, dense.covariance, matrix)
         yield levels, own / variance[levels], largest
 
 
@@ -156,13 +146,9 @@ TWO_CHAINS = hr.Cuboids([
     ids=["whole cube", "cube", "two chains", "marginals"],
 )  # fmt: skip
 def test_no_other_draw_counts_more_than_is_said_of_it(workload, facts, is_bounded, seed):
-    plan, _, kinds = planned(workload, facts=facts, seed=seed)
-    place, person = plan.tree.axes
-    allowed = np.ones((place.size(place.depth), person.size(person.depth)), dtype=bool)
-    if facts:
-        allowed = possible(plan.tree, kinds)
+    plan, counts, _ = planned(workload, facts=facts, seed=seed)
     found = set()
-    for levels, h, largest in coefficients(plan, allowed):
+    for levels, h, largest in coefficients(pairs.released(counts, plan)):
         steps = plan.design.steps(plan.design.shape.given(levels))
         if steps is None:
             assert (largest <= 1 - h + 1e-9).all()

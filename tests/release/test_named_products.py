@@ -10,7 +10,7 @@ from hedgerow.evaluate.share_intervals import share_intervals
 from hedgerow.spec.allocation import release_file_lines
 from tests.made import fixed_axis, plain_plan
 from tests.oracle.made import axis, table
-from tests.release.cube.test_cube_release import released
+from tests.release.pairs import released
 
 SPARSE = hr.Tree([
     fixed_axis("g", 2, 2, 2, 2, columns=[f"g{k}" for k in range(4)]),
