@@ -1,12 +1,13 @@
 """The variances of a whole tree by dense matrices: an oracle for small trees."""
 
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 
 from tests.estimate.dense import Dense, indicators
 
 
+@lru_cache(maxsize=4)
 def node_sums(tree):
     """For each depth the 0/1 matrix (nodes, leaves) that sums leaves to nodes."""
     each = (zip(tree.axes, tree.cuboid(t), strict=True) for t in range(tree.depth + 1))
