@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 import hedgerow as hr
+from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -59,6 +60,36 @@ def fixed_axis(name, *sizes, columns=None, attribute=False):
         }
     )
     return Axis.from_frame(name, frame, levels, columns=columns, attribute=attribute)
+
+
+def fixed_tree(refine=None, /, **sizes):
+    """A tree of such axes, by their names, whose columns are called by axis and level."""
+    columns = {name: [f"{name}{k}" for k in range(len(each))] for name, each in sizes.items()}
+    return Tree([fixed_axis(n, *sizes[n], columns=columns[n]) for n in sizes], refine)
+
+
+def named_axis(name, *sizes):
+    """An axis of such families, whose levels, columns and codes begin with its name."""
+    leaves, below, codes = int(np.prod(sizes)), 1, {}
+    for level, size in reversed([*enumerate(sizes, start=1)]):
+        codes[f"{name}{level}"] = [f"{name}{level}-{i // below:03d}" for i in range(leaves)]
+        below *= size
+    return Axis.from_frame(name, codes, [*codes][::-1])
+
+
+def named_tree(**sizes):
+    """A tree of such axes, by their names."""
+    return Tree([named_axis(name, *each) for name, each in sizes.items()])
+
+
+def problem_of(tree, budget=None, *, neighbours=None, measure=None, workload=None, mechanism=None):
+    """What an allocation is asked: of a budget of 1 ρ for all cells along a chain, unless told."""
+    budget = budget or hr.Rho(1)
+    kind = hr.DiscreteLaplace if isinstance(budget, hr.Epsilon) else hr.DiscreteGaussian
+    return Problem.of(
+        tree, workload or hr.Chain(), neighbours or hr.AddRemove(), mechanism or kind, budget,
+        measure or hr.All(), (),
+    )  # fmt: skip
 
 
 def plain_plan(tree: hr.Tree, **options: Any) -> hr.Plan:

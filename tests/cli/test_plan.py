@@ -305,7 +305,8 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(
     monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 100)
     monkeypatch.setattr(planned_chain, "MIN_JOBS", 5)
     assert "The tree is cut into subtrees at depth 2 (county)" in succeeds("plan", census)
-    refuses(
+    words = "--records must be a whole number from 0 to 10^18, got -1"
+    refuses(words, "plan", census, "--records", "-1")
         "--records must be a whole number from 0 to 10^18, got -1",
         "plan",
         census,

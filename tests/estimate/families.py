@@ -1,12 +1,10 @@
 """Random families for the estimators, and the ways to hand them over."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from hedgerow.estimate.estimator import Estimator
 
@@ -22,10 +20,10 @@ class Given:
 
     def project(
         self,
-        noisy: NDArray[np.int64],
-        family_start: NDArray[np.int64],
-        totals: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
+        noisy,
+        family_start,
+        totals,
+    ):
         variance: Any = self.variance
         if variance == "unequal":
             variance = 1.0 / (1 + noisy % 7).astype(np.float64)
@@ -33,25 +31,21 @@ class Given:
         return self.estimator.project(values, family_start, totals, variance)
 
 
-def one_family(estimator: Any, x: Any, c: int, **more: Any) -> list[int]:
+def one_family(estimator, x, c, **more):
     """The estimate of a single family, as a list."""
     structure = (np.array([0, len(x)]), np.array([c]))
     y: list[int] = estimator.project(np.asarray(x), *structure, **more).tolist()
     return y
 
 
-def small_families(
-    rng: np.random.Generator, families: int, cells: int = 4, total: int = 7, spread: int = 6
-) -> Iterator[tuple[list[int], int]]:
+def small_families(rng, families, cells=4, total=7, spread=6):
     """Lists of small integers and a total: ties, negatives, single cells and zero totals abound."""
     for _ in range(families):
         x = rng.integers(-spread, spread + 1, rng.integers(1, cells + 1)).tolist()
         yield x, int(rng.integers(0, total + 1))
 
 
-def sparse_table(
-    rng: np.random.Generator, families: int, widest: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def sparse_table(rng, families, widest):
     """(noisy, family_start, totals) as in a release: most true counts 0, noise of sd 10."""
     start = np.concatenate([[0], np.cumsum(rng.integers(0, widest + 1, families))])
     cells = int(start[-1])
@@ -60,7 +54,7 @@ def sparse_table(
     return true + np.rint(rng.normal(0, 10, cells)).astype(np.int64), start, totals
 
 
-def any_variances(rng: np.random.Generator, cells: int, kind: str) -> NDArray[np.float64]:
+def any_variances(rng, cells, kind):
     """Variances that differ a little, a lot, or take few values."""
     if kind == "mild":
         return rng.uniform(0.5, 2, cells)

@@ -1,6 +1,5 @@
 """Slow, plain and independent answers to compare the estimators with."""
 
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def algorithm_4(x: Sequence[int], c: int) -> list[int]:
+def algorithm_4(x, c):
     """IntOpt∞ of Boninsegna & Silvestri, Algorithm 4, line by line; the sort is stable."""
     b = len(x)
     z = [max(-((sum(x) - c) // b), -x_i) for x_i in x]  # 1
@@ -29,7 +28,7 @@ def algorithm_4(x: Sequence[int], c: int) -> list[int]:
     return [x_i + z_i for x_i, z_i in zip(x, z, strict=True)]  # 14
 
 
-def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
+def compositions(total, cells):
     """Every vector of non-negative integers with this sum."""
     if cells == 1:
         yield (total,)
@@ -39,17 +38,17 @@ def compositions(total: int, cells: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def distance(y: Sequence[int], x: Sequence[int]) -> int:
+def distance(y, x):
     return max(abs(y_i - x_i) for y_i, x_i in zip(y, x, strict=True))
 
 
-def whole(column: Sequence[Fraction]) -> tuple[list[int], int]:
+def whole(column):
     """The column times the smallest number that makes it integers, and that number."""
     scale = lcm(*(fraction.denominator for fraction in column))
     return [int(fraction * scale) for fraction in column], scale
 
 
-def squared_distance(y: Sequence[int], x: Sequence[float], variance: Sequence[float]) -> Fraction:
+def squared_distance(y, x, variance):
     """Σ (y - x)² / variance, exactly."""
     return sum(
         (
@@ -60,7 +59,7 @@ def squared_distance(y: Sequence[int], x: Sequence[float], variance: Sequence[fl
     )
 
 
-def least_squared_distance(x: Sequence[float], variance: Sequence[float], c: int) -> Fraction:
+def least_squared_distance(x, variance, c):
     """The smallest `squared_distance` to x of all compositions of c, by trying every one."""
     whole_x, scale_x = whole([Fraction(x_i) for x_i in x])
     whole_w, scale_w = whole([1 / Fraction(v_i) for v_i in variance])
@@ -74,22 +73,18 @@ def least_squared_distance(x: Sequence[float], variance: Sequence[float], c: int
     return Fraction(best, scale_w * scale_x**2)
 
 
-def every_estimate(total: int, cells: int) -> NDArray[np.int64]:
+def every_estimate(total, cells):
     """All compositions of the total, one a row."""
     return np.array(list(compositions(total, cells)))
 
 
-def largest_change(
-    y: NDArray[np.int64], x: NDArray[np.float64], variance: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def largest_change(y, x, variance):
     """Of each row: max |y - x| / sd."""
     changes: NDArray[np.float64] = (abs(y - x) / np.sqrt(variance)).max(axis=-1)
     return changes
 
 
-def penalised_distance(
-    y: NDArray[np.int64], x: NDArray[np.float64], variance: NDArray[np.float64], penalty: float
-) -> NDArray[np.float64]:
+def penalised_distance(y, x, variance, penalty):
     """Of each row: Σ (y - x)² / variance + penalty · #{y > 0}."""
     squares = ((y - x) ** 2 / variance).sum(axis=-1)
     distances: NDArray[np.float64] = squares + penalty * (y > 0).sum(axis=-1)

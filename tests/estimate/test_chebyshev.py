@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from tests.estimate.families import any_variances, one_family, small_families
@@ -13,7 +12,7 @@ from tests.estimate.oracles import (
 )
 
 
-def any_family(rng: np.random.Generator) -> tuple[list[int], int]:
+def any_family(rng):
     """A family of one of the kinds that went wrong, or might, somewhere."""
     cells = int(rng.choice([1, 2, 3, 5, 10, 30]))
     spread = int(rng.choice([1, 3, 10, 1000, 10**9, 10**16]))
@@ -32,8 +31,8 @@ def any_family(rng: np.random.Generator) -> tuple[list[int], int]:
 
 
 def together(
-    families: list[tuple[list[int], int]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    families,
+):
     """Families as the three arrays of `Estimator.project`."""
     noisy = np.array([value for x, _ in families for value in x])
     start = np.cumsum([0, *(len(x) for x, _ in families)])

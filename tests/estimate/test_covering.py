@@ -120,7 +120,10 @@ def test_theorem_iv_3_is_theorem_iv_1_with_equal_factors_and_budgets():
     assert equal_factors_error(125, 5, 0.6) == pytest.approx(equal)
 
 
-@pytest.mark.parametrize(("factor", "height"), [(4, 3), (2, 6), (16, 2)])
+each_factor_and_height = pytest.mark.parametrize(("factor", "height"), [(4, 3), (2, 6), (16, 2)])
+
+
+@each_factor_and_height
 def test_lemma_iv_4_exactly_and_in_simulation(factor, height):
     branching, epsilon = (factor,) * height, 0.9
     variances = [8 * (height / epsilon) ** 2] * height
@@ -134,7 +137,7 @@ def test_lemma_iv_4_exactly_and_in_simulation(factor, height):
     assert_same(squared_errors(branching, epsilons, refined, 4000, 10), expected)
 
 
-@pytest.mark.parametrize(("factor", "height"), [(4, 3), (2, 6), (16, 2)])
+@each_factor_and_height
 def test_proposition_b_1_from_the_weights_of_all_nodes(factor, height):
     branching, bins = (factor,) * height, factor**height
     variances = [8.0 * height**2] * height

@@ -1,10 +1,10 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from hedgerow.distribution.cut_error import CutError
+from hedgerow.distribution.cut_error import CumulativeError, CutError
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import EstimateError
+from tests.estimate.dense import Dense, node_sums, of_cuts
 
 UNEVEN = (np.array([0, 3]), np.array([0, 1, 3, 6]), np.array([0, 4, 5, 7, 8, 11, 13]))
 TREES = {
@@ -15,24 +15,11 @@ TREES = {
 }
 
 
-def covariance_of_cuts(family_start, variances):
-    """Dense generalised least squares with a public total: covariance of cuts 0 … K."""
-    leaves = family_start[-1][-1]
-    starts, rows, precisions = np.arange(leaves + 1), [], []
-    for level in range(len(family_start) - 1, -1, -1):
-        if np.isfinite(variances[level]):
-            for first, last in pairwise(starts):
-                row = np.zeros(leaves)
-                row[first:last] = 1
-                rows.append(row)
-                precisions.append(1 / variances[level])
-        starts = starts[family_start[level]]
-    tree = np.array(rows)
-    free = np.vstack([np.eye(leaves - 1), -np.ones(leaves - 1)])
-    information = free.T @ (tree.T * np.array(precisions)) @ tree @ free
-    covariance = free @ np.linalg.inv(information) @ free.T
-    cuts = np.tril(np.ones((leaves + 1, leaves)), -1)
-    return cuts @ covariance @ cuts.T
+def ranges_of(covariance):
+    """All ranges of cuts, and their variances."""
+    first, last = np.triu_indices(len(covariance))
+    spread = np.diag(covariance)
+    return first, last, spread[first] + spread[last] - 2 * covariance[first, last]
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -43,13 +30,25 @@ def test_variances_of_cuts_and_ranges_are_those_of_the_dense_covariance(name, me
     if measured == "some" and len(variances) > 1:
         variances[0] = np.inf
     found = CutError.of_tree(family_start, variances)
-    dense = covariance_of_cuts(family_start, variances)
+    dense = of_cuts(Dense.of(zip(node_sums(family_start), [0, *variances], strict=True)))
     assert found.cuts() == pytest.approx(np.diag(dense), abs=1e-9)
-    first, last = (a.ravel() for a in np.indices(dense.shape))
-    first, last = first[first <= last], last[first <= last]
-    spread = np.diag(dense)
-    expected = spread[first] + spread[last] - 2 * dense[first, last]
+    first, last, expected = ranges_of(dense)
     assert found.between(first, last) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("total", [0.0, 0.5, 7.0, np.inf])
+@pytest.mark.parametrize(
+    "variances", [(3.0, 1.0, 2.0), (1.0, np.inf, 5.0)], ids=["all", "two levels"]
+)
+def test_variances_with_a_measured_total_are_those_of_the_dense_covariance(total, variances):
+    start = Ranges.equal_width("x", 0, 1, 17).axis((2, 3, 3)).child_start
+    error = CumulativeError.of_tree(start, variances, total)
+    dense = of_cuts(Dense.of(zip(node_sums(start), [total, *variances], strict=True)))
+    first, last, expected = ranges_of(dense)
+    assert error.between(first, last) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    wanted = np.diag(dense) + 0.09 * dense[-1, -1] - 0.6 * dense[-1]
+    assert error.excess(0.3) == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    assert error.fraction[-1] == pytest.approx(1)
 
 
 def test_a_hundred_thousand_bins_are_ordinary():

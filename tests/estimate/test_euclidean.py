@@ -8,7 +8,7 @@ from tests.estimate.families import any_variances, one_family, small_families
 from tests.estimate.oracles import least_squared_distance, squared_distance
 
 
-def dearest_and_cheapest(x: list[int], v: list[float], y: list[int]) -> tuple[Fraction, Fraction]:
+def dearest_and_cheapest(x, v, y):
     """The cost of the dearest unit in y, and of the cheapest left out, exactly."""
     rows = [(Fraction(x_i), Fraction(v_i), k) for x_i, v_i, k in zip(x, v, y, strict=True)]
     inside = max((2 * (k - x_i) - 1) / v_i for x_i, v_i, k in rows if k > 0)

@@ -23,7 +23,7 @@ each_noise = pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE.keys())
 each_level = pytest.mark.parametrize("level", LEVELS)
 
 
-def masses(noise: Noise) -> tuple[np.ndarray, np.ndarray]:
+def masses(noise):
     """The support that matters and its probabilities, by definition."""
     x = np.arange(-220, 221)
     if isinstance(noise, DiscreteGaussian):
@@ -33,7 +33,7 @@ def masses(noise: Noise) -> tuple[np.ndarray, np.ndarray]:
     return x, p / p.sum()
 
 
-def family_error(noise: Noise, children: int, of: str) -> tuple[np.ndarray, np.ndarray, float]:
+def family_error(noise, children, of):
     """Errors, probabilities and variance of least squares in a family with equal noise.
 
     With b children and a measured parent the error of either is (b η - Σ of the b others) / (b+1)
@@ -104,9 +104,7 @@ def test_an_uncombined_count_among_combined_ones_is_treated_like_a_raw_one(noise
     assert raw <= reach < (raw + 0.5 if level > 0.91 else np.inf)
 
 
-def least_squares(
-    noisy: list[np.ndarray], variances: list[float], branching: int
-) -> list[tuple[np.ndarray, float]]:
+def least_squares(noisy, variances, branching):
     """Two passes over a regular tree, root measured: estimates (releases, cells) and variance."""
     up = [(noisy[-1], variances[-1])]
     for x, v in zip(noisy[-2::-1], variances[-2::-1], strict=True):
@@ -123,9 +121,7 @@ def least_squares(
     return done
 
 
-def simulated(
-    noise: list[Noise], branching: int, releases: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray, float]]:
+def simulated(noise, branching, releases, seed):
     """Of each depth, root first: true counts, estimates (releases, cells) and their variance."""
     rng = np.random.default_rng(seed)
     truth = [rng.integers(0, 4, branching ** (len(noise) - 1)) * rng.integers(0, 60)]
@@ -139,9 +135,7 @@ def simulated(
     return [(t, *f) for t, f in zip(truth, fitted, strict=True)]
 
 
-def coverage(
-    truth: np.ndarray, estimate: np.ndarray, reach: float
-) -> tuple[float, float, np.ndarray]:
+def coverage(truth, estimate, reach):
     """The mean coverage of the cells, its standard error over releases, and the widths."""
     low, high = interval(estimate.ravel(), np.full(estimate.size, reach), None)
     low, high = low.reshape(estimate.shape), high.reshape(estimate.shape)

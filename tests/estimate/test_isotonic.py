@@ -12,7 +12,7 @@ from studies.rameshwar.isotonic import isotonic_absolute, isotonic_squared
 NORMS = ["absolute", "squared", "weighted"]
 
 
-def trellis(x, total, cost) -> Fraction:
+def trellis(x, total, cost):
     """The least cost of a path through the trellis of Rameshwar, Section VI: O(K N²)."""
     best = [Fraction(0)] * (total + 1)
     for i, value in enumerate(x[:-1]):
@@ -51,7 +51,10 @@ def problems(rng, number, kind):
         yield x.astype(np.int64 if kind == "integer" else np.float64), total, weights
 
 
-@pytest.mark.parametrize("norm", NORMS)
+each_norm = pytest.mark.parametrize("norm", NORMS)
+
+
+@each_norm
 @pytest.mark.parametrize(("kind", "number"), [("integer", 500), ("halves", 250), ("real", 250)])
 def test_the_objective_is_that_of_the_papers_trellis(norm, kind, number):
     for x, total, weights in problems(np.random.default_rng(5), number, kind):
@@ -65,7 +68,7 @@ def test_the_objective_is_that_of_the_papers_trellis(norm, kind, number):
             assert found == least, (x, total, weights)
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@each_norm
 @given(
     x=st.lists(st.floats(-100, 1000), min_size=1, max_size=60),
     total=st.integers(0, 500),
@@ -81,7 +84,7 @@ def test_the_result_is_a_distribution_and_its_own_fit(norm, x, total, whole):
     assert (fit(norm, y, total, weights) == y).all()
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@each_norm
 def test_counts_beyond_any_integer_are_moved_to_the_bounds(norm):
     x = np.array([-1e300, 2.0, 1e300, 5.0])
     low, middle = fit(norm, x[:2], 5, np.ones(2)), fit(norm, x[[0, 1, 3]], 5, np.ones(3))
@@ -108,14 +111,14 @@ def test_absolute_error_ignores_how_far_an_outlier_is():
         assert isotonic_absolute(x, 50).tolist() == [1, 2, 4, 4, 4, 50]
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@each_norm
 def test_one_bin_and_no_records_leave_no_choice(norm):
     one = np.ones(1)
     assert list(fit(norm, np.array([5.5]), 3, one)) == [3]
     assert list(fit(norm, np.array([5.5, -2.0, 1.0]), 0, np.ones(3))) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@each_norm
 def test_a_million_bins_take_less_than_a_second_of_a_processor(norm):
     """At most a half of it, in fact; processor time is our own, whatever else the machine does."""
     rng = np.random.default_rng(5)
@@ -129,7 +132,7 @@ def test_a_million_bins_take_less_than_a_second_of_a_processor(norm):
     assert found[-1] == 10**6
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@each_norm
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_a_large_table_agrees_with_itself_in_pieces_of_known_counts(norm, dtype):
     """Where a count is far above all before and far below all after it, the problem splits."""

@@ -16,7 +16,9 @@ from hedgerow.estimate.tree.least_squares import (
     least_squares,
     upward,
 )
-from hedgerow.estimate.tree.sums import covariance
+from hedgerow.estimate.tree.sums import covariance, sums_of_leaves, variance_of_sums
+from tests.estimate import rationals
+from tests.estimate.dense import Dense, indicators, node_sums
 
 SEEDS = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60)
@@ -27,86 +29,38 @@ def starts(rng, depth, widest, smallest=1):
     found = [np.array([0, 1])]
     for _ in range(depth):
         sizes = rng.integers(smallest, widest + 1, found[-1][-1])
-        found.append(np.append(0, np.cumsum(sizes)))
         if sizes.sum() == 0:
-            return found[:-1]
+            break
+        found.append(np.append(0, np.cumsum(sizes)))
     return found
 
 
-def node_sums(family_starts):
-    """A row a node, a column a leaf: 1 where the leaf lies below the node; depth by depth."""
-    blocks = []
-    nodes = sum(int(start[-1]) for start in family_starts)
-    below = np.zeros((0, nodes))
-    offset = nodes
-    for t in range(len(family_starts) - 1, -1, -1):
-        size = int(family_starts[t][-1])
-        offset -= size
-        own = np.zeros((size, nodes))
-        for i in range(size):
-            children = slice(0, 0)
-            if t + 1 < len(family_starts):
-                children = slice(family_starts[t + 1][i], family_starts[t + 1][i + 1])
-            own[i] = below[children].sum(axis=0)
-            if children.start == children.stop:
-                own[i, offset + i] = 1
-        blocks.insert(0, own)
-        below = own
-    whole = np.concatenate(blocks)
-    return whole[:, whole.any(axis=0)]
-
-
-def exact(layers):
-    """Estimate and covariance in rational arithmetic, from the normal equations."""
-    sums = node_sums([start_of(layer) for layer in layers]).astype(int)
-    v = [Fraction(float(u)) for layer in layers for u in np.full(layer.nodes, layer.variance)]
-    x = [Fraction(float(u)) for layer in layers for u in layer.noisy]
-    leaves = sums.shape[1]
-    rows = [np.flatnonzero(row) for row in sums]
-    matrix = [
-        [Fraction(0)] * leaves + [Fraction(int(i == j)) for j in range(leaves)] + [Fraction(0)]
-        for i in range(leaves)
+def stacked(layers):
+    """The sums of leaves to all nodes, their variances and noisy counts."""
+    sums = np.vstack(node_sums([start_of(layer) for layer in layers[1:]]))
+    zeros = [np.zeros(layer.nodes) for layer in layers]
+    v = [layer.variance + none for layer, none in zip(layers, zeros, strict=True)]
+    x = [
+        none if layer.noisy is None else layer.noisy
+        for layer, none in zip(layers, zeros, strict=True)
     ]
-    for row, variance, count in zip(rows, v, x, strict=True):
-        for i in row:
-            matrix[i][-1] += count / variance
-            for j in row:
-                matrix[i][j] += 1 / variance
-    for i in range(leaves):  # the information matrix is positive definite: no pivoting
-        matrix[i] = [entry / matrix[i][i] for entry in matrix[i]]
-        for j in range(leaves):
-            if j != i and matrix[j][i]:
-                factor = matrix[j][i]
-                matrix[j] = [a - factor * b for a, b in zip(matrix[j], matrix[i], strict=True)]
-    estimate = [float(sum(matrix[i][-1] for i in row)) for row in rows]
-    covariances = [
-        [float(sum(matrix[i][leaves + j] for i in one for j in other)) for other in rows]
-        for one in rows
-    ]
-    return np.array(estimate), np.array(covariances)
+    return sums, np.concatenate(v), np.concatenate(x)
 
 
 def dense(layers):
-    """Estimate and covariance of all nodes: weighted least squares over the leaves.
+    """Estimate and covariance of all nodes: weighted least squares over the leaves."""
+    sums, v, x = stacked(layers)
+    found = Dense(sums, v)
+    return sums @ found.gain @ x, sums @ found.covariance @ sums.T
 
-    Exact counts are constraints: the leaves are one solution of them plus their null space.
-    """
-    sums = node_sums([start_of(layer) for layer in layers])
-    v = np.concatenate([np.full(layer.nodes, layer.variance, dtype=float) for layer in layers])
-    x = np.concatenate(
-        [np.zeros(layer.nodes) if layer.noisy is None else layer.noisy for layer in layers]
-    ).astype(float)
-    exact, measured = v == 0, (v > 0) & (v < inf)
-    one = np.linalg.lstsq(sums[exact], x[exact], rcond=None)[0]
-    _, sizes, rows = np.linalg.svd(sums[exact]) if exact.any() else (0, [], np.eye(sums.shape[1]))
-    free = rows[int(np.sum(np.array(sizes) > 1e-9)) :].T
-    scale = np.sqrt(v[measured])
-    design = sums[measured] @ free / scale[:, None]
-    inverse = np.linalg.pinv(design, rcond=1e-13)
-    y = free @ (inverse @ ((x - sums @ one)[measured] / scale)) + one
-    basis = sums @ free @ inverse
-    known = np.linalg.matrix_rank(design) == design.shape[1]
-    return sums @ y, basis @ basis.T, known
+
+def exact(layers):
+    """The same in rational arithmetic."""
+    sums, *given = stacked(layers)
+    v, x = (np.array([Fraction(float(each)) for each in own]) for own in given)
+    whole = sums.astype(int).astype(object)
+    found = whole @ np.array(rationals.covariance(sums, v)) @ whole.T
+    return (found @ (x / v)).astype(float), found.astype(float)
 
 
 def flat(estimates):
@@ -114,6 +68,10 @@ def flat(estimates):
         np.concatenate([made.estimate for made in estimates]),
         np.concatenate([made.variance for made in estimates]),
     )
+
+
+def every_node(layers):
+    return [(t, i) for t, layer in enumerate(layers) for i in range(layer.nodes)]
 
 
 def some_variances(rng, kind, family_starts):
@@ -126,6 +84,10 @@ def some_variances(rng, kind, family_starts):
     elif kind == "invariants":
         own = [rng.choice([0.0, 1.0, 3.0, inf], size, p=[0.2, 0.4, 0.2, 0.2]) for size in sizes]
         own[-1] = np.where(own[-1] == inf, 2.0, own[-1])
+    elif kind in {"unmeasured nodes", "public root"}:
+        own = [np.where(rng.random(len(v)) < 0.3, inf, v) for v in own[:-1]] + own[-1:]
+        if kind == "public root":
+            own[0] = np.zeros(1)
     elif kind == "per depth":
         return depths
     elif kind == "unmeasured depths":
@@ -138,15 +100,13 @@ def some_variances(rng, kind, family_starts):
     return own
 
 
-KINDS = [
-    "per depth",
-    "per node",
-    "wild",
-    "unmeasured depths",
-    "unmeasured root",
-    "public top",
-    "invariants",
-]
+KINDS = ["per depth", "per node", "wild", "unmeasured depths", "unmeasured nodes",
+         "unmeasured root", "public root", "public top", "invariants"]  # fmt: skip
+
+
+def contract(test):
+    """On random trees of every kind."""
+    return pytest.mark.parametrize("kind", KINDS)(few(given(seed=SEEDS)(test)))
 
 
 def true_counts(rng, family_starts):
@@ -157,46 +117,61 @@ def true_counts(rng, family_starts):
     return found[::-1]
 
 
-def random_layers(rng, kind="per node", depth=3, widest=4):
-    """A tree, with noise that has the variances; exact counts agree as they are the true ones."""
-    family_starts = starts(rng, depth, widest)
-    layers = []
-    variances = some_variances(rng, kind, family_starts)
-    for true, v, start in zip(
-        true_counts(rng, family_starts), variances, family_starts, strict=True
-    ):
-        finite = np.where(np.isinf(v), 1e3, v)
-        noisy = true + rng.normal(0, 1, len(true)) * np.sqrt(finite)
+def layers_of(rng, kind, errors, smallest=1):
+    """A tree, and true counts with errors, of variance 1, times their standard deviations."""
+    family_starts = starts(rng, 3, 4, smallest)
+    counts, layers = true_counts(rng, family_starts), []
+    own = some_variances(rng, kind, family_starts)
+    for true, v, start in zip(counts, own, family_starts, strict=True):
+        noisy = true + errors(len(true)) * np.sqrt(np.where(np.isinf(v), 1e3, v))
         unmeasured = isinstance(v, float) and v == inf
         layers.append(Layer(None if unmeasured else noisy, v, start))
-    return layers
+    return counts, layers
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@few
-@given(seed=SEEDS)
-def test_estimates_and_variances_are_those_of_dense_least_squares(kind, seed):
-    layers = random_layers(np.random.default_rng(seed), kind)
-    estimate, matrix, known = dense(layers)
-    assert known
+def random_layers(rng, kind="per node", smallest=1):
+    """A tree, with noise that has the variances; exact counts agree as they are the true ones."""
+    return layers_of(rng, kind, lambda size: rng.normal(0, 1, size), smallest)[1]
+
+
+def assert_dense(layers, rng):
+    """Estimates, variances and some covariances are those of dense least squares."""
+    estimate, matrix = dense(layers)
     ours, variance = flat(least_squares(layers))
     np.testing.assert_allclose(ours, estimate, rtol=1e-9, atol=1e-8)
     np.testing.assert_allclose(variance, np.diag(matrix), rtol=1e-8, atol=1e-12)
+    every = every_node(layers)
+    chosen = rng.choice(len(every), min(len(every), 12), replace=False)
+    nodes = [every[i] for i in chosen]
+    found = covariance(layers, nodes)
+    np.testing.assert_allclose(found, matrix[np.ix_(chosen, chosen)], rtol=1e-8, atol=1e-10)
+    assert np.array_equal(covariance(layers, nodes, upward(layers)), found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@contract
+def test_estimates_and_covariances_are_those_of_dense_least_squares(kind, seed):
+    rng = np.random.default_rng(seed)
+    assert_dense(random_layers(rng, kind), rng)
+
+
 @few
 @given(seed=SEEDS)
-def test_covariances_are_those_of_dense_least_squares(kind, seed):
+def test_a_node_without_children_is_a_leaf_at_any_depth(seed):
+    rng = np.random.default_rng(seed)
+    assert_dense(random_layers(rng, smallest=0), rng)
+
+
+@contract
+def test_sums_of_any_leaves_are_those_of_dense_least_squares(kind, seed):
     rng = np.random.default_rng(seed)
     layers = random_layers(rng, kind)
-    _, matrix, _ = dense(layers)
-    every = [(t, i) for t, layer in enumerate(layers) for i in range(layer.nodes)]
-    chosen = rng.choice(len(every), min(len(every), 12), replace=False)
-    found = covariance(layers, [every[i] for i in chosen])
-    np.testing.assert_allclose(found, matrix[np.ix_(chosen, chosen)], rtol=1e-8, atol=1e-10)
-    again = covariance(layers, [every[i] for i in chosen], upward(layers))
-    assert np.array_equal(again, found)
+    groups = rng.integers(0, 5, layers[-1].nodes)
+    found = sums_of_leaves(layers, [groups], int(groups.max()) + 1)
+    estimate, matrix = (each[..., -len(groups) :] for each in dense(layers))
+    member = indicators(groups)
+    np.testing.assert_allclose(found.estimate, member @ estimate, rtol=1e-9, atol=1e-7)
+    exact = np.diag(member @ matrix[-len(groups) :] @ member.T)
+    np.testing.assert_allclose(found.variance, exact, rtol=1e-8, atol=1e-9)
 
 
 @given(seed=SEEDS)
@@ -211,25 +186,8 @@ def test_variances_a_trillion_apart_and_counts_of_2_to_the_40_lose_no_digits(see
     estimate, variance = flat(least_squares(layers))
     np.testing.assert_allclose(estimate, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
     np.testing.assert_allclose(variance, np.diag(matrix), rtol=1e-9)
-    every = [(t, i) for t, layer in enumerate(layers) for i in range(layer.nodes)]
     scale = np.sqrt(np.outer(variance, variance))
-    assert (abs(covariance(layers, every) - matrix) <= 1e-9 * scale).all()
-
-
-@few
-@given(seed=SEEDS)
-def test_a_node_without_children_is_a_leaf_at_any_depth(seed):
-    rng = np.random.default_rng(seed)
-    layers = [
-        Layer(rng.normal(0, 9, start[-1]), rng.uniform(1, 5, start[-1]), start)
-        for start in starts(rng, 3, 3, smallest=0)
-    ]
-    estimate, matrix, _ = dense(layers)
-    ours, variance = flat(least_squares(layers))
-    np.testing.assert_allclose(ours, estimate, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(variance, np.diag(matrix), rtol=1e-9)
-    every = [(t, i) for t, layer in enumerate(layers) for i in range(layer.nodes)]
-    np.testing.assert_allclose(covariance(layers, every), matrix, rtol=1e-9, atol=1e-12)
+    assert (abs(covariance(layers, every_node(layers)) - matrix) <= 1e-9 * scale).all()
 
 
 @pytest.mark.parametrize(("branching", "depth"), [(2, 5), (3, 3), (10, 2), (7, 1)])
@@ -247,9 +205,7 @@ def test_equal_trees_agree_with_opendp(branching, depth):
     np.testing.assert_allclose(found, theirs(breadth_first), rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@few
-@given(seed=SEEDS)
+@contract
 def test_children_sum_to_their_parents(kind, seed):
     layers = random_layers(np.random.default_rng(seed), kind)
     found = least_squares(layers)
@@ -265,9 +221,7 @@ def changed(layers, noisy):
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@few
-@given(seed=SEEDS)
+@contract
 def test_consistent_counts_come_back(kind, seed):
     layers = random_layers(np.random.default_rng(seed), kind)
     once = least_squares(layers)
@@ -282,32 +236,18 @@ def test_estimates_are_linear_in_the_noisy_counts(seed, factor):
     layers = random_layers(rng, "unmeasured depths")
     one, other = ([rng.normal(0, 20, layer.nodes) for layer in layers] for _ in range(2))
     mixed = [x + factor * y for x, y in zip(one, other, strict=True)]
-    expected = (
-        flat(least_squares(changed(layers, one)))[0]
-        + factor * flat(least_squares(changed(layers, other)))[0]
-    )
-    found = flat(least_squares(changed(layers, mixed)))[0]
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    found = [flat(least_squares(changed(layers, each)))[0] for each in (one, other, mixed)]
+    np.testing.assert_allclose(found[2], found[0] + factor * found[1], atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@few
-@given(seed=SEEDS)
+@contract
 def test_noise_that_averages_to_zero_leaves_the_truth(kind, seed):
-    rng = np.random.default_rng(seed)
-    family_starts = starts(rng, 3, 4)
-    true = true_counts(rng, family_starts)
-    own = some_variances(rng, kind, family_starts)
-    total = 0
+    found = []
     for sign in (1, -1):
-        noise = np.random.default_rng(seed + 1)
-        layers = []
-        for counts, v, start in zip(true, own, family_starts, strict=True):
-            errors = sign * noise.normal(0, 9, len(counts)) * (np.asarray(v) > 0)
-            unmeasured = isinstance(v, float) and v == inf
-            layers.append(Layer(None if unmeasured else counts + errors, v, start))
-        total = total + flat(least_squares(layers))[0]
-    np.testing.assert_allclose(total / 2, np.concatenate(true), atol=1e-9)
+        rng, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
+        true, layers = layers_of(rng, kind, lambda n, s=sign, own=noise: s * own.normal(0, 1, n))
+        found.append(flat(least_squares(layers))[0])
+    np.testing.assert_allclose(np.mean(found, axis=0), np.concatenate(true), atol=1e-8)
 
 
 @given(
@@ -480,6 +420,53 @@ def test_the_class_gives_the_estimates_of_the_function():
     assert LeastSquares().name == "least-squares"
     found, expected = LeastSquares().estimate(layers), least_squares(layers)
     assert np.array_equal(flat(found), flat(expected))
+
+
+def test_everything_has_exactly_the_variance_of_a_public_total():
+    layers = random_layers(np.random.default_rng(3), "public root")
+    assert variance_of_sums(layers, np.zeros(layers[-1].nodes, dtype=np.int64)) == [0.0]
+
+
+def test_only_sums_that_measurements_identify_have_a_variance():
+    # Two families: in the first, two leaves are unmeasured; in the second, one is.
+    leaf = np.array([inf, inf, 2.0, inf, 3.0])
+    middle, top = np.array([1.0, 5.0]), Layer(np.array([9.0]), 4.0)
+    layers = [
+        top,
+        Layer(np.array([4.0, 6.0]), middle, np.array([0, 2])),
+        Layer(np.array([0.0, 0.0, 1.0, 0.0, 2.0]), leaf, np.array([0, 3, 5])),
+    ]
+    apart = variance_of_sums(layers, np.array([0, 1, 1, 2, 2]))
+    assert apart[0] == apart[1] == inf
+    assert apart[2] == pytest.approx(1 / (1 / 5 + 1 / (1 + 4)))
+    together = variance_of_sums(layers, np.array([0, 0, 1, 2, 1]))
+    large = leaf.copy()
+    large[leaf == inf] = 1e9
+    near = [*layers[:2], Layer(layers[2].noisy, large, layers[2].family_start)]
+    matrix = dense(near)[1][3:, 3:]
+    assert together[0] == pytest.approx(matrix[:2, :2].sum(), rel=1e-5)
+    assert together[1] == pytest.approx(2 + 3)
+    assert together[2] == pytest.approx(matrix[3, 3], rel=1e-5)
+
+
+def test_exact_families_add_nothing_and_take_nothing_from_above():
+    layers = [
+        Layer(np.array([9.0]), 4.0),
+        Layer(np.array([4.0, 6.0]), 0.0, np.array([0, 2])),
+        Layer(np.array([1.0, 3.0, 6.0]), np.array([1.0, 3.0, 2.0]), np.array([0, 2, 3])),
+    ]
+    found = sums_of_leaves(layers, [np.array([0, 1, 1])], 2)
+    assert found.estimate == pytest.approx([1.0, 9.0])
+    assert found.variance == pytest.approx([0.75, 0.75])
+
+
+def test_groups_may_have_no_leaf_and_must_be_numbers_from_0():
+    layers = [Layer(None), Layer(np.array([1.0, 2.0]), 3.0, np.array([0, 2]))]
+    assert variance_of_sums(layers, np.array([2, 0])).tolist() == [3.0, 0.0, 3.0]
+    with pytest.raises(EstimateError, match="numbered from 0"):
+        variance_of_sums(layers, np.array([-1, 0]))
+    with pytest.raises(EstimateError, match="groups must have 2 entries"):
+        variance_of_sums(layers, np.array([0]))
 
 
 START = np.array([0, 2])

@@ -6,20 +6,27 @@ from hypothesis import strategies as st
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.limits import MOST_SUMMED_BINS
+from tests.estimate.dense import Dense, of_cuts
 
 few_bins = st.integers(2, 40)
 
 
-def dense(bins):
-    """The matrix W, entry by entry."""
+def matrix(bins):
+    """W, entry by entry."""
     weights = Strategy.of(bins).weights
     lag = np.subtract.outer(np.arange(bins), np.arange(bins))
     return np.where(lag >= 0, weights[np.abs(lag)], 0)
 
 
+def least_squares(bins, variance, *, known):
+    """Of the bins, whose sum may be known."""
+    total = np.ones((int(known), bins))
+    return Dense.of([(matrix(bins), variance), (total, 0.0)])
+
+
 @given(bins=few_bins)
 def test_the_price_is_the_largest_of_all_columns_and_pairs(bins):
-    columns = dense(bins).T
+    columns = matrix(bins).T
     gaps = columns[:, None] - columns[None]
     found = Strategy.of(bins)
     assert found.column_squared == max(int(c @ c) for c in columns)
@@ -41,7 +48,7 @@ def test_sums_are_those_of_the_matrix_and_decode_to_the_truth(bins, seed):
     leaves = np.random.default_rng(seed).integers(0, 1 << 30, bins)
     found = Strategy.of(bins)
     sums = found.sums(leaves)
-    assert np.array_equal(sums, dense(bins) @ leaves)
+    assert np.array_equal(sums, matrix(bins) @ leaves)
     for total in (None, int(leaves.sum())):
         decoded = Decoded(found, 1.0, total_known=total is not None)
         assert np.allclose(decoded.estimate(sums, total)[1:], np.cumsum(leaves), rtol=1e-12)
@@ -56,20 +63,10 @@ def test_the_largest_table_in_the_most_bins_does_not_wrap():
     assert (sums > 0).all()
 
 
-def covariances(bins, variance, known):
-    """Of the cumulative counts before the cuts 0 … K, by a dense inverse and conditioning."""
-    decode = np.tril(np.ones((bins, bins))) @ np.linalg.inv(dense(bins))
-    found = np.zeros((bins + 1, bins + 1))
-    found[1:, 1:] = variance * decode @ decode.T
-    if known:
-        found -= np.outer(found[:, -1], found[-1]) / found[-1, -1]
-    return found
-
-
 @pytest.mark.parametrize("known", [False, True])
 @given(bins=few_bins, share=st.floats(0.01, 0.99))
 def test_variances_are_those_of_a_dense_inverse(bins, share, known):
-    wanted = covariances(bins, 7.0, known)
+    wanted = of_cuts(least_squares(bins, 7.0, known=known))
     decoded = Decoded(Strategy.of(bins), 7.0, total_known=known)
     own = np.diag(wanted)
     near = {"rtol": 1e-9, "atol": 1e-9 * own.max()}
@@ -88,13 +85,10 @@ def test_a_known_total_is_kept_and_used_as_least_squares_uses_it():
     noisy = Strategy.of(bins).sums(leaves) + rng.integers(-900, 900, bins)
     total = int(leaves.sum())
     found = Decoded(Strategy.of(bins), 1.0, total_known=True).estimate(noisy, total)
-    free = np.vstack([np.eye(bins - 1), -np.ones(bins - 1)])  # the last bin is what is left
-    rest = np.append(np.zeros(bins - 1), total)
-    matrix = dense(bins)
-    best, *_ = np.linalg.lstsq(matrix @ free, noisy - matrix @ rest, rcond=None)
+    best = least_squares(bins, 1.0, known=True).gain @ [*noisy, total]
     assert found[0] == 0
     assert found[-1] == total
-    assert np.allclose(found[1:], np.cumsum(free @ best + rest))
+    assert np.allclose(found[1:], np.cumsum(best))
 
 
 @pytest.mark.parametrize("bins", [0, 1, MOST_SUMMED_BINS + 1])

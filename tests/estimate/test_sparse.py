@@ -8,9 +8,7 @@ from tests.estimate.families import any_variances, one_family, small_families
 from tests.estimate.oracles import every_estimate, penalised_distance
 
 
-def excess(
-    x: np.ndarray, variance: np.ndarray, penalty: float, y: list[int], every: np.ndarray
-) -> float:
+def excess(x, variance, penalty, y, every):
     """How far above the smallest objective this estimate is, relative to 1 plus that."""
     best = penalised_distance(every, x, variance, penalty).min()
     return float((penalised_distance(np.array(y), x, variance, penalty) - best) / (1 + best))

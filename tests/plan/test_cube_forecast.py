@@ -4,16 +4,15 @@ import json
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
 from hedgerow.plan.joint import shape_of_tree
 from hedgerow.plan.make import read_plan
-from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
-from tests.made import fixed_axis, random_axis
+from tests.estimate.cube.dense_cubes import cuboid_sums
+from tests.estimate.dense import Dense
+from tests.made import fixed_tree, random_axis
 
 NEIGHBOURS = {
     "measured": hr.AddRemove(),
@@ -29,8 +28,7 @@ def uneven(rng, axes):
 
 def two_axes(*sizes):
     """Axes a0 and a1 of even families, so many children a node at each level."""
-    names = [[f"a{i}{k}" for k in range(len(each))] for i, each in enumerate(sizes)]
-    return hr.Tree([fixed_axis(f"a{i}", *sizes[i], columns=names[i]) for i in range(2)])
+    return fixed_tree(**{f"a{i}": each for i, each in enumerate(sizes)})
 
 
 def plan_of(tree, total="public", mechanism=hr.DiscreteGaussian, **options):
@@ -39,33 +37,18 @@ def plan_of(tree, total="public", mechanism=hr.DiscreteGaussian, **options):
     return hr.make_plan(tree, neighbours=NEIGHBOURS[total], mechanism=mechanism, **options)
 
 
-def dense_variances(plan, corner):
-    """The variance of each cell of each cuboid up to a corner, by the corner's own box alone.
-
-    Weights are those of shares, the noise is that of the plan.
-    """
-    shape = shape_of_tree(plan.tree)
-    power = plan.mechanism.price.power
-    inside = {
-        shape.given(levels): what
-        for levels, what in plan.by_levels.items()
-        if isinstance(what, hr.Measured)
-        and all(a <= b for a, b in zip(shape.given(levels), corner, strict=True))
-    }
-    weights = {c: float(what.share) ** -power for c, what in inside.items()}
-    exact = None
+def dense(plan):
+    """The cube, its sums, what is measured, and least squares by shares, under the true noise."""
+    shape, power = shape_of_tree(plan.tree), plan.mechanism.price.power
+    measured = {k: w for k, w in plan.by_levels.items() if isinstance(w, hr.Measured)}
+    sums = {shape.given(k): cuboid_sums(shape, shape.given(k)) for k in plan.levels}
+    blocks = [
+        (sums[shape.given(k)], float(what.share) ** -power, what.mechanism.noise_variance)
+        for k, what in measured.items()
+    ]
     if plan.public is not None:
-        exact = tuple(min(a, b) for a, b in zip(shape.given(plan.public), corner, strict=True))
-    kept = zip(shape.axes, corner, strict=True)
-    cut = CubeShape(tuple(AxisShape(axis.child_start[:k], axis.given) for axis, k in kept))
-    gains, _ = dense_gain(cut, weights, exact)
-    size = cut.cells(cut.finest)
-    covariance = sum(
-        (gains[c] @ gains[c].T * what.mechanism.noise_variance for c, what in inside.items()),
-        np.zeros((size, size)),
-    )
-    sums = {c: cuboid_sums(cut, c) for c in cut.cuboids()}
-    return {c: np.einsum("ij,jk,ik->i", s, covariance, s) for c, s in sums.items()}
+        blocks.append((sums[shape.given(plan.public)], 0.0, 0.0))
+    return shape, sums, [shape.given(k) for k in measured], Dense.of(blocks)
 
 
 @pytest.mark.parametrize("mechanism", BUDGETS)
@@ -76,13 +59,12 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
     rng = np.random.default_rng(seed)
     tree = uneven(rng, 2 + seed % 2)
     plan = plan_of(tree, total, mechanism, allocation=hr.Optimal(importance=hr.PerLevel()))
-    shape, frame = shape_of_tree(tree), hr.forecast(plan)
-    wanted = dense_variances(plan, shape.finest)
+    (shape, sums, _, found), frame = dense(plan), hr.forecast(plan)
     assert [tuple(levels) for levels in frame["levels"]] == list(plan.levels)
     for levels, cells, rmse, bound in zip(
         plan.levels, frame["cells"], frame["rmse"], frame["max_95"], strict=True
     ):
-        variances = wanted[shape.given(levels)]
+        variances = found.variances_of(sums[shape.given(levels)])
         assert cells == len(variances)
         assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
         far = bound**2 >= variances.max() - 1e-9
@@ -90,24 +72,6 @@ def test_the_errors_of_a_cube_are_those_of_a_dense_solver(seed, total, mechanism
         largest = plan.design.largest_variance(levels)
         assert largest == pytest.approx(variances.max(), rel=1e-8, abs=1e-9)
     assert frame["depth"].null_count() == len(frame)
-
-
-@pytest.mark.parametrize("mechanism", BUDGETS)
-@pytest.mark.parametrize("total", NEIGHBOURS)
-def test_survivors_margins_are_estimated_in_the_better_of_two_boxes(total, mechanism):
-    tree = uneven(np.random.default_rng(4), 2)
-    plan = plan_of(tree, total, mechanism, measure=hr.Survivors())
-    shape, frame = shape_of_tree(tree), hr.forecast(plan)
-    (deep, wide), rmse = shape.finest, dict(zip(plan.levels, frame["rmse"], strict=True))
-    boxes = [dense_variances(plan, corner) for corner in [(deep, wide - 1), (deep - 1, wide)]]
-    for levels in plan.levels:
-        cuboid = shape.given(levels)
-        found = [box[cuboid].mean() for box in boxes if cuboid in box]
-        noise = plan.by_levels[levels]
-        wanted = min(found) if found else noise.mechanism.noise_variance
-        assert rmse[levels] ** 2 == pytest.approx(wanted, rel=1e-8, abs=1e-9)
-    last = frame.row(-1, named=True)
-    assert last["rmse"] == last["noise_sd"]
 
 
 def test_a_cuboid_that_repeats_another_has_its_errors():
@@ -127,16 +91,6 @@ def test_a_level_without_a_share_is_estimated_from_the_others():
     noise = plan.by_levels[plan.levels[-1]].mechanism.noise_variance
     for levels, rmse in zip(plan.levels, hr.forecast(plan)["rmse"], strict=True):
         assert rmse**2 == pytest.approx(noise * tree.leaves / tree.cells(levels))
-
-
-def test_a_level_invariant_is_public_with_all_its_coarsenings():
-    tree = uneven(np.random.default_rng(2), 2)
-    plan = plan_of(tree, invariants=[hr.Invariant("a0", "level1")])
-    wanted = dense_variances(plan, shape_of_tree(tree).finest)
-    for levels, rmse in zip(plan.levels, hr.forecast(plan)["rmse"], strict=True):
-        variances = wanted[shape_of_tree(tree).given(levels)]
-        assert rmse**2 == pytest.approx(variances.mean(), rel=1e-8, abs=1e-9)
-    assert hr.forecast(plan).filter(pl.col("kind") == "public")["rmse"].to_list() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("axis", ["a0", "a1"])
@@ -190,24 +144,18 @@ def test_estimates_are_raw_where_dense_least_squares_take_a_noisy_count_as_it_is
         listed = [int(part) for part in parts] + [1 + int(seed > 3) * 9]
         shares[f"a{number}"] = [Fraction(part, sum(listed)) for part in listed]
     plan = plan_of(tree, total, mechanism, allocation=hr.Shares(shares))
-    power = plan.mechanism.price.power
-    measured = [levels for levels in plan.levels if isinstance(plan.by_levels[levels], hr.Measured)]
-    weights = {shape.given(k): float(plan.by_levels[k].share) ** -power for k in measured}
-    exact = None if plan.public is None else shape.given(plan.public)
-    gains, _ = dense_gain(shape, weights, exact)
-    for levels in measured:
-        cuboid = shape.given(levels)
-        sums = cuboid_sums(shape, cuboid)
-        others = [np.abs(sums @ gain).max() for other, gain in gains.items() if other != cuboid]
-        is_raw = max(others, default=0.0) < 1e-9
-        assert plan.design.is_raw(levels) == is_raw
-        assert not is_raw or np.allclose(sums @ gains[cuboid], np.eye(len(sums)))
+    _, sums, measured, found = dense(plan)
+    begin = 0
+    for cuboid in measured:
+        gain, end = sums[cuboid] @ found.gain, begin + len(sums[cuboid])
+        own = np.zeros_like(gain)
+        own[:, begin:end], begin = np.eye(end - begin), end
+        is_raw = np.allclose(gain, own, rtol=0, atol=1e-9)
+        assert plan.design.is_raw(plan.design.levels(cuboid)) == is_raw
 
 
 def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes():
-    tree = hr.Tree(
-        [fixed_axis("o", 2, 3, columns=["o1", "o2"]), fixed_axis("d", 4, columns=["d1"])]
-    )
+    tree = fixed_tree(o=(2, 3), d=(4,))
     plan = plan_of(tree, "measured")
     frame = hr.forecast(plan)
     lines = str(plan).split("\n")

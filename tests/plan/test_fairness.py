@@ -13,14 +13,18 @@ import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
 from hedgerow.plan.allocation.fairness import Classes, fairness, variances
-from hedgerow.plan.cuboids import measurable
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.estimate import dense_trees as judge
-from tests.made import random_tree
+from tests.made import plain_plan, problem_of, random_tree
 
 LAPLACE = {"budget": hr.Epsilon("1/50"), "mechanism": hr.DiscreteLaplace}
 GAUSS = {"budget": hr.Rho("1/500")}
+
+
+def problem(tree, **options):
+    """Of survivors, in tables of a known total, unless told otherwise."""
+    return problem_of(tree, **{"neighbours": hr.Replace(), "measure": hr.Survivors(), **options})
 
 
 def states(*counties):
@@ -28,64 +32,6 @@ def states(*counties):
     rows = [(f"S{s}", f"S{s}C{c:03}") for s, n in enumerate(counties) for c in range(n)]
     frame = pl.DataFrame(rows, schema=["state", "county"], orient="row")
     return Tree([Axis.from_frame("geography", frame, ["state", "county"])])
-
-
-def problem(tree, neighbours=None, measure=None, *, budget, mechanism=hr.DiscreteGaussian):
-    neighbours, measure = neighbours or hr.Replace(), measure or hr.Survivors()
-    cuboids = tuple(measurable(tree, hr.Chain(), neighbours, ()))
-    return Problem(tree, neighbours, mechanism, budget, measure, cuboids)
-
-
-def paths(tree, depth):
-    """For each node of a depth its ancestors' numbers, root first: rows of nodes by depth."""
-    nodes = np.array([np.ravel(i) for i in np.indices(sizes(tree, tree.depth))]).reshape(
-        len(tree.axes), -1
-    )
-    own = [
-        np.stack([axis.ancestors(k) if k else 0 * axis.ancestors(1) for k in range(axis.depth + 1)])
-        for axis in tree.axes
-    ]
-    levels = tree.cuboid(depth)
-    codes = [own[i][k][nodes[i]] for i, k in enumerate(levels)]
-    return np.ravel_multi_index(codes, sizes(tree, depth))
-
-
-def sizes(tree, depth):
-    return tuple(axis.size(k) for axis, k in zip(tree.axes, tree.cuboid(depth), strict=True))
-
-
-def sums(tree, depth):
-    """The matrix that adds leaves up to the nodes of a depth."""
-    node = paths(tree, depth)
-    found = np.zeros((tree.nodes(depth), tree.leaves))
-    found[node, np.arange(tree.leaves)] = 1
-    return found
-
-
-def dense_combined(tree, own):
-    """Variances of least squares over all measured depths, exact ones held."""
-    blocks = [sums(tree, t) for t in range(tree.depth + 1)]
-    information = sum(b.T @ b / v for v, b in zip(own, blocks, strict=True) if v)
-    covariance = np.linalg.inv(information)
-    if not own[0]:
-        total = covariance.sum(axis=0)
-        covariance -= np.outer(total, total) / total.sum()
-    return [np.diag(b @ covariance @ b.T) for b in blocks]
-
-
-def dense_projected(tree, own):
-    """Variances of projecting family by family from the root down, by covariance matrices."""
-    covariance = np.full((1, 1), own[0])
-    found = [np.diag(covariance)]
-    for t in range(1, tree.depth + 1):
-        parent = np.zeros(tree.nodes(t), dtype=int)
-        parent[paths(tree, t)] = paths(tree, t - 1)
-        spread = np.eye(tree.nodes(t - 1))[parent]
-        share = spread / spread.sum(axis=0)
-        centre = np.eye(len(parent)) - share @ spread.T
-        covariance = share @ covariance @ share.T + own[t] * centre @ centre.T
-        found.append(np.diag(covariance))
-    return found
 
 
 def by_nodes(tree, classes, found):
@@ -110,7 +56,7 @@ def test_variances_by_class_are_those_of_dense_covariance_matrices(axes, combine
     own[0] = 0 if exact else own[0]
     classes = Classes.of(tree, subtrees=combine)
     found = by_nodes(tree, classes, variances(classes, own, combine=combine))
-    dense = (dense_combined if combine else dense_projected)(tree, own)
+    dense = (judge.dense_combined if combine else judge.dense_projected)(tree, own)
     for ours, theirs in zip(found, dense, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
 
@@ -120,6 +66,7 @@ def test_variances_by_class_are_those_of_dense_covariance_matrices(axes, combine
 @pytest.mark.parametrize("axes", [1, 2])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
+@example(seed=177)  # Classes whose parts of a family of two sum to 1.9999999999999998.
 @example(seed=262_143)  # A level at the least share, so that its noise is wide.
 def test_every_column_is_that_of_the_nodes_one_by_one(axes, measure, neighbours, seed):
     """The ratio: to the most precise node of the depth that is not exact, whatever its family."""
@@ -130,12 +77,11 @@ def test_every_column_is_that_of_the_nodes_one_by_one(axes, measure, neighbours,
     own = [own_variance(what) for what in plan.depths]
     combine = isinstance(measure, hr.All)
     dense = (judge.dense_combined if combine else judge.dense_projected)(tree, own)
-    frame = fairness(plan)
+    frame, nodes = fairness(plan), judge.node_sums(tree)
     assert frame["depth"].unique().sort().to_list() == list(range(1, tree.depth + 1))
     for t in range(1, tree.depth + 1):
-        parent = np.zeros(tree.nodes(t), dtype=int)
-        parent[paths(tree, t)] = paths(tree, t - 1)
-        siblings = np.bincount(parent)[parent]
+        families = nodes[t - 1] @ nodes[t].T > 0  # (parents, children)
+        siblings = families.T @ families.sum(axis=1)
         above = dense[t][dense[t] > 1e-9]
         rows = frame.filter(depth=t).sort("siblings")
         assert rows["siblings"].to_list() == np.unique(siblings).tolist()
@@ -175,14 +121,12 @@ def worst_ratios(plan):
 def test_arizona_and_texas_below_public_states_differ_by_the_papers_six_per_cent():
     """Zhu et al.: 186.67 and 199.21 at a scale of 10."""
     neighbours = hr.Replace()
-    plan = hr.make_plan(
+    plan = plain_plan(
         states(15, 254),
         budget=hr.Epsilon("1/5"),
         mechanism=hr.DiscreteLaplace,
         neighbours=neighbours,
         invariants=[hr.Invariant("geography", "state")],
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
     )
     frame = fairness(plan).filter(depth=2)
     noise = plan.depths[2].mechanism
@@ -256,7 +200,10 @@ def test_two_family_sizes_reach_every_ratio_within_the_range_and_no_other(fewer,
     assert equal[0] == pytest.approx(equal[1])
 
 
-@pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+each_kind = pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+
+
+@each_kind
 def test_two_family_sizes_can_be_made_equal(kind):
     asked = problem(states(3, 12), **kind)
     assert least_ratio(asked) == pytest.approx(1, abs=1e-5)
@@ -278,7 +225,7 @@ def test_two_family_sizes_can_be_made_equal(kind):
     )
 
 
-@pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+@each_kind
 def test_fair_shares_are_the_cheapest_on_a_grid(kind):
     asked = problem(states(3, 12, 30), **kind)
     power = 1 if kind is GAUSS else 2
@@ -346,7 +293,7 @@ def ratio_by_linear_programs(asked):
 @pytest.mark.parametrize("seed", [35, 52, 55, 78, 119, 179])
 def test_the_least_ratio_along_a_chain_is_that_of_linear_programs(seed):
     kind = LAPLACE if seed % 2 else GAUSS
-    asked = problem(uneven_chain(seed), hr.AddRemove(), **kind)
+    asked = problem(uneven_chain(seed), neighbours=hr.AddRemove(), **kind)
     wanted = ratio_by_linear_programs(asked)
     assert least_ratio(asked) == pytest.approx(wanted, rel=2e-5)
     plan = hr.make_plan(
@@ -390,12 +337,12 @@ def test_shares_of_a_tree_of_several_axes_keep_the_ratio():
     assert max(found or 1 for found in worst_ratios(plan).values()) <= ratio * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("kind", [GAUSS, LAPLACE], ids=["gaussian", "laplace"])
+@each_kind
 @pytest.mark.parametrize("seed", [35, 78, 119])
 def test_shares_of_combined_depths_keep_the_ratio_too(seed, kind):
     """By dense matrices; where the bound is loose the mean variances are the least there are."""
     tree = uneven_chain(seed, most=40)
-    asked = problem(tree, hr.AddRemove(), hr.All(), **kind)
+    asked = problem(tree, neighbours=hr.AddRemove(), measure=hr.All(), **kind)
     power, free = asked.mechanism.price.power, hr.Optimal(importance=hr.PerLevel())
 
     def judged(shares):

@@ -4,11 +4,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.cuboids import measurable, public_cuboid
-from tests.made import fixed_axis
+from tests.made import fixed_axis, fixed_tree
 
-ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])
-DESTINATION = fixed_axis("destination", 2, 3, columns=["d1", "d2"])
-TRIPS = hr.Tree([ORIGIN, DESTINATION], ["destination", "origin"])
+TRIPS = fixed_tree(["destination", "origin"], origin=(2, 3), destination=(2, 3))
 
 
 def kinds(plan):
@@ -25,7 +23,7 @@ def test_a_depth_of_single_children_is_left_unmeasured_and_costs_nothing():
 
 def test_the_coarser_of_two_invariants_adds_nothing_to_the_finer():
     order = [f"{axis}.level{k}" for axis in ("destination", "origin") for k in (1, 2)]
-    finer = hr.Tree([ORIGIN, DESTINATION], order)
+    finer = hr.Tree(TRIPS.axes, order)
     coarse, fine = (hr.Invariant("destination", f"level{k}") for k in (1, 2))
     for invariants in ([fine], [coarse, fine], [fine, coarse]):
         assert public_cuboid(finer, hr.Chain(), hr.Replace(), invariants) == finer.cuboid(2)

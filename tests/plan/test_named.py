@@ -11,26 +11,14 @@ from scipy.special import softmax
 import hedgerow as hr
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.plan import cuboids
-from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import NamedMeans
 from hedgerow.plan.forecast import forecast_legend, forecast_matrix
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import tables_of
+from tests.made import named_axis, named_tree, problem_of
 
-
-def axis(name, *sizes):
-    """An axis of even families: sizes children a node, level by level."""
-    leaves = int(np.prod(sizes))
-    columns, nodes = {}, 1
-    for level, size in enumerate(sizes, start=1):
-        nodes *= size
-        each = leaves // nodes
-        columns[f"{name}{level}"] = [f"{name}{level}-{i // each:03d}" for i in range(leaves)]
-    return hr.Axis.from_frame(name, pl.DataFrame(columns), levels=list(columns))
-
-
-PAIRS = hr.Tree([axis("o", 2, 3, 2), axis("d", 2, 2, 3)])
-CENSUS = hr.Tree([axis("place", 3, 4), axis("race", 5), axis("age", 2), axis("sex", 2)])
+PAIRS = named_tree(o=(2, 3, 2), d=(2, 2, 3))
+CENSUS = named_tree(place=(3, 4), race=(5,), age=(2,), sex=(2,))
 BUDGET = hr.EpsilonDelta("1", "1e-8")
 
 
@@ -134,7 +122,7 @@ def test_a_public_table_is_whole_where_survivors_are_measured():
 
 
 def test_three_margins_that_need_not_admit_a_table_are_refused():
-    tree = hr.Tree([axis("a", 2), axis("b", 3), axis("c", 2), axis("e", 2)])
+    tree = named_tree(a=(2,), b=(3,), c=(2,), e=(2,))
     triples = [f"{x} × {y} × e.e1" for x, y in (("a.a1", "b.b1"), ("b.b1", "c.c1"))]
     fine = planned(*triples, "a.a1 × b.b1 × c.c1", tree=tree)  # three tables, margins in a row
     assert len(fine.tables) == 3
@@ -188,15 +176,18 @@ def test_a_plan_warns_of_unmeasured_sums_that_survivors_would_tell_better():
     assert "not measured" not in forecast_legend(named, hr.forecast(named))
 
 
-def problem(plan, mechanism=hr.DiscreteGaussian):
-    return Problem.of(
-        plan.tree, plan.workload, plan.neighbours, mechanism, plan.budget, plan.measure, ()
-    )
+def means_of(plan):
+    """The mean variances of any shares, and the cuboids that have them."""
+    problem = problem_of(
+        plan.tree, plan.budget, neighbours=plan.neighbours, measure=plan.measure,
+        workload=plan.workload, mechanism=plan.mechanism,
+    )  # fmt: skip
+    return NamedMeans.of(problem), problem.cuboids
 
 
 def test_the_even_forecast_is_the_forecast_where_axes_are_even():
     plan = planned("o.o3", "d.d3", "o.o1 × d.d2", chain=True, budget=hr.Rho("1/1000"))
-    facts = NamedMeans.of(problem(plan))
+    facts, _ = means_of(plan)
     shares = np.array([float(share) for share in plan.shares if share])
     found, _ = facts.variances(shares)
     each = [plan.design.shape.given(levels) for levels in plan.measured]
@@ -219,8 +210,9 @@ def test_the_matrix_of_levels_shows_the_errors_of_sums_in_brackets():
 
 @pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
 def test_derivatives_of_the_even_forecast_are_those_of_differences(mechanism):
-    plan = planned("o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3")
-    facts = NamedMeans.of(problem(plan, mechanism))
+    budget = BUDGET if mechanism is hr.DiscreteGaussian else hr.Epsilon(1)
+    names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
+    facts, _ = means_of(planned(*names, mechanism=mechanism, budget=budget))
     shares = np.array([0.1, 0.3, 0.2, 0.4])
     _, back = facts.variances(shares)
     slope = np.array([back(unit) for unit in np.eye(len(shares))])
@@ -235,7 +227,7 @@ def test_optimal_shares_beat_every_other_that_a_search_finds(mechanism):
     options = {"mechanism": mechanism, "budget": budget}
     names = ["o.o3", "d.d3", "o.o1 × d.d2", "o.o3 × d.d3"]
     plan = planned(*names, allocation=hr.Optimal(importance=hr.PerLevel()), **options)
-    facts = NamedMeans.of(problem(plan, mechanism))
+    facts, cuboids = means_of(plan)
 
     def cost(logs):
         return float(facts.variances(softmax(logs))[0].sum())
@@ -245,7 +237,7 @@ def test_optimal_shares_beat_every_other_that_a_search_finds(mechanism):
         for start in np.random.default_rng(5).normal(size=(3, 4))
     )
     given = dict(zip(plan.levels, plan.shares, strict=True))
-    shares = np.array([float(given[k] or 1e-9) for k in problem(plan, mechanism).cuboids])
+    shares = np.array([float(given[k] or 1e-9) for k in cuboids])
     assert float(facts.variances(shares)[0].sum()) <= best * (1 + 1e-4)
 
 
@@ -322,7 +314,7 @@ def test_fair_shares_are_those_of_least_error_where_cells_of_a_cuboid_are_alike(
 
 def test_fair_shares_are_refused_where_cells_of_named_cuboids_differ():
     columns = {"p1": ["a", "a", "b"], "p2": ["a1", "a2", "b1"]}
-    uneven = hr.Tree([hr.Axis.from_frame("p", columns, levels=["p1", "p2"]), axis("d", 2)])
+    uneven = hr.Tree([hr.Axis.from_frame("p", columns, levels=["p1", "p2"]), named_axis("d", 2)])
     with pytest.raises(hr.PlanError, match="families of a level are all as large"):
         planned("p.p2", "d.d1", tree=uneven, allocation=hr.Fair(1.5))
 
@@ -339,7 +331,7 @@ def test_tables_of_only_children_are_the_coarsest_with_their_cells():
     only = hr.Axis.from_frame(
         "g", pl.DataFrame({"a": ["x", "y"], "b": ["x1", "y1"]}), levels=["a", "b"]
     )
-    tree = hr.Tree([only, axis("d", 3)])
+    tree = hr.Tree([only, named_axis("d", 3)])
     plan = hr.make_plan(tree, budget=BUDGET, workload=hr.Cuboids(["g.b", "d.d1"]))
     assert plan.tables == ((0, 1), (2, 0))
     both = hr.make_plan(tree, budget=BUDGET, workload=hr.Cuboids(["g.a", "g.b", "d.d1"]))

@@ -10,23 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.plan.allocation.allocation import Problem, Relative, importances, rounded_shares
+from hedgerow.plan.allocation.allocation import Relative, importances, rounded_shares
 from hedgerow.plan.allocation.means import Along
 from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimal import Optimal, levels_of
 from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.prior import Prior
-from tests.made import fixed_axis, random_counts
+from tests.made import fixed_axis, fixed_tree, problem_of, random_counts
 
 TREE = hr.Tree([fixed_axis("geo", 4, 5, 6)])
 RHO = hr.Rho("1/2")
 
 
-def problem(*, tree=TREE, budget=RHO, mechanism=hr.DiscreteGaussian, neighbours=None, measure=None):
-    neighbours = neighbours or hr.AddRemove()
-    first = 1 if neighbours.total_is_public else 0
-    cuboids = tuple(tree.cuboid(t) for t in range(first, tree.depth + 1))
-    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), cuboids)
+def problem(tree=TREE, budget=RHO, **options):
+    return problem_of(tree, budget, **options)
 
 
 def prior_of(tree=TREE, seed=0, filled=0.4):
@@ -37,7 +34,7 @@ def floats(shares):
     return [float(share) for share in shares]
 
 
-LAPLACE = problem(budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
+LAPLACE = problem(budget=hr.Epsilon(1))
 PROBLEMS = [problem(), LAPLACE, problem(budget=hr.EpsilonDelta("1", "1e-10"))]
 KINDS = ["rho", "epsilon", "epsilon-delta"]
 
@@ -67,9 +64,7 @@ def test_the_total_counts_less_where_replacing_moves_it_by_half_of_what_moves_el
 
 
 def test_laplace_noise_of_a_level_grows_with_the_sum_of_the_shifts_there():
-    given = problem(
-        budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace, neighbours=hr.Replace(2, exactly=False)
-    )
+    given = problem(budget=hr.Epsilon(1), neighbours=hr.Replace(2, exactly=False))
     expected = (np.array([1, 4, 20, 120]) * np.array([2, 4, 4, 4]) ** 2) ** (1 / 3)
     assert floats(Optimal(objective="cells").shares(given)) == pytest.approx(
         expected / expected.sum(), abs=1e-4
@@ -295,13 +290,10 @@ def test_a_budget_that_the_mechanism_cannot_spend_is_refused(budget, mechanism):
 @pytest.mark.slow
 def test_eight_million_prior_counts_are_shared_out_in_seconds():
     """Some 0.2 seconds, where the machine does nothing else."""
-    axes = [fixed_axis(name, 50, 57, columns=[f"{name}1", f"{name}2"]) for name in "od"]
-    tree = hr.Tree(axes)
+    tree = fixed_tree(o=(50, 57), d=(50, 57))
     rng = np.random.default_rng(0)
     counts = np.floor(rng.pareto(1.2, tree.leaves) * 20).clip(0, 10**9).astype(np.int64)
-    leaves = tuple(
-        code.astype(np.int32) for code in np.divmod(np.arange(tree.leaves), axes[1].size(2))
-    )
+    leaves = tuple(code.astype(np.int32) for code in np.divmod(np.arange(tree.leaves), 50 * 57))
     prior = Prior(hr.Counts.from_leaves(tree, leaves, counts), public=True)
     given = problem(tree=tree, budget=hr.Rho("1/10"))
     assert sum(tree.nodes(t) for t in given.depths) > 8_000_000

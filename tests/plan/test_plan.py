@@ -11,12 +11,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.forecast import HEADINGS
-from tests.made import fixed_axis
+from tests.made import fixed_axis, fixed_tree, plain_plan
 
 GEOGRAPHY = fixed_axis("geo", 3, 4)
-ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])
-DESTINATION = fixed_axis("destination", 2, 3, columns=["d1", "d2"])
-TRIPS = hr.Tree([ORIGIN, DESTINATION], ["destination", "origin"])
+TRIPS = fixed_tree(["destination", "origin"], origin=(2, 3), destination=(2, 3))
 
 
 def kinds(plan):
@@ -33,13 +31,7 @@ def test_add_remove_measures_the_total_and_replace_publishes_it():
 
 def test_replacing_units_with_at_most_m_records_measures_the_total():
     neighbours = hr.Replace(3, exactly=False)
-    plan = hr.make_plan(
-        hr.Tree([GEOGRAPHY]),
-        budget=hr.Rho(1),
-        neighbours=neighbours,
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plain_plan(hr.Tree([GEOGRAPHY]), budget=hr.Rho(1), neighbours=neighbours)
     assert kinds(plan) == ["measured"] * 3
     assert plan.depths[0].mechanism.sigma2 == 9  # come or go: 1/2 + 1/4 + 1/4 of the budget
     assert plan.depths[1].mechanism.sigma2 == 18  # move: 1/2 + 1/2
@@ -59,13 +51,8 @@ def test_replacing_units_with_at_most_m_records_measures_the_total():
 )
 def test_a_depth_alone_costs_its_share_of_the_budget_or_more(neighbours, price, mechanism):
     budget = hr.Rho(1) if mechanism is hr.DiscreteGaussian else hr.Epsilon(1)
-    plan = hr.make_plan(
-        hr.Tree([GEOGRAPHY]),
-        budget=budget,
-        neighbours=neighbours,
-        mechanism=mechanism,
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
+    plan = plain_plan(
+        hr.Tree([GEOGRAPHY]), budget=budget, neighbours=neighbours, mechanism=mechanism
     )
     assert plan.price_of_a_share == price
     for use, share in zip(plan.guarantee.uses, filter(None, plan.shares), strict=True):
@@ -81,27 +68,14 @@ def test_the_measurements_cost_exactly_the_budget():
 
 
 def test_six_equal_depths_under_replace_get_the_exact_variance():
-    sizes = (2, 2, 2)
-    axes = [fixed_axis(n, *sizes, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
     budget = hr.EpsilonDelta("1", "1e-8")
-    plan = hr.make_plan(
-        hr.Tree(axes),
-        budget=budget,
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plain_plan(fixed_tree(o=(2, 2, 2), d=(2, 2, 2)), budget=budget, neighbours=hr.Replace())
     assert float(plan.depths[6].mechanism.sigma2) == pytest.approx(312.15, abs=0.01)
 
 
 def test_discrete_laplace_spends_a_pure_epsilon():
-    plan = hr.make_plan(
-        TRIPS,
-        budget=hr.Epsilon(1),
-        neighbours=hr.Replace(),
-        mechanism=hr.DiscreteLaplace,
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
+    plan = plain_plan(
+        TRIPS, budget=hr.Epsilon(1), neighbours=hr.Replace(), mechanism=hr.DiscreteLaplace
     )
     assert {what.mechanism for what in plan.depths[1:]} == {hr.DiscreteLaplace(8)}
     assert plan.guarantee.pure_epsilon == 1
@@ -150,27 +124,21 @@ def test_the_hash_signs_everything_public_and_nothing_else():
             tree, budget=hr.Rho(rho), neighbours=hr.Replace(m), allocation=allocation
         )
 
-    other_areas = hr.Tree([ORIGIN, fixed_axis("destination", 2, 4, columns=["d1", "d2"])])
+    other_areas = fixed_tree(origin=(2, 3), destination=(2, 4))
     plans = [
         plan(),
         plan(rho="1/3"),
         plan(m=2),
         plan(shares=["1/2", "1/6", "1/6", "1/6"]),
         plan(other_areas),
-        plan(hr.Tree([ORIGIN, DESTINATION], ["origin", "destination"])),
+        plan(hr.Tree(TRIPS.axes, ["origin", "destination"])),
     ]
     assert len({p.hash for p in plans}) == len(plans)
     assert plan().hash == plans[0].hash
 
 
 def test_a_plan_prints_as_the_table_of_its_forecast():
-    plan = hr.make_plan(
-        TRIPS,
-        budget=hr.Rho("1/2"),
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plain_plan(TRIPS, budget=hr.Rho("1/2"), neighbours=hr.Replace())
     *lines, _, efficiency, empty, promise = str(plan).splitlines()
     assert lines[0].split() == " ".join(HEADINGS).split()
     assert (len(lines), empty, promise) == (6, "", str(plan.promise))
@@ -186,7 +154,7 @@ def test_a_plan_prints_as_the_table_of_its_forecast():
     ids=["more cells than 128 bits", "than a float", "65 axes of one area", "65 axes"],
 )
 def test_a_plan_for_more_cells_or_axes_than_can_be_reckoned_with_prints(axes, areas):
-    wide = hr.Tree([fixed_axis(f"a{i}", areas, columns=[f"c{i}"]) for i in range(axes)])
+    wide = fixed_tree(**{f"a{i}": (areas,) for i in range(axes)})
     plan = hr.make_plan(wide, budget=hr.Rho(1))
     assert len(str(plan).splitlines()) == axes + 8 + 2 * (plan.optimum is not None)
     assert hr.forecast(plan)["rmse"].null_count() == axes + 1

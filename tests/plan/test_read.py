@@ -7,11 +7,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.make import read_plan
-from tests.made import fixed_axis
+from tests.made import fixed_tree
 
-ORIGIN = fixed_axis("origin", 2, 3, columns=["o1", "o2"])
-DESTINATION = fixed_axis("destination", 2, 3, columns=["d1", "d2"])
-TRIPS = hr.Tree([ORIGIN, DESTINATION], ["destination", "origin"])
+TRIPS = fixed_tree(["destination", "origin"], origin=(2, 3), destination=(2, 3))
 
 
 def test_a_calibrated_plan_is_verified_where_it_is_read_and_not_sought_again():

@@ -19,20 +19,9 @@ from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.workload import repeated
 from hedgerow.privacy.neighbours import l1, l2_squared
+from tests.made import named_axis, named_tree
 
-
-def axis(name, *sizes):
-    """An axis of even families: sizes children a node, level by level."""
-    leaves = int(np.prod(sizes))
-    columns, nodes = {}, 1
-    for level, size in enumerate(sizes, start=1):
-        nodes *= size
-        each = leaves // nodes
-        columns[f"{name}{level}"] = [f"{name}{level}-{i // each:03d}" for i in range(leaves)]
-    return hr.Axis.from_frame(name, pl.DataFrame(columns), levels=list(columns))
-
-
-PAIRS = hr.Tree([axis("o", 2, 3), axis("d", 2, 2)])
+PAIRS = named_tree(o=(2, 3), d=(2, 2))
 BUDGET = hr.EpsilonDelta("1", "1e-8")
 
 
@@ -57,7 +46,7 @@ def test_a_chain_has_the_cuboids_of_the_depths_in_their_order():
 
 
 def test_the_cube_over_one_axis_is_the_chain():
-    tree = hr.Tree([axis("o", 3, 4)])
+    tree = named_tree(o=(3, 4))
     chain = hr.make_plan(tree, budget=BUDGET)
     assert hr.make_plan(tree, budget=BUDGET, workload=hr.Cube()).hash == chain.hash
 
@@ -89,7 +78,7 @@ def test_a_cube_has_no_depths():
 
 
 def test_a_level_of_only_children_repeats_the_coarser_cuboid_and_is_not_measured():
-    tree = hr.Tree([axis("o", 2, 1, 3), axis("d", 2)])
+    tree = named_tree(o=(2, 1, 3), d=(2,))
     plan = cube(tree)
     assert plan.repeats == {(2, 0): (1, 0), (2, 1): (1, 1)}
     assert isinstance(plan.by_levels[2, 1], hr.Unmeasured)
@@ -97,13 +86,13 @@ def test_a_level_of_only_children_repeats_the_coarser_cuboid_and_is_not_measured
 
 
 def test_cells_alike_in_number_alone_repeat_nothing():
-    every = hr.Cube().cuboids(hr.Tree([axis("o", 3), axis("d", 3)]))
-    assert repeated(hr.Tree([axis("o", 3), axis("d", 3)]), every) == {}
+    every = hr.Cube().cuboids(named_tree(o=(3,), d=(3,)))
+    assert repeated(named_tree(o=(3,), d=(3,)), every) == {}
 
 
 @pytest.mark.parametrize("sizes", [[(1, 2, 1), (2, 1, 1)], [(2, 2), (2, 1), (1, 1, 3)], [(1, 1)]])
 def test_a_cuboid_repeats_the_coarsest_one_that_has_its_cells(sizes):
-    tree, wanted = hr.Tree([axis(f"a{i}", *each) for i, each in enumerate(sizes)]), {}
+    tree, wanted = hr.Tree([named_axis(f"a{i}", *each) for i, each in enumerate(sizes)]), {}
     every = hr.Cube().cuboids(tree)
     for levels in every:
         alike = (k for k in every if tree.cells(k) == tree.cells(levels) and is_within(k, levels))
@@ -118,7 +107,7 @@ def test_what_is_measured_of_4096_cuboids_is_decided_without_comparing_them_pair
     """As many of them have equally many cells: 1.3 million pairs, which take seconds."""
     compared = []
     monkeypatch.setattr(workload, "is_within", lambda *two: compared.append(two) or is_within(*two))
-    tree = hr.Tree([axis(f"a{i}", 2) for i in range(12)])
+    tree = hr.Tree([named_axis(f"a{i}", 2) for i in range(12)])
     assert len(hr.Cube().cuboids(tree)) == MOST_CUBOIDS == 4096
     assert measure_for(tree, hr.Cube(), None) == (hr.All(), ("measure_few",))
     assert len(compared) <= 4096
@@ -152,7 +141,7 @@ def test_the_composition_has_one_use_for_each_measured_cuboid():
 @pytest.mark.parametrize("who", [hr.AddRemove, hr.Replace, partial(hr.Replace, exactly=False)])
 def test_each_cuboid_is_charged_for_the_most_that_one_unit_changes_of_it(who, m):
     """By enumeration of all units, on a cube with a level of one cell that is not the total."""
-    tree = hr.Tree([axis("o", 1, 2, 2), axis("d", 3)])
+    tree = named_tree(o=(1, 2, 2), d=(3,))
     plan = cube(tree, neighbours=who(m))
     few = range(m if plan.neighbours.total_is_public else 0, m + 1)
     leaves = list(product(range(4), range(3)))
@@ -202,14 +191,14 @@ def test_survivors_measure_all_but_the_leaves_whole():
 @pytest.mark.parametrize("sizes", [((3, 4), (1,)), ((1, 1), (2, 5))])
 def test_survivors_beside_an_axis_of_one_area_are_refused(sizes):
     """They are the cells below two margins, and there is one: found before any noise is drawn."""
-    tree = hr.Tree([axis(name, *each) for name, each in zip("od", sizes, strict=True)])
+    tree = hr.Tree([named_axis(name, *each) for name, each in zip("od", sizes, strict=True)])
     cube(tree, neighbours=hr.AddRemove(), measure=hr.All())
     with pytest.raises(hr.PlanError, match="both axes must have several areas"):
         cube(tree, neighbours=hr.AddRemove(), measure=hr.Survivors())
 
 
 def test_a_cube_of_one_cell_is_measured_whole():
-    tree = hr.Tree([axis("o", 1), axis("d", 1)])
+    tree = named_tree(o=(1,), d=(1,))
     plan = cube(tree, neighbours=hr.AddRemove(), measure=hr.Survivors())
     assert plan.is_whole((0, 0))
     table = pl.DataFrame({"o1": ["o1-000"], "d1": ["d1-000"], "n": [1000]})
@@ -225,7 +214,7 @@ def test_survivors_below_a_level_that_is_too_long_to_be_measured_whole_are_refus
 
 def test_a_cube_over_one_axis_is_not_read_back_as_one():
     """`make_plan` makes a chain of it; a manifest that says otherwise contradicts itself."""
-    alone = hr.Tree([axis("o", 3, 4)])
+    alone = named_tree(o=(3, 4))
     described = json.loads(json.dumps(hr.make_plan(alone, budget=BUDGET).to_dict()))
     described["workload"] = "cube"
     assert read_plan(alone, described).to_dict() != described
@@ -233,7 +222,7 @@ def test_a_cube_over_one_axis_is_not_read_back_as_one():
 
 def test_a_cube_of_few_leaves_measures_all_unless_told_otherwise():
     assert isinstance(cube().measure, hr.All)
-    wide = hr.Tree([axis("o", 64, 80), axis("d", 64, 80)])
+    wide = named_tree(o=(64, 80), d=(64, 80))
     assert isinstance(cube(wide).measure, hr.Survivors)
 
 
@@ -249,14 +238,14 @@ def test_a_workload_is_an_object():
 
 
 def test_more_cuboids_than_can_be_measured_at_once_are_refused():
-    tree = hr.Tree([axis(f"x{i}", 2) for i in range(13)])
+    tree = hr.Tree([named_axis(f"x{i}", 2) for i in range(13)])
     with pytest.raises(hr.PlanError, match=f"more than {MOST_CUBOIDS:,}"):
         cube(tree)
 
 
 def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
     uneven = {"o1": ["a", "a", "a", "b"], "o2": ["a1", "a2", "a3", "b1"]}
-    tree = hr.Tree([hr.Axis.from_frame("o", uneven, levels=["o1", "o2"]), axis("d", 2, 2)])
+    tree = hr.Tree([hr.Axis.from_frame("o", uneven, levels=["o1", "o2"]), named_axis("d", 2, 2)])
     plan = cube(tree)
     frame = hr.fairness(plan)
     assert frame["cuboid"].to_list() == [tree.name_of(levels) for levels in plan.measured]

@@ -28,7 +28,10 @@ def sums_matrix(sizes, marginal):
     return reduce(np.kron, each, np.eye(1))
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+each_sizes = pytest.mark.parametrize("sizes", SIZES)
+
+
+@each_sizes
 def test_turning_is_orthonormal_and_its_own_inverse(sizes):
     eye = np.eye(prod(sizes))
     matrix = turned(sizes, eye)
@@ -42,7 +45,7 @@ def test_rows_are_turned_one_by_one_however_many_there_are():
     np.testing.assert_array_equal(turn(table)[::997], few)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@each_sizes
 def test_sums_act_on_each_residual_as_one_number(sizes):
     here, eye = residuals_of(sizes), np.eye(prod(sizes))
     matrix = turned(sizes, eye)
@@ -56,7 +59,7 @@ def test_sums_act_on_each_residual_as_one_number(sizes):
         np.testing.assert_allclose(acts, np.diag(inside.ravel() * spread), atol=1e-11)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@each_sizes
 def test_a_marginals_own_coordinates_are_the_details_times_a_root(sizes):
     here = residuals_of(sizes)
     detail = np.random.default_rng(5).normal(size=prod(sizes))
@@ -67,7 +70,7 @@ def test_a_marginals_own_coordinates_are_the_details_times_a_root(sizes):
         np.testing.assert_allclose(own, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@each_sizes
 def test_coordinates_fall_apart_and_are_joined_again(sizes):
     here = residuals_of(sizes)
     table = np.arange(3.0 * prod(sizes)).reshape(3, *sizes)
@@ -88,7 +91,7 @@ def test_cuboids_tell_the_residuals_of_what_they_do_not_sum_up():
     assert told[1, 1] == {(1, 4, 2): every[1, 4, 2]}
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@each_sizes
 def test_runs_are_those_of_the_residuals(sizes):
     here, number = residuals_of(sizes), np.zeros((1, *sizes))
     for which, residual in enumerate(here.every):
@@ -97,7 +100,7 @@ def test_runs_are_those_of_the_residuals(sizes):
     np.testing.assert_array_equal(np.repeat(residual, np.diff(start)), number.ravel())
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@each_sizes
 def test_places_are_those_of_the_sums(sizes):
     here, begin = residuals_of(sizes), 0
     for places, marginal in zip(here.sum_place, here.every, strict=True):

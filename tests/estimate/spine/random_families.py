@@ -83,17 +83,36 @@ def random_family(rng, sizes=None, children=None, groups=None, scale=None, *, bo
     return Family(here, groups, row_start, slot, z, blocks, above, low, high)
 
 
+def fit(family, tolerance=1e-9, most=200_000, root=None):
+    """The fit of a family whose groups have one level above them, or of a root: a total, or NaN."""
+    here, y = family.residuals, np.zeros_like(family.z)
+    above = family.above if root is None else family.above > 0
+    limits = (each.astype(float) for each in (above, family.low, family.high))
+    fit_family(
+        (here.extents, here.runs), (family.row_start, family.slot),
+        (family.turned(family.z), family.covariance),
+        (*limits, (True, 0.0) if root is None else (False, root)), (tolerance, most), y,
+    )  # fmt: skip
+    return y
+
+
 def rounded(family, tolerance=1e-3, most=2000):
-    """The fit of a family whose groups have one level above them, and its whole counts."""
-    here = family.residuals
-    y, out = np.zeros_like(family.z), np.zeros(family.z.shape, dtype=np.int64)
+    """The fit, and its whole counts, whose sums, signs and bounds are exact."""
+    y, out = fit(family, tolerance, most), np.zeros(family.z.shape, dtype=np.int64)
     rows = family.row_start, family.slot
-    limits = (each.astype(float) for each in (family.above, family.low, family.high))
-    given = family.turned(family.z), family.covariance
-    fit_family((here.extents, here.runs), rows, given, (*limits, (True, 0.0)), (tolerance, most), y)
-    cells = metric(family, y)
-    round_family(cells, rows, (family.above, family.low, family.high), y, out)
+    round_family(metric(family, y), rows, (family.above, family.low, family.high), y, out)
+    sums = np.zeros_like(family.above)
+    np.add.at(sums, family.slot, out)
+    assert (sums == family.above).all()
+    check_rows(family, out)
     return y, out
+
+
+def check_rows(family, out):
+    """Counts are not negative, and within the bounds of their rows."""
+    assert (out >= 0).all()
+    assert (out.sum(axis=1) >= family.low).all()
+    assert (out.sum(axis=1) <= family.high).all()
 
 
 def metric(family, fit):

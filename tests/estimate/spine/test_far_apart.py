@@ -12,8 +12,7 @@ from hedgerow.estimate.spine.component import MOST_APART
 from hedgerow.estimate.spine.marginals import Marginals
 from hedgerow.estimate.spine.nested.nested import SPINES_APART, Nested
 from tests.estimate.rationals import covariance, variance
-from tests.estimate.spine.censuses import detail_sums, measured_sums
-from tests.estimate.spine.random_marginals import Dense, flat_axis
+from tests.estimate.spine.random_models import beside_attribute, beside_marginals, flat_axis
 from tests.estimate.spine.spines import random_axis, random_pairs
 
 MOST_CELLS = 12
@@ -26,7 +25,7 @@ def either(rng, apart, size=None):
 
 
 def marginals(seed, apart):
-    """A small model, and for each level its cells' sums of the deepest level's."""
+    """A small model."""
     for rng in map(np.random.default_rng, range(1_000 * seed, 1_000 * (seed + 1))):
         named = [random_axis(rng, int(rng.integers(1, 3)), 2) for _ in range(2)]
         shape = CubeShape((*named, *[flat_axis(2)] * int(rng.integers(0, 2))))
@@ -37,9 +36,8 @@ def marginals(seed, apart):
         zeros = np.zeros(prod(axis.sizes[-1] for axis in shape.axes[1:]), dtype=bool)
         known = bool(rng.random() < 0.5)
         model = Marginals.of(shape, 1, has, (), zeros, noise, total_known=known)
-        dense = Dense(model)
-        if len(dense.leaves) <= MOST_CELLS:
-            return model, {key: dense.sums(key) for key in noise}, dense.detail
+        if len((case := beside_marginals(model)).leaves) <= MOST_CELLS:
+            return case
     raise AssertionError
 
 
@@ -53,18 +51,18 @@ def census(seed, apart, group_level):
             either(rng, apart, spine.depth + 1), rng.uniform(0.5, 8, attribute.depth + 1),
             total_known=False,
         )  # fmt: skip
-        sums = {key: measured_sums(model, key) for key in model.measured}
-        if next(iter(sums.values())).shape[1] <= MOST_CELLS:
-            return model, sums, lambda level, model=model: detail_sums(model, level)
+        if len((case := beside_attribute(model, attribute, zero)).leaves) <= MOST_CELLS:
+            return case
     raise AssertionError
 
 
-def farthest(model, sums, detail):
+def farthest(case):
     """By how much the variance of a cell, or of all of a node, is off at most, relatively."""
-    noise = [np.full(len(sums[key]), v) for key, v in model.measured.items()]
-    cells = next(iter(sums.values())).shape[1]
-    exact = np.ones((int(model.total_known), cells))
-    known = covariance(np.vstack([*sums.values()]), np.concatenate(noise), exact)
+    model, detail = case.model, case.detail
+    sums = [case.sums(key) for key in model.measured]
+    noise = np.repeat([*model.measured.values()], [*map(len, sums)])
+    exact = np.ones((int(model.total_known), len(case.leaves)))
+    known = covariance(np.vstack(sums), noise, exact)
     support, off = model.support, [0.0]
     width = int(support.widths.sum())
     labels = np.arange(width, dtype=np.int32), np.zeros(width, dtype=np.int32)
@@ -90,7 +88,7 @@ def farthest(model, sums, detail):
 @pytest.mark.parametrize(("apart", "most"), [(1 << 10, 1e-11), (1 << 26, 1e-6), (MOST_APART, 0.05)])
 @pytest.mark.parametrize("seed", range(25))
 def test_variances_of_marginals_keep_digits_where_noise_is_far_apart(seed, apart, most):
-    assert farthest(*marginals(seed, apart)) < most
+    assert farthest(marginals(seed, apart)) < most
 
 
 @pytest.mark.parametrize(("group_level", "apart"), [(0, 1 << 80), (1, SPINES_APART)])
@@ -98,7 +96,7 @@ def test_variances_of_marginals_keep_digits_where_noise_is_far_apart(seed, apart
 def test_variances_of_a_census_keep_digits_where_spine_levels_are_far_apart(
     seed, group_level, apart
 ):
-    assert farthest(*census(seed, apart, group_level)) < 1e-6
+    assert farthest(census(seed, apart, group_level)) < 1e-6
 
 
 @pytest.mark.parametrize("of", [marginals, lambda seed, apart: census(seed, apart, 1)])

@@ -6,27 +6,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from hedgerow.estimate.spine.fit.fit import fit_family
 from hedgerow.estimate.spine.fit.steps import project_row
-from tests.estimate.spine.random_families import random_family
-
-
-def fitted(family, tolerance=1e-9, most=200_000):
-    here, y = family.residuals, np.zeros_like(family.z)
-    rounds = fit_family(
-        (here.extents, here.runs),
-        (family.row_start, family.slot),
-        (family.turned(family.z), family.covariance),
-        (
-            family.above.astype(float),
-            family.low.astype(float),
-            family.high.astype(float),
-            (True, 0.0),
-        ),
-        (tolerance, most),
-        y,
-    )
-    return y, rounds
+from tests.estimate.spine.random_families import fit, random_family
 
 
 def solved(family, constraints):
@@ -56,7 +37,7 @@ def optimum(family):
 @pytest.mark.parametrize("seed", range(60))
 def test_the_fit_is_the_optimum(seed):
     family = random_family(np.random.default_rng(seed))
-    y, _ = fitted(family)
+    y = fit(family)
     expected = optimum(family)
     assert family.objective(y) <= family.objective(expected) * (1 + 1e-7) + 1e-7
     np.testing.assert_allclose(y, expected, atol=1e-4)
@@ -80,8 +61,8 @@ def test_a_fit_that_stops_early_has_sums_as_near_as_the_tolerance_says():
             groups = block.shape[1]
             block[:] = 20 * np.eye(groups)
             block[0] = np.linalg.inv(np.eye(groups) / 20 + 40)
-        y, _ = fitted(family, tolerance=0.02)
-        exact, _ = fitted(family, tolerance=1e-5)
+        y = fit(family, 0.02)
+        exact = fit(family, 1e-5)
         children = np.repeat(np.arange(4), np.diff(family.row_start))
         sums = np.bincount(children, (y - exact).sum(axis=1))
         farthest.append(np.abs(sums).max())
@@ -115,17 +96,9 @@ def test_a_row_is_projected_to_the_nearest(seed):
 def test_the_fit_of_a_root_is_the_optimum_with_its_total_or_without(seed):
     rng = np.random.default_rng(seed)
     family = random_family(rng, children=1)
-    here, free = family.residuals, (family.above > 0).astype(float)
+    free = (family.above > 0).astype(float)
     total = float(family.above.sum()) if seed % 2 else np.nan
-    y = np.zeros_like(family.z)
-    fit_family(
-        (here.extents, here.runs),
-        (family.row_start, family.slot),
-        (family.turned(family.z), family.covariance),
-        (free, family.low.astype(float), family.high.astype(float), (False, total)),
-        (1e-9, 200_000),
-        y,
-    )
+    y = fit(family, root=total)
     zeros = lambda x: [cvxpy.multiply(1 - free, x) == 0]  # noqa: E731
     with_total = lambda x: [*zeros(x), cvxpy.sum(x) == total]  # noqa: E731
     expected = solved(family, zeros if np.isnan(total) else with_total)

@@ -1,7 +1,7 @@
 """Whole counts of named cuboids: sums, signs, optimality, and what is refused."""
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within
 from hedgerow.estimate.families.euclidean import Euclidean
+from hedgerow.estimate.workload.fold import Fold
 from hedgerow.estimate.workload.lattice import Lattice, settle, settle_in_order
 from tests.estimate.cube.transport import cost, optimum, optimum_by_linear_program
 from tests.estimate.workload.workloads import (
@@ -37,6 +38,10 @@ def test_every_element_is_the_sum_of_each_table_that_refines_it_and_none_is_nega
     rng = np.random.default_rng([axes, LEAVES.index(kind)])
     for number in range(100 if axes > 2 else 60):
         lattice, _, public, depths = random_lattice(rng, axes)
+        if number % 5 == 0:  # a whole cube
+            every = [*product(*(range(depth + 1) for depth in depths))]
+            public = (0,) * axes if number % 10 else None
+            lattice = Lattice.of(every, [depths], public=public)
         shape = shape_of_depths(rng, depths)
         leaves = random_leaves(rng, shape, kind)
         estimates, true = noisy(rng, shape, leaves, lattice.elements)
@@ -82,13 +87,6 @@ SHAPE = CubeShape.of(
 )
 
 
-def cells_below(shape, cuboid, cover, which):
-    """The numbers of a cuboid's cells that lie below one cell of a coarsening."""
-    up = [a.ancestors(k, c) for a, k, c in zip(shape.axes, cuboid, cover, strict=True)]
-    inside = [np.flatnonzero(own == at) for own, at in zip(up, which, strict=True)]
-    return np.ix_(*inside)
-
-
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_below_one_cover_each_family_is_the_projection_of_its_cells(kind):
     """(2, 2, 1) below (1, 0, 1): cells of two axes below each pair."""
@@ -96,24 +94,19 @@ def test_below_one_cover_each_family_is_the_projection_of_its_cells(kind):
     coarse, fine = (1, 0, 1), (2, 2, 1)
     lattice = Lattice.of([coarse, fine], [fine])
     assert lattice.exact[fine] == (coarse,)
+    fold = Fold(SHAPE, fine, (coarse,))
+    (start,) = fold.starts
     for _ in range(20):
         leaves, of_axis = random_leaves(rng, SHAPE, kind), factors(SHAPE, rng)
         estimates, _ = noisy(rng, SHAPE, leaves, lattice.elements)
         counts = settle(SHAPE, lattice, estimates, None, of_axis)
-        for which in np.ndindex(SHAPE.shape(coarse)):
-            below = cells_below(SHAPE, fine, coarse, which)
-            weight = np.multiply.outer(of_axis(fine, 0), of_axis(fine, 1))[below[0], below[1]]
-            z, w, total = estimates[fine][below].ravel(), weight.ravel(), counts[coarse][which]
-            start = np.array([0, len(z)])
-            assert (counts[fine][below] >= 0).all()
-            assert counts[fine][below].sum() == total
-            wanted = Euclidean().project(z, start, np.array([total]), w)
-            y = counts[fine][below].ravel()
-            assert ((y - z) ** 2 / w).sum() == pytest.approx(((wanted - z) ** 2 / w).sum())
-            if len(z) <= 4 and total <= 6:  # against all tables there are
-                every = [t for t in product(range(total + 1), repeat=len(z)) if sum(t) == total]
-                least = min(((np.array(t) - z) ** 2 / w).sum() for t in every)
-                assert ((y - z) ** 2 / w).sum() <= least + 1e-9
+        (w,), total = fold.weights(of_axis), fold.fold(counts[coarse], 0)
+        z, y = fold.fold(estimates[fine]), fold.fold(counts[fine])
+        assert (y >= 0).all()
+        assert (np.add.reduceat(y, start[:-1]) == total).all()
+        costs = (each - z for each in (y, Euclidean().project(z, start, total, w)))
+        ours, best = (np.add.reduceat(apart**2 / w, start[:-1]) for apart in costs)
+        assert ours == pytest.approx(best)
 
 
 TWO_COVERS = [
@@ -126,54 +119,35 @@ TWO_COVERS = [
 ]
 
 
-@pytest.mark.parametrize(("table", "one", "other"), TWO_COVERS)
-def test_below_two_covers_each_block_is_nearly_the_best_there_is(table, one, other):
+@pytest.mark.parametrize("covers", TWO_COVERS)
+def test_below_two_covers_each_block_is_nearly_the_best_there_is(covers):
     """To the integer optimum of the transport problem, which is that of a linear program."""
-    rng = np.random.default_rng(6)
-    lattice = Lattice.of([table, one, other], [table])
-    common = tuple(map(min, one, other))
-    assert set(lattice.exact[table]) == {one, other}
+    rng, (table, *_) = np.random.default_rng(6), covers
+    lattice = Lattice.of(covers, [table])
+    assert {table, *lattice.exact[table]} == {*covers}
+    fold = Fold(SHAPE, table, lattice.exact[table])
     ours, best, checked = 0.0, 0.0, 0
     for number in range(30):
-        leaves, of_axis = random_leaves(rng, SHAPE, ["dense", "sparse"][number % 2]), None
+        leaves = random_leaves(rng, SHAPE, ["dense", "sparse"][number % 2])
         of_axis = factors(SHAPE, rng)
         estimates, _ = noisy(rng, SHAPE, leaves, lattice.elements)
         counts = settle(SHAPE, lattice, estimates, None, of_axis)
-        # rows are the nodes of the axes on which ``other`` is coarser, columns those of ``one``
-        groups = [[a for a in range(3) if table[a] > c[a]] for c in (other, one)]
-        for which in np.ndindex(SHAPE.shape(common)):
-            below = cells_below(SHAPE, table, common, which)
-            batch = [a for a in range(3) if a not in groups[0] + groups[1]]
-            order = [*batch, *groups[0], *groups[1]]
-            sizes = [below[a].size for a in range(3)]
-            rows = int(np.prod([sizes[a] for a in groups[0]]))
-            z = estimates[table][below].transpose(order).reshape(rows, -1)
-            y = counts[table][below].transpose(order).reshape(rows, -1)
-            u, v = (
-                np.prod(
-                    np.meshgrid(
-                        *(of_axis(table, a)[below[a].ravel()] for a in group), indexing="ij"
-                    ),
-                    axis=0,
-                ).ravel()
-                for group in groups
-            )
-            assert y.shape == (len(u), len(v))
-            sums = y.sum(axis=1), y.sum(axis=0)
-            margins = (
-                counts[one][cells_below(SHAPE, one, common, which)],
-                counts[other][cells_below(SHAPE, other, common, which)],
-            )
-            assert sorted(sums[0]) == sorted(margins[0].ravel())
-            assert sorted(sums[1]) == sorted(margins[1].ravel())
-            i, j = np.flatnonzero(sums[0]), np.flatnonzero(sums[1])
+        z, y, (u, v) = fold.fold(estimates[table]), fold.fold(counts[table]), fold.weights(of_axis)
+        for i, cover in enumerate(fold.covers):
+            sums = np.add.reduceat(y, fold.starts[i][:-1], axis=i)
+            assert (sums == fold.fold(counts[cover], i)).all()
+        for (top, bottom), (left, right) in product(*map(pairwise, fold.starts)):
+            block = y[top:bottom, left:right]
+            i, j = top + np.flatnonzero(block.sum(axis=1)), left + np.flatnonzero(block.sum(axis=0))
             if min(len(i), len(j)) < 2:
                 continue
             part = y[np.ix_(i, j)], z[np.ix_(i, j)], u[i], v[j]
-            ours, best = ours + cost(*part), best + cost(optimum(*part), *part[1:])
+            least = cost(optimum(*part), *part[1:])
+            ours, best = ours + cost(*part), best + least
             if checked < 5:
-                least = optimum_by_linear_program(*part[1:], sums[0][i], sums[1][j])
-                assert cost(optimum(*part), *part[1:]) == pytest.approx(least, rel=1e-6, abs=1e-6)
+                sums = part[0].sum(axis=1), part[0].sum(axis=0)
+                wanted = optimum_by_linear_program(*part[1:], *sums)
+                assert least == pytest.approx(wanted, rel=1e-6, abs=1e-6)
                 checked += 1
     assert checked
     assert np.sqrt(ours / best) <= 1.002

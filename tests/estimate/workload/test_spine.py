@@ -1,149 +1,18 @@
 """Several tables along a spine, against least squares over the joint cross by dense matrices."""
 
-import re
 import tracemalloc
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from hedgerow.errors import EstimateError
-from hedgerow.estimate.cube import variances as module
 from hedgerow.estimate.cube.shape import CubeShape, maximal
 from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.estimate.workload.spine import SpineSolver
-from tests.estimate.cube.dense_cubes import axis_sums, cuboid_sums, random_axis
 from tests.estimate.workload.workloads import (
-    KINDS,
-    DenseWorkload,
     answerable,
-    brute_sums,
-    random_tables,
-    random_workload,
 )
-
-SEEDS = st.integers(0, 2**32 - 1)
-few = settings(max_examples=50)
-
-
-def random_spine(rng, kind):
-    """A workload over a spine and attributes, and its tables.
-
-    The spine is any axis and uneven, some of its levels are not measured; attributes may have a
-    level between the total and their detail, and one below it, that no cuboid names.
-    """
-    while True:
-        axes = int(rng.choice([1, 2, 2, 3, 3]))
-        spine = int(rng.integers(axes))
-        shape = CubeShape.of([
-            random_axis(rng, int(rng.integers(1, 4)), 3 if axes < 3 or a == spine else 2)
-            for a in range(axes)
-        ])  # fmt: skip
-        if shape.cells(shape.finest) > 250 or not all(axis.depth for axis in shape.axes):
-            continue
-        levels = [[0, max(1, axis.depth - int(rng.random() < 0.4))] for axis in shape.axes]
-        levels[spine] = list(range(shape.axes[spine].depth + 1))
-        if (observed := random_workload(rng, kind, shape, levels, most=9)) is not None:
-            return observed, random_tables(rng, observed)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@few
-def test_estimates_are_those_of_a_dense_solver(kind, seed):
-    rng = np.random.default_rng(seed)
-    observed, tables = random_spine(rng, kind)
-    expected = DenseWorkload(observed).estimates(tables)
-    before = {c: t.copy() for c, t in tables.items()}
-    found = SpineSolver(observed).estimates(tables, answerable(observed))
-    assert set(found) == set(answerable(observed))
-    scale = 1e-9 * max(np.abs(t).max() for t in tables.values())
-    for cuboid, table in found.items():
-        assert (table.dtype, table.shape) == (np.float64, observed.shape.shape(cuboid))
-        np.testing.assert_allclose(table, expected[cuboid], rtol=1e-9, atol=scale)
-        if observed.is_public(cuboid):
-            known = before[observed.public], observed.public
-            assert (table == brute_sums(observed.shape, *known, cuboid)).all()
-    for cuboid, table in tables.items():
-        assert (table == before[cuboid]).all()
-        assert not any(np.shares_memory(table, other) for other in found.values())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@few
-def test_variances_are_those_of_a_dense_solver(kind, seed):
-    rng = np.random.default_rng(seed)
-    observed, _ = random_spine(rng, kind)
-    root = DenseWorkload(observed).gain
-    solver = SpineSolver(observed)
-    for cuboid in answerable(observed):
-        sums = cuboid_sums(observed.shape, cuboid)
-        wanted = ((sums @ root) ** 2).sum(axis=1)
-        scale = 1e-9 * wanted.max() + 1e-15
-        cells = solver.of_cells(cuboid)
-        assert (cells.dtype, cells.shape) == (np.float64, observed.shape.shape(cuboid))
-        np.testing.assert_allclose(cells.ravel(), wanted, rtol=1e-9, atol=scale)
-        assert solver.mean(cuboid) == pytest.approx(wanted.mean(), rel=1e-9, abs=scale)
-        assert solver.largest(cuboid) == pytest.approx(wanted.max(), rel=1e-9, abs=scale)
-        if observed.is_public(cuboid):
-            assert (cells == 0).all()
-            assert solver.mean(cuboid) == solver.largest(cuboid) == 0
-        else:
-            assert solver.largest(cuboid) > 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@few
-def test_covariances_of_products_are_those_of_a_dense_solver(kind, seed):
-    rng = np.random.default_rng(seed)
-    observed, _ = random_spine(rng, kind)
-    root = DenseWorkload(observed).gain
-    solver, shape, every = SpineSolver(observed), observed.shape, answerable(observed)
-    for _ in range(6):
-        pair, whole = [], []
-        for _ in range(2):
-            levels = every[int(rng.integers(len(every)))]
-            weights = [rng.normal(size=n) + 0.5 for n in shape.shape(levels)]
-            pair.append(list(zip(levels, weights, strict=True)))
-            leaves = np.ones(1)
-            for axis, (k, w) in zip(shape.axes, pair[-1], strict=True):
-                leaves = np.kron(leaves, axis_sums(axis)[k].T @ w)
-            whole.append(leaves)
-        told = [w @ root for w in whole]
-        variances = [w @ w for w in told]
-        size = 1e-9 * np.sqrt(variances[0] * variances[1]) + 1e-12
-        wanted = told[0] @ told[1]
-        assert solver.covariance(*pair) == pytest.approx(wanted, rel=1e-9, abs=size)
-        size = 1e-9 * variances[0] + 1e-15
-        assert solver.covariance(pair[0], pair[0]) == pytest.approx(
-            variances[0], rel=1e-9, abs=size
-        )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@few
-def test_listed_cells_have_the_variances_of_the_whole_table(kind, seed):
-    rng = np.random.default_rng(seed)
-    observed, _ = random_spine(rng, kind)
-    root = DenseWorkload(observed).gain
-    solver, before, module.CHUNK = SpineSolver(observed), module.CHUNK, 3
-    try:
-        for cuboid in answerable(observed):
-            codes = [rng.integers(0, n, 11) for n in observed.shape.shape(cuboid)]
-            sums = cuboid_sums(observed.shape, cuboid)
-            wanted = ((sums @ root) ** 2).sum(axis=1).reshape(observed.shape.shape(cuboid))
-            listed = solver.at(cuboid, codes)
-            assert (listed.dtype, listed.shape) == (np.float64, (11,))
-            scale = 1e-9 * wanted.max() + 1e-15
-            np.testing.assert_allclose(listed, wanted[tuple(codes)], rtol=1e-9, atol=scale)
-            assert solver.at(cuboid, [code[:0] for code in codes]).shape == (0,)
-    finally:
-        module.CHUNK = before
 
 
 def block_tables(*, race=5, widths=(3, 4, 5)):
@@ -229,44 +98,6 @@ def test_the_spine_is_the_axis_with_most_nodes_that_can_be_it():
     shape = CubeShape.of([[*small, np.array([0, 1, 3])], large])
     assert SpineSolver(Observed(shape, {(1, 0): 1.0, (2, 1): 1.0})).spine == 0
     assert SpineSolver(Observed(shape, {(2, 1): 1.0})).spine == 1
-
-
-def test_what_no_table_contains_is_refused_by_every_method():
-    observed = block_tables()
-    solver, shape, missing = SpineSolver(observed), observed.shape, (3, 0, 1)
-    weights = [(k, np.ones(n)) for k, n in zip(missing, shape.shape(missing), strict=True)]
-    total = [(0, np.ones(1))] * 3
-    for ask in (
-        lambda: solver.estimates(noisy(observed, 2), [missing]),
-        lambda: solver.mean(missing),
-        lambda: solver.largest(missing),
-        lambda: solver.of_cells(missing),
-        lambda: solver.at(missing, [np.zeros(1, np.int64)] * 3),
-        lambda: solver.covariance(weights, total),
-        lambda: solver.covariance(total, weights),
-    ):
-        with pytest.raises(EstimateError, match=r"cuboid \(3, 0, 1\) is no sum of a table's cells"):
-            ask()
-
-
-@pytest.mark.parametrize("cuboid", [(1, 0, 1), (0, 0, 0)])
-@pytest.mark.parametrize("wrong", [None, np.zeros(3), np.zeros((1, 1, 1), np.int64)])
-def test_a_table_that_is_missing_or_of_another_shape_is_refused(cuboid, wrong):
-    observed = block_tables()
-    tables = {c: t for c, t in noisy(observed, 3).items() if c != cuboid}
-    if wrong is not None:
-        tables[cuboid] = wrong
-    with pytest.raises(EstimateError, match="needs a float64 table of the shape"):
-        SpineSolver(observed).estimates(tables, observed.tables)
-
-
-def test_a_noisy_count_that_is_not_finite_is_refused_in_every_cuboid():
-    observed = block_tables()
-    for cuboid, table in noisy(observed, 3).items():
-        wrong = table.copy()
-        wrong.flat[-1] = np.nan
-        with pytest.raises(EstimateError, match=re.escape(f"cuboid {cuboid} must be finite")):
-            SpineSolver(observed).estimates(noisy(observed, 3) | {cuboid: wrong}, observed.tables)
 
 
 def test_it_is_a_solver_and_says_that_it_is_exact():

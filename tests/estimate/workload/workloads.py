@@ -9,46 +9,34 @@ from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, ma
 from hedgerow.estimate.workload.lattice import Lattice
 from hedgerow.estimate.workload.observed import Observed
 from tests.estimate.cube.dense_cubes import cuboid_sums, random_axis
+from tests.estimate.dense import Dense
 
 KINDS = ["nothing public", "total public", "axis public", "cuboid public"]
 LEAVES = ["dense", "sparse", "very sparse", "lopsided", "zeros"]
-WIDEST = {1: (4, 4), 2: (3, 3), 3: (2, 3)}  # depth and width by number of axes
+WIDEST = {1: (4, 4), 2: (3, 3), 3: (2, 3), 4: (2, 2)}  # depth and width by number of axes
 
 
 class DenseWorkload:
-    """Least squares over the leaves of all axes, those unmeasured included: by pseudo-inverses.
+    """Least squares over the leaves of all axes, those unmeasured included.
 
-    Minimises Σ |M_c - S_c x|²/v_c over x with S_p x = r: x = x_r + N y, N a basis of S_p's kernel.
-    Sums of x that are estimable do not depend on which minimum it is.
+    Weights are those of the noise, unless other variances are given.
     """
 
-    def __init__(self, observed):
+    def __init__(self, observed, weights=None):
         self.observed = observed
-        shape = observed.shape
-        leaves = shape.cells(shape.finest)
-        self.sums = {c: cuboid_sums(shape, c) for c in shape.cuboids()}
-        free, self.start = np.eye(leaves), np.zeros((leaves, 0))
-        if observed.public is not None:
-            exact = self.sums[observed.public]
-            _, values, rows = np.linalg.svd(exact)
-            free, self.start = rows[len(values) :].T, np.linalg.pinv(exact)
-        stacked = np.vstack([self.sums[c] / np.sqrt(v) for c, v in observed.variances.items()])
-        inverse = np.linalg.pinv(stacked @ free, rcond=1e-10)
-        self.gain = free @ inverse  # of the weighted measurements, stacked
-        self.stacked = stacked
-        self.covariance = self.gain @ self.gain.T  # of the leaves
+        self.sums = {c: cuboid_sums(observed.shape, c) for c in observed.shape.cuboids()}
+        given = weights or observed.variances, observed.variances  # that of the public one is 0
+        told = ((self.sums[c], *(v.get(c, 0.0) for v in given)) for c in observed.cuboids)
+        self.dense = Dense.of(told)
+        self.covariance = self.dense.covariance  # of the leaves
 
     def estimates(self, tables):
-        known = 0.0
-        if self.observed.public is not None:
-            known = self.start @ tables[self.observed.public].ravel()
-        each = self.observed.variances.items()
-        noisy = np.concatenate([tables[c].ravel() / np.sqrt(v) for c, v in each])
-        leaves = known + self.gain @ (noisy - self.stacked @ (known + np.zeros(len(self.gain))))
-        return {c: (s @ leaves).reshape(self.observed.shape.shape(c)) for c, s in self.sums.items()}
+        told = np.concatenate([tables[c].ravel() for c in self.observed.cuboids])
+        leaves, shape = self.dense.gain @ told, self.observed.shape.shape
+        return {c: (sums @ leaves).reshape(shape(c)) for c, sums in self.sums.items()}
 
     def variances(self, cuboid):
-        found = ((self.sums[cuboid] @ self.gain) ** 2).sum(axis=1)
+        found = self.dense.variances_of(self.sums[cuboid])
         return found.reshape(self.observed.shape.shape(cuboid))
 
 
