@@ -143,9 +143,9 @@ def run_parts(model, tables, total, cut):
     """The same in a top and a part a node of the level of the cut, put together again."""
     top, parts = Part.top(cut), parts_below(model.support, cut)
     upward = [model.up(part, of_part(model, part, tables)) for part in parts]
-    told = np.concatenate([each.told for each in upward])
+    told = np.concatenate([each.root_sums for each in upward])
     above = model.up(top, of_part(model, top, tables), told)
-    assert len(above.told) == 0
+    assert len(above.root_sums) == 0
     estimates = model.estimates(top, above, None, total)
     counts = model.settle(top, above, None, total)
     cells = model.support.cell[cut]

@@ -56,9 +56,9 @@ def test_jobs_that_are_cut_at_any_level_estimate_what_the_whole_does(seed):
     for cut in range(depth):
         top, jobs = Part.top(cut), parts_below(support, cut)
         ups = [model.up(job, of_part(model, job, noisy)) for job in jobs]
-        told = np.concatenate([up.told for up in ups])
+        told = np.concatenate([up.root_sums for up in ups])
         upward = model.up(top, of_part(model, top, noisy), told)
-        assert len(upward.told) == 0
+        assert len(upward.root_sums) == 0
         found = model.estimates(top, upward, None, total_of(model))
         for level in top.levels:
             assert np.array_equal(found[level], expected[level])
@@ -179,7 +179,7 @@ def test_tables_that_are_not_as_measured_are_refused():
     with pytest.raises(EstimateError, match="cells of its roots"):
         model.estimates(job, upward, None)
     top = Part.top(0)
-    for told, words in [(upward.told[1:], "numbers here"), (None, "numbers here, got none")]:
+    for told, words in [(upward.root_sums[1:], "numbers here"), (None, "numbers here, got none")]:
         with pytest.raises(EstimateError, match=words):
             model.up(top, of_part(model, top, noisy), told)
 

@@ -103,7 +103,8 @@ def test_jobs_that_are_cut_at_any_level_settle_what_the_whole_does(seed):
     for cut in range(depth):
         top, jobs = Part.top(cut), parts_below(support, cut)
         ups = [model.up(job, of_part(model, job, noisy)) for job in jobs]
-        upward = model.up(top, of_part(model, top, noisy), np.concatenate([u.told for u in ups]))
+        below = np.concatenate([up.root_sums for up in ups])
+        upward = model.up(top, of_part(model, top, noisy), below)
         found = model.settle(top, upward, None, given)
         for level in top.levels:
             assert np.array_equal(found[level], expected[level])
