@@ -62,9 +62,9 @@ class Shares:
             by_axis = {name: _listed(f"share of {name!r}", each) for name, each in lists.items()}
             object.__setattr__(self, "given", by_axis)
             return
-        found = {n: exact(s, f"share of {n!r}", PlanError) for n, s in given.items()}  # type: ignore[arg-type]
-        _check_sum("share", list(found.values()))
-        object.__setattr__(self, "given", found)
+        by_cuboid = {n: exact(s, f"share of {n!r}", PlanError) for n, s in given.items()}  # type: ignore[arg-type]
+        _check_sum("share", list(by_cuboid.values()))
+        object.__setattr__(self, "given", by_cuboid)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return one share or None for each of `Problem.cuboids`.
