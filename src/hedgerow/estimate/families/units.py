@@ -64,6 +64,7 @@ def fill(
             filled += max(x, 0.0)
             slope += s[i] if x > 0.0 else 0.0
         gap = filled - total
+        # Rounding may keep the sum from ever being the total itself.
         if abs(gap) <= near:
             break
         if slope == 0.0:  # to where the first cell alone holds all that is wanted

@@ -139,6 +139,7 @@ def _add_sandwich(outer: Float64, inner: Float64, work: Float64, product: Float6
             factor, row = outer[i, j], inner[j]
             for g in range(size):
                 line[g] += factor * row[g]
+        # One half, as the caller mirrors it: rounding then cannot make it unsymmetric.
         for j in range(i + 1):
             total, row = 0.0, outer[j]
             for g in range(size):
@@ -161,6 +162,7 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
     for b in range(len(rows) - 1):
         k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
         first, many = cell[row], cell[row + k] - cell[row]
+        # A group alone, as all are where groups do not meet: a number, and no sum over rows.
         if k == 1:
             for r in range(first, first + many):
                 table[r] *= matrices[start[b]]
@@ -208,6 +210,7 @@ def add_squares(
                 for r in range(len(row_product)):
                     row_product[r] += entry * left[j, r]
             for g in range(len(row_product)):
+                # Where groups do not meet a row says something of its own group alone.
                 line = sums[group[i] if len(row_product) == 1 else 0, g]
                 for r in range(len(row_product)):
                     line[r] += left[i, g] * row_product[r]

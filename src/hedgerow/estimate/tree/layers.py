@@ -182,6 +182,7 @@ def _share_evenly(
         else:
             total -= estimate[i]
     for i in range(begin, end):
+        # Nothing tells them apart, so no division is better; their variances stay infinite.
         if variances[i] == np.inf:
             estimates[i] = total / unknown
 
