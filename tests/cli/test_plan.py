@@ -307,12 +307,6 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(
     assert "The tree is cut into subtrees at depth 2 (county)" in succeeds("plan", census)
     words = "--records must be a whole number from 0 to 10^18, got -1"
     refuses(words, "plan", census, "--records", "-1")
-        "--records must be a whole number from 0 to 10^18, got -1",
-        "plan",
-        census,
-        "--records",
-        "-1",
-    )
 
 
 def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):

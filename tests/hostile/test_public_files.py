@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, PlanError
+from hedgerow.plan.constraints import constraints_of
 from hedgerow.plan.facts import PublicTable, Zeros, read_facts
-from hedgerow.plan.known import known_cells
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
 
@@ -191,7 +191,7 @@ COLUMNS = st.sampled_from(["tract", "block", "kind", "n", "m", "x"])
 def test_frames_of_anything_are_facts_or_refused_in_a_sentence(columns, zeros, least, most):
     try:
         facts = read_facts(tree(), [PublicTable(columns, zeros, least, most)])
-        known_cells(tree(), facts)
+        constraints_of(tree(), facts)
     except HedgerowError as error:
         assert str(error)  # noqa: PT017
 
@@ -200,7 +200,7 @@ def test_frames_of_anything_are_facts_or_refused_in_a_sentence(columns, zeros, l
 @given(st.one_of(VALUES, st.dictionaries(VALUES.filter(lambda v: not isinstance(v, list)), VALUES)))
 def test_rules_of_anything_are_facts_or_refused_in_a_sentence(codes):
     try:
-        known_cells(tree(), read_facts(tree(), [Zeros(codes)]))
+        constraints_of(tree(), read_facts(tree(), [Zeros(codes)]))
     except PlanError as error:
         assert str(error)  # noqa: PT017
 
@@ -208,5 +208,5 @@ def test_rules_of_anything_are_facts_or_refused_in_a_sentence(codes):
 def test_a_code_of_many_letters_is_cut_in_messages():
     long = pl.DataFrame({"block": ["A1"], "kind": ["y" * LARGE]})
     with pytest.raises(PlanError) as error:
-        known_cells(tree(), read_facts(tree(), [PublicTable(long, "listed")]))
+        constraints_of(tree(), read_facts(tree(), [PublicTable(long, "listed")]))
     assert len(str(error.value)) < 400

@@ -14,10 +14,10 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.limits import LARGEST_LEAF
-from hedgerow.plan import known as known_module
+from hedgerow.plan import constraints as constraints_module
 from hedgerow.plan import placed as placed_module
+from hedgerow.plan.constraints import constraints_of
 from hedgerow.plan.facts import PublicTable, Zeros, read_facts
-from hedgerow.plan.known import known_cells
 from hedgerow.plan.make import read_plan
 from tests.made import random_axis
 
@@ -49,7 +49,7 @@ APART = hr.Tree([PLACE, *apart()])
 
 
 def known(tree, *facts):
-    return known_cells(tree, read_facts(tree, facts))
+    return constraints_of(tree, read_facts(tree, facts))
 
 
 def planned(*facts, tree=ONE, **options):
@@ -500,7 +500,7 @@ def test_too_many_groups_and_attribute_cells_are_refused(monkeypatch):
     refused("3 groups of attribute cells apart at 6 places", rows)
     monkeypatch.setattr(placed_module, "MOST_PUBLIC_PLACES", 18)
     known(ONE, rows)
-    monkeypatch.setattr(known_module, "MOST_ATTRIBUTE_CELLS", 17)
+    monkeypatch.setattr(constraints_module, "MOST_ATTRIBUTE_CELLS", 17)
     refused("attributes of up to 17 cells together, got 18", rows)
 
 
@@ -538,7 +538,7 @@ def test_the_hash_is_of_what_facts_say_and_not_how_it_is_written(tmp_path):
 
 def test_a_plan_without_facts_says_nothing_of_them():
     assert "public" not in planned().to_dict()
-    assert planned().known is None
+    assert planned().constraints is None
     assert planned().facts == ()
 
 

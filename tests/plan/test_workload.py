@@ -263,7 +263,7 @@ def test_another_workload_is_kept_as_the_cuboids_that_it_names():
         def named(self, _):
             return [(1, 0, 1), (1, 1, 0), (0, 1, 1)]
 
-    tree = hr.Tree([axis("a", 3), axis("b", 4), axis("c", 5)])
+    tree = named_tree(a=(3,), b=(4,), c=(5,))
     same = hr.Cuboids(["b.b1 × c.c1", "a.a1 × b.b1", "a.a1 × c.c1"])
     found, expected = (hr.make_plan(tree, budget=hr.Rho(1), workload=w) for w in (Pairs(), same))
     assert found.hash == expected.hash

@@ -76,8 +76,8 @@ def test_a_release_with_facts_passes_its_check_and_reads_back_with_its_plan(rele
     ]
     again = hr.read_release(folder).plan
     assert again.hash == plan.hash
-    assert np.array_equal(again.known.zeros, plan.known.zeros)
-    assert [a.tolist() for a in again.known.has] == [a.tolist() for a in plan.known.has]
+    assert np.array_equal(again.constraints.zeros, plan.constraints.zeros)
+    assert [a.tolist() for a in again.constraints.has] == [a.tolist() for a in plan.constraints.has]
 
 
 def test_the_page_says_that_facts_are_public(copied):

@@ -68,7 +68,7 @@ def test_a_file_has_the_facts_that_python_has(written, tmp_path):
     table = hr.PublicTable(tmp_path / "facilities.csv", zeros="unlisted", at_least="people")
     made = hr.make_plan(plan.tree, budget=hr.Rho(1), workload=hr.Cube(), public=[rule, table])
     assert made.hash == plan.hash
-    assert (plan.known.open_cells, plan.known.least) == (2, 2)
+    assert (plan.constraints.open_cells, plan.constraints.least) == (2, 2)
 
 
 def test_a_file_without_facts_has_the_hash_that_it_had(written):

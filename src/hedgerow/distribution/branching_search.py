@@ -91,6 +91,7 @@ def best_shares(
     """
     root = 1.0 / (power + 1)
     for i in range(len(branching)):
+        # A level whose own error does not count is best left unmeasured.
         if coefficients[i] <= 0:
             return np.inf
         shares[i] = (coefficients[i] * _own_part(branching, i)) ** root
@@ -107,6 +108,7 @@ def best_shares(
 @kernel
 def _own_part(branching: Int64, i: int) -> float:
     """Return c_i: the part of w_i that the level itself must bring, w_1 being that of the top."""
+    # Each w_i saves the level above w_i / n_i, and the top has none above it.
     return 1.0 - 1.0 / branching[i] if i > 0 else 1.0
 
 
@@ -115,6 +117,7 @@ def _subtract_carried(branching: Int64, shares: Float64) -> bool:
     """Replace ``sqrt(a_i c_i)`` by ``p_i ∝ w_i - w_{i+1}/n_{i+1}``; return if all are positive."""
     for i in range(len(branching)):
         shares[i] /= _own_part(branching, i)
+    # From the top down: what each takes off is the w of the next level, and not yet its share.
     for i in range(len(branching) - 1):
         shares[i] -= shares[i + 1] / branching[i + 1]
     return bool(shares.min() > 0)

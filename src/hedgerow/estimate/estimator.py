@@ -136,6 +136,7 @@ def check_vector(name: str, array: object, *dtypes: type[np.generic]) -> None:
 def within(values: Array, least: float, greatest: float) -> bool:
     """Return whether all values are between the two; NaN is not, as no comparison with it holds."""
     outside = 0
+    # Counted to the end: without a way out of the loop the compiler makes vectors of it.
     for value in values:
         outside += not (least <= value <= greatest)
     return outside == 0

@@ -247,10 +247,10 @@ def _half_widths(
 def _unevenness(variance: float) -> float:
     # By how much a quantile moves, at most, in units of steps that normal noise of this variance,
     # in squared steps, blurs: half a step unless blurred, sum_j exp(-2 pi^2 j^2 variance)/(pi j).
-    found = 0.0
+    reach = 0.0
     for j in range(1, 64):
-        found += np.exp(-2 * (np.pi * j) ** 2 * variance) / (np.pi * j)
-    return min(found, 0.5)
+        reach += np.exp(-2 * (np.pi * j) ** 2 * variance) / (np.pi * j)
+    return min(reach, 0.5)
 
 
 @kernel

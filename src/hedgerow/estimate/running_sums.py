@@ -176,6 +176,7 @@ class Decoded:
 @kernel
 def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], out: NDArray[np.generic]) -> None:
     """Add the first K terms of ``a * b``, each in the order of a: the same on every machine."""
+    # No Fourier transform, whose rounding differs from machine to machine.
     for m in range(len(a)):
         weight = a[m]
         for j in range(len(b) - m):
@@ -206,6 +207,7 @@ def _inverse(a: Float64, out: Float64) -> None:
 def _shared(g: Float64, first: Int64, last: Int64, shared: Float64) -> None:
     """Write ``Σ_{m < first} g_m g_{m + last - first}``: two cuts' covariance for noise of 1."""
     for i in range(len(first)):
+        # Noise behind the first cut is in the second one alone, so it adds nothing.
         lag = last[i] - first[i]
         total = 0.0
         for m in range(first[i]):

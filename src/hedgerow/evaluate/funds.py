@@ -89,6 +89,7 @@ def _certain(counts: Float64, seats: int, given: Int64) -> None:
 def _seats_at(count: float, divisor: float) -> float:
     """Return the largest n with count >= divisor √(n (n - 1)), at least 1."""
     ratio = count / divisor
+    # The larger root of n (n - 1) = ratio², rounded down; a first seat is due at any divisor.
     return max(1.0, math.floor((1 + math.sqrt(1 + 4 * ratio * ratio)) / 2))
 
 

@@ -34,6 +34,7 @@ BLOCK_REST, TEST_REST = 0, 1  # an undecided draw's further words: branch(cell, 
 def taylor_exp(exponent: float) -> float:
     """Return exp(-exponent) for 0 <= exponent <= 1/16, with an error below 2⁻⁵¹."""
     value = 1.0
+    # Horner's scheme, the smallest terms first; the ninth term is below 2⁻⁵⁴.
     for k in range(8, 0, -1):
         value = 1.0 - exponent * (1.0 / k) * value
     return value

@@ -148,13 +148,13 @@ class PlannedChain(Design):
         unknown = [0.0 if v == 0 else math.inf for v in own]
         if self.tree.leaves > MOST_LEAVES_FORECAST or len(self.tree.axes) > MOST_AXES_OF_SHAPES:
             return unknown, unknown
-        shapes, found = Shapes.of(self.tree), list[Sequence[float]]()
+        shapes, variances = Shapes.of(self.tree), list[Sequence[float]]()
         for function in (mean_variances, largest_variances):
             try:
-                found.append(function(shapes, own, combine=self.everything).tolist())
+                variances.append(function(shapes, own, combine=self.everything).tolist())
             except EstimateError:  # too many distinct subtrees; a plan is shown all the same
-                found.append(unknown)
-        return found[0], found[1]
+                variances.append(unknown)
+        return variances[0], variances[1]
 
     def mean_variance(self, levels: Levels) -> float:
         """Return the mean variance of the estimates of a depth, records²; inf where unknown."""

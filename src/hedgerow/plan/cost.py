@@ -129,9 +129,9 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
         are none: a cube has all cuboids, and who names cuboids names those that matter.
     """
     tree = plan.tree
-    known = forecast(plan) if expected is None else expected
-    rmse, rows = known["rmse"], list[tuple[Any, ...]]()
-    if known["depth"].null_count():
+    forecasts = forecast(plan) if expected is None else expected
+    rmse, rows = forecasts["rmse"], list[tuple[Any, ...]]()
+    if forecasts["depth"].null_count():
         return pl.DataFrame(schema=SCHEMA)
     for levels in off_the_chain(tree):
         depth = first_refining(tree, levels)

@@ -33,7 +33,7 @@ def describe_tree(tree: Tree) -> Json:
                 "sha256": axis.digest,
             }
             | ({"attribute": True} if axis.attribute else {})
-            | ({} if axis.product is None else {"told": list(axis.product.told)})
+            | ({} if axis.product is None else {"told": list(axis.product.column_ends)})
             for axis in tree.axes
         ],
         "refine": [f"{tree.axes[a].name}.{tree.axes[a].levels[k - 1]}" for a, k in tree.steps],

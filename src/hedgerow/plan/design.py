@@ -171,18 +171,18 @@ class Design(ABC):
     @property
     def by_settler(self) -> Mapping[str, list[str]]:
         """The cuboids that each way makes whole, by name; none that are public."""
-        found = dict[str, list[str]]()
+        by_settler = dict[str, list[str]]()
         for levels, what in self.plan.by_levels.items():
             if not isinstance(what, Public | Invariant):
-                found.setdefault(self.settler(levels), []).append(self.tree.name_of(levels))
-        return found
+                by_settler.setdefault(self.settler(levels), []).append(self.tree.name_of(levels))
+        return by_settler
 
     @property
     def settlers(self) -> str:
         """Which way makes which cuboids' counts whole, in a sentence."""
-        if len(found := self.by_settler) == 1:
-            return f"Whole counts: {next(iter(found))}."
-        parts = (f"{settler} for {_some(names)}" for settler, names in found.items())
+        if len(by_settler := self.by_settler) == 1:
+            return f"Whole counts: {next(iter(by_settler))}."
+        parts = (f"{settler} for {_some(names)}" for settler, names in by_settler.items())
         return f"Whole counts: {'; '.join(parts)}."
 
     # --- cells ----------------------------------------------------------------------------------

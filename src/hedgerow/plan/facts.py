@@ -165,28 +165,28 @@ class PublicTable:
         named = is_file(self.source) or isinstance(self.source, Query)
         role = f"{SECTION} table"
         subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
-        spine, beside = spine_axis(tree), attribute_columns(tree)
-        known = {
+        spine, attributes = spine_axis(tree), attribute_columns(tree)
+        is_pointed = {
             column: is_column_pointed(axis, column) for axis in tree.axes for column in axis.columns
         }
         also = listed_names(tree.axes)
-        known |= {name: known[column] for name, (_, column) in also.items()}
+        is_pointed |= {name: is_pointed[column] for name, (_, column) in also.items()}
         try:
-            frame = read_public_table(self.source, known, self.numbers, subject)
+            frame = read_public_table(self.source, is_pointed, self.numbers, subject)
         except TableError as error:
             raise PlanError(str(error), confidential=error.confidential) from None
         frame = _as_in_release(frame, also)
         levels = [name for name in spine.columns if name in frame.columns]
-        beside = [name for name in beside if name in frame.columns]
+        attributes = [name for name in attributes if name in frame.columns]
         if len(levels) > 1:
             check_ancestors(spine, frame, levels, subject)
-        own = [*levels[-1:], *beside]
+        own = [*levels[-1:], *attributes]
         frame = frame.select(*own, *self.numbers).sort(own)
         return PublicRows(
             subject,
             frame,
             tuple(levels[-1:]),
-            tuple(beside),
+            tuple(attributes),
             self.zeros,
             self.at_least,
             self.at_most,
@@ -240,14 +240,14 @@ def described_facts(
         PlanError: the rows say something else than what is described, or are not the tree's.
         KeyError, TypeError: it describes no facts.
     """
-    found: list[Zeros | PublicTable] = []
+    given: list[Zeros | PublicTable] = []
     for place, each in enumerate(described):
         if set(each) == {"zeros"}:
-            found.append(Zeros(each["zeros"]))
+            given.append(Zeros(each["zeros"]))
         else:
             options = {name: each[name] for name in ("zeros", "at_least", "at_most")}
-            found.append(PublicTable(rows_of(place), **options))
-    facts = read_facts(tree, found)
+            given.append(PublicTable(rows_of(place), **options))
+    facts = read_facts(tree, given)
     if [fact.to_dict() for fact in facts] != list(described):
         raise PlanError("the public facts in domain/ are not those of the plan")
     return facts

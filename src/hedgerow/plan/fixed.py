@@ -24,7 +24,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
-from hedgerow.plan.known import Known
+from hedgerow.plan.constraints import Constraints
 from hedgerow.plan.public_rows import SECTION, attribute_axes
 from hedgerow.tables.tree import Tree
 
@@ -41,7 +41,7 @@ FixedCounts: TypeAlias = Mapping[Levels, tuple[int, int]]
 
 def fixed_counts(
     tree: Tree,
-    known: Known,
+    constraints: Constraints,
     cuboids: Iterable[Levels],
     *,
     total_is_public: bool,
@@ -51,36 +51,38 @@ def fixed_counts(
 
     Args:
         tree: of the plan.
-        known: what public facts say.
+        constraints: what public facts say.
         cuboids: the released ones.
         total_is_public: then the last count that is not fixed follows from the others.
         total: the number of records, where it is known and public.
     """
-    bounded = any((high < UNBOUNDED).any() for *_, high in known.bounds)
-    if not bounded and total is None and known.open_cells > 1:
+    bounded = any((high < UNBOUNDED).any() for *_, high in constraints.bounds)
+    if not bounded and total is None and constraints.open_cells > 1:
         return {}
-    support = Support.of(known.spine, known.tree, known.widths, known.has, known.bounds)
+    support = Support.of(
+        constraints.spine, constraints.tree, constraints.widths, constraints.has, constraints.bounds
+    )
     root = (0.0, np.inf) if total is None else (float(total), float(total))
     rows = [Rows.of(support, level, *each) for level, each in enumerate(_tightened(support, root))]
-    found = {}
+    counts = {}
     for levels in cuboids:
-        spine = known.spine.given[levels[tree.spine or 0]]
-        cells, free = rows[spine].counted(_patterns(tree, known, levels))
+        spine = constraints.spine.given[levels[tree.spine or 0]]
+        cells, free = rows[spine].counted(_patterns(tree, constraints, levels))
         fixed = cells if total_is_public and free == 1 else cells - free
         if fixed:
-            found[levels] = fixed, cells
-    return found
+            counts[levels] = fixed, cells
+    return counts
 
 
 def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float64, Float64]]:
     """Return the bounds of the rows of every level, whose sum is bounded too (records)."""
     above = np.array([root[0]]), np.array([root[1]])
-    found = []
+    bounds = []
     for level, (low, high) in enumerate(zip(support.low, support.high, strict=True)):
         most = np.where(high < UNBOUNDED, high, np.inf)
         above = _below(*above, low.astype(np.float64), most, support.parent[level])
-        found.append(above)
-    return found
+        bounds.append(above)
+    return bounds
 
 
 def _below(
@@ -143,17 +145,17 @@ def _different(nodes: Sequence[Int64]) -> int:
     return int(np.count_nonzero(np.bincount(np.concatenate(nodes))))
 
 
-def _patterns(tree: Tree, known: Known, levels: Levels) -> Counter[Pattern]:
+def _patterns(tree: Tree, constraints: Constraints, levels: Levels) -> Counter[Pattern]:
     """Return how many attribute cells of a cuboid have which parts of which groups."""
     axes = [(tree.axes[a], levels[a]) for a in attribute_axes(tree)]
-    codes = np.unravel_index(np.arange(len(known.zeros)), [a.leaves for a, _ in axes])
+    codes = np.unravel_index(np.arange(len(constraints.zeros)), [a.leaves for a, _ in axes])
     nodes = [axis.ancestors(level)[code] for (axis, level), code in zip(axes, codes, strict=True)]
     cell = np.ravel_multi_index(tuple(nodes), [axis.size(level) for axis, level in axes])
     keys, leaves = np.unique(
-        (cell * known.groups + known.group_of)[~known.zeros], return_counts=True
+        (cell * constraints.groups + constraints.group_of)[~constraints.zeros], return_counts=True
     )
-    cell, group = np.divmod(keys, known.groups)
-    part = np.where(leaves == known.widths[group], WHOLE, PART)
+    cell, group = np.divmod(keys, constraints.groups)
+    part = np.where(leaves == constraints.widths[group], WHOLE, PART)
     pairs = list(zip(group.tolist(), part.tolist(), strict=True))
     ends = [*np.flatnonzero(np.diff(cell, prepend=-1)).tolist(), len(pairs)]
     return Counter(tuple(pairs[a:b]) for a, b in pairwise(ends))

@@ -298,7 +298,7 @@ def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeSh
 
 def own_levels(shape: CubeShape, cuboids: Iterable[Levels]) -> dict[Levels, Levels]:
     """Return for each cuboid, without levels of only children, the first of those that it is."""
-    found: dict[Levels, Levels] = {}
+    first: dict[Levels, Levels] = {}
     for levels in cuboids:
-        found.setdefault(shape.given(levels), levels)
-    return found
+        first.setdefault(shape.given(levels), levels)
+    return first

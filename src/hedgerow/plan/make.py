@@ -85,8 +85,8 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     facts = _facts(tree, workload, public)
     check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
-    allocation, found, of_shares = shares_of(problem, allocation)
-    shares = dict(zip(problem.cuboids, found, strict=True))
+    allocation, fractions, of_shares = shares_of(problem, allocation)
+    shares = dict(zip(problem.cuboids, fractions, strict=True))
     return Plan(
         tree,
         neighbours,

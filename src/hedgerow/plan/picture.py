@@ -162,9 +162,9 @@ class _Forecast:
         axes.set_xlabel("%")
 
     def _empty(self, axes: Any) -> None:
-        rows, known = range(len(self.frame)), self.frame["false_positive_share"]
-        axes.hlines(rows, 0, [value or 0 for value in known], color=RULE, linewidth=2)
-        axes.plot(known.cast(pl.Float64).to_numpy(), rows, "s", color=OCHRE, mfc="white", mew=1.5)
+        rows, shares = range(len(self.frame)), self.frame["false_positive_share"]
+        axes.hlines(rows, 0, [value or 0 for value in shares], color=RULE, linewidth=2)
+        axes.plot(shares.cast(pl.Float64).to_numpy(), rows, "s", color=OCHRE, mfc="white", mew=1.5)
         scale_shares(axes)
         label_rows(axes, self.names, written=False)
         axes.set_title("Empty cells seen above 0")

@@ -89,9 +89,9 @@ class Placed:
     @property
     def group(self) -> Int64:
         """The group of each row, where every one is a combination of its own: int64 (rows)."""
-        found = np.empty(len(self.of_group), dtype=np.int64)
-        found[self.of_group] = np.arange(len(found))
-        return found[self.of_row]
+        group = np.empty(len(self.of_group), dtype=np.int64)
+        group[self.of_group] = np.arange(len(group))
+        return group[self.of_row]
 
     def may_hold(self, size: int) -> Flags:
         """Return which groups the table leaves to which nodes: bool (nodes × groups)."""
@@ -257,11 +257,11 @@ class PlacedTables:
             label = self.spine.labels[level - 1][node]
             words = [f"{self.spine.columns[level - 1]} {shown(label)}"]
         leaf = int((self.group_of == group).argmax())
-        told = {name for table in self.tables for name in table.rows.attributes}
+        columns = {name for table in self.tables for name in table.rows.attributes}
         words += [
             f"{name} {shown(self.leaves[name][leaf])}"
             for name in self.leaves.columns
-            if name in told
+            if name in columns
         ]
         return " × ".join(words)
 
@@ -273,20 +273,20 @@ def _group_axis(tree: Tree, rows: Sequence[PublicRows]) -> int | None:
         return axes[0]
     columns = {a: set(tree.axes[a].columns) for a in axes}
     named = {name: table for table in rows for name in table.attributes}
-    told = [a for a in axes if columns[a] & set(named)]
-    if len(told) > 1:
-        names = " and ".join(repr(tree.axes[a].name) for a in told[:2])
-        last = max(named.items(), key=lambda item: item[0] in columns[told[1]])[1]
+    in_tables = [a for a in axes if columns[a] & set(named)]
+    if len(in_tables) > 1:
+        names = " and ".join(repr(tree.axes[a].name) for a in in_tables[:2])
+        last = max(named.items(), key=lambda item: item[0] in columns[in_tables[1]])[1]
         raise PlanError(
             f"{last.subject}: tables with a level of the spine or with bounds may speak of one "
             f"attribute, and those of {SECTION} speak of {names}; make these one axis (product), "
             f"or list the others without places"
         )
-    return told[0] if told else None
+    return in_tables[0] if in_tables else None
 
 
 def _groups(
-    tree: Tree, axis: int | None, leaves: pl.DataFrame, told: Sequence[Int64]
+    tree: Tree, axis: int | None, leaves: pl.DataFrame, numbers: Sequence[Int64]
 ) -> tuple[AxisShape, Int64]:
     """Return the levels of an axis down to the groups, and the group of every attribute cell.
 
@@ -299,7 +299,7 @@ def _groups(
     if len(axes) > 1:
         level = own.depth
     else:
-        level = max((_level_of(own, of_leaf) for of_leaf in told), default=0)
+        level = max((_level_of(own, of_leaf) for of_leaf in numbers), default=0)
     shape = AxisShape.of(own.child_start)
     sizes = [tree.axes[a].leaves for a in axes]
     leaf = np.unravel_index(np.arange(len(leaves)), sizes)[axes.index(axis)]

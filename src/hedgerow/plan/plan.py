@@ -16,6 +16,7 @@ from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel
 from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
+from hedgerow.plan.constraints import Constraints, constraints_of, describe_facts
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -44,7 +45,6 @@ from hedgerow.plan.efficiency.efficiency import Efficiency, efficiency_of
 from hedgerow.plan.facts import Fact
 from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
-from hedgerow.plan.known import Known, describe_facts, known_cells
 from hedgerow.plan.picture import plan_html
 from hedgerow.plan.planned_spine import NoSpineError, planned_spine
 from hedgerow.plan.prior import Prior
@@ -238,23 +238,27 @@ class Plan:
         return whole_cuboids(self.tree, self.workload, self.measure, self.public)
 
     @cached_property
-    def known(self) -> Known | None:
+    def constraints(self) -> Constraints | None:
         """What public facts say, in numbers; None where there is none."""
-        return known_cells(self.tree, self.facts) if self.facts else None
+        return constraints_of(self.tree, self.facts) if self.facts else None
 
     @cached_property
     def fixed_counts(self) -> FixedCounts:
         """Of which released cuboids public facts fix some counts, and how many."""
-        if self.known is None:
+        if self.constraints is None:
             return {}
         released = (levels for levels in self.levels if not self.is_public(levels))
         total_is_public = self.public is not None
-        return fixed_counts(self.tree, self.known, released, total_is_public=total_is_public)
+        return fixed_counts(self.tree, self.constraints, released, total_is_public=total_is_public)
 
     @property
     def public_facts(self) -> str:
         """What public files say, in lines; nothing where there are none."""
-        return "" if self.known is None else describe_facts(self.tree, self.facts, self.known)
+        return (
+            ""
+            if self.constraints is None
+            else describe_facts(self.tree, self.facts, self.constraints)
+        )
 
     @cached_property
     def tables(self) -> tuple[Levels, ...]:
@@ -406,11 +410,11 @@ class Plan:
         problem = self.problem
         if not isinstance(self.rule, Optimised) or len(problem.cuboids) == 1:
             return None
-        found = self.rule.optimum(problem)
+        optimum = self.rule.optimum(problem)
         # What the problem that was solved leaves out of the plan's.
         outside = {"facts": bool(self.facts), "price": problem.is_cube and len(problem.cases) > 1}
         reason = next((key for key, is_so in outside.items() if is_so), "")
-        return replace(found, unproved=reason) if found and reason else found
+        return replace(optimum, unproved=reason) if optimum and reason else optimum
 
     @cached_property
     def efficiency(self) -> Efficiency:
@@ -423,8 +427,8 @@ class Plan:
             0.975
         """
         rho = self.guarantee.rho or Fraction(0)
-        found = efficiency_of(self.problem, self.importance, self.prior, self.design, rho)
-        return replace(found, is_plain=self.allocation in {Uniform.name, Shares.name})
+        efficiency = efficiency_of(self.problem, self.importance, self.prior, self.design, rho)
+        return replace(efficiency, is_plain=self.allocation in {Uniform.name, Shares.name})
 
     @property
     def choices(self) -> TextByName:

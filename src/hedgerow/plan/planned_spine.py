@@ -21,10 +21,10 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
+from hedgerow.plan.constraints import Constraints, attribute_cells, constraints_of
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import Work
 from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
-from hedgerow.plan.known import Known, attribute_cells, known_cells
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.product import axis_factors, product_variances, wide_variance
 from hedgerow.plan.public_rows import SECTION
@@ -86,8 +86,8 @@ class PlannedSpine(Spine, Joint):
     def open_cells(self, levels: Levels) -> int:
         """Return how many cells of a cuboid may hold records."""
         cuboid = self.shape.given(levels)
-        beside, numbers = self.attribute_cells(cuboid)
-        reaches = self.reaches(numbers, len(beside[0]))
+        codes, numbers = self.attribute_cells(cuboid)
+        reaches = self.reaches(numbers, len(codes[0]))
         kinds, times = np.unique(reaches, axis=0, return_counts=True)
         return self.model.support.count_pairs(cuboid[0], kinds, times)
 
@@ -100,23 +100,23 @@ class PlannedSpine(Spine, Joint):
         """
         cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
         node, number = cells.located(np.arange(cells.count(nodes)), nodes)
-        beside, numbers = self.attribute_cells(cuboid)
-        has, reaches = self.has(cuboid[0]), self.reaches(numbers, len(beside[0]))
+        attributes, numbers = self.attribute_cells(cuboid)
+        has, reaches = self.has(cuboid[0]), self.reaches(numbers, len(attributes[0]))
         is_open = np.zeros(len(node), dtype=np.bool_)
         for group in range(has.shape[1]):
             is_open |= has[node, group] & reaches[number, group]
         place = np.flatnonzero(is_open)
         node, number = node[place], number[place]
-        codes, order = row_by_row((node.astype(np.int32), *some_of(beside, number)))
+        codes, order = row_by_row((node.astype(np.int32), *some_of(attributes, number)))
         return codes, place[order]
 
     def has(self, level: int) -> Flags:
         """Return which groups each node of a level of the spine has: bool (nodes, groups)."""
         support = self.model.support
         start = support.start[level]
-        found = np.zeros((len(start) - 1, support.groups), dtype=np.bool_)
-        found[np.repeat(np.arange(len(found)), np.diff(start)), support.group[level]] = True
-        return found
+        has = np.zeros((len(start) - 1, support.groups), dtype=np.bool_)
+        has[np.repeat(np.arange(len(has)), np.diff(start)), support.group[level]] = True
+        return has
 
     def reaches(self, numbers: Integers, many: int) -> Flags:
         """Return in which groups sums have a cell that may hold records: bool (many, groups).
@@ -127,9 +127,9 @@ class PlannedSpine(Spine, Joint):
         """
         support, taken = self.model.support, self.is_free & (numbers >= 0)
         group = np.repeat(np.arange(support.groups), support.widths)
-        found = np.zeros((many, support.groups), dtype=np.bool_)
-        found[numbers[taken], group[taken]] = True
-        return found
+        reaches = np.zeros((many, support.groups), dtype=np.bool_)
+        reaches[numbers[taken], group[taken]] = True
+        return reaches
 
     # --- variances ------------------------------------------------------------------------------
 
@@ -139,16 +139,16 @@ class PlannedSpine(Spine, Joint):
 
     def variances_of(self, cuboid: Levels) -> "SpineVariances":
         """Return the variances of the cuboids with the attribute levels of one."""
-        beside = cuboid[1:]
-        if beside not in self._forms:
+        levels = cuboid[1:]
+        if levels not in self._forms:
             codes, numbers = self.attribute_cells(cuboid)
-            sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], beside, strict=True)]
+            sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], levels, strict=True)]
             number = np.full(prod(sizes), -1, dtype=np.int64)
             used = np.unique(numbers[numbers >= 0])  # others have no detail cell, and no code
             number[np.ravel_multi_index(some_of(codes, used), sizes)] = used
             forms = self.model.variances(numbers)
-            self._forms[beside] = SpineVariances(forms, number, tuple(sizes))
-        return self._forms[beside]
+            self._forms[levels] = SpineVariances(forms, number, tuple(sizes))
+        return self._forms[levels]
 
     def wide_mean(self, cuboid: Levels) -> float:
         """Return the mean variance if noise were wide, or a little more (records²).
@@ -167,8 +167,8 @@ class PlannedSpine(Spine, Joint):
         That is proved of a cube whose nodes all have the same groups, and of the cuboids of two
         chains whoever has which groups (docs/proofs, "Intervals").
         """
-        known = () if self.public is None else (self.public,)
-        if not self._is_whole_cube and not are_two_chains({*self.noise, *known, cuboid}):
+        public = () if self.public is None else (self.public,)
+        if not self._is_whole_cube and not are_two_chains({*self.noise, *public, cuboid}):
             return self.steps_of_sums
         return None if self.is_best else Steps(0.0, is_exact=False)
 
@@ -244,9 +244,9 @@ class SpineVariances(Variances):
         flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
         number = self.number[flat]
         there = number >= 0
-        found = np.zeros(len(number))
-        found[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
-        return found
+        variances = np.zeros(len(number))
+        variances[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
+        return variances
 
     def covariance(self, first: Product, second: Product) -> float:
         """Raise: covariances between nodes of a spine are not kept."""
@@ -264,46 +264,48 @@ def planned_spine(plan: "Plan") -> PlannedSpine:
             of a plan with public facts.
     """
     tree, public = plan.tree, plan.public
-    if plan.known is None:
+    if plan.constraints is None:
         _check_admitted(plan)
     else:
         _check_with_facts(plan)
     _check_order(tree)
-    known = known_cells(tree, ()) if plan.known is None else plan.known
+    constraints = constraints_of(tree, ()) if plan.constraints is None else plan.constraints
     shape = shape_of_tree(tree)
     measured = {
         shape.given(levels): what
         for levels, what in plan.by_levels.items()
         if isinstance(what, Measured)
     }
-    if plan.known is None and shape.finest not in measured:
+    if plan.constraints is None and shape.finest not in measured:
         raise NoSpineError(f"{tree.name_of(tree.finest)} is not measured")
     noise = _noise_variances(measured)
     own = own_levels(shape, plan.by_levels)
     exact = None if public is None else shape.given(public)
     try:
-        model = _nested(shape, measured, exact, known) or _marginals(shape, noise, exact, known)
+        model = _nested(shape, measured, exact, constraints) or _marginals(
+            shape, noise, exact, constraints
+        )
     except EstimateError as error:
-        raise (NoSpineError if plan.known is None else PlanError)(str(error)) from None
+        raise (NoSpineError if plan.constraints is None else PlanError)(str(error)) from None
     wide = {cuboid: wide_variance(what.mechanism) for cuboid, what in measured.items()}
     excess = max((wide[cuboid] / variance for cuboid, variance in noise.items()), default=1.0)
-    found = PlannedSpine(
+    planned = PlannedSpine(
         shape=shape,
         model=model,
         plan=plan,
         noise=noise,
         public=exact,
         whole=frozenset(own),
-        is_free=~known.zeros[model.leaves],
+        is_free=~constraints.zeros[model.leaves],
         own_levels=own,
         excess=excess,
     )
-    if (cells := found.held[-1]) > MOST_CELLS_MEASURED:
+    if (cells := planned.held[-1]) > MOST_CELLS_MEASURED:
         raise PlanError(
             f"this plan would measure {cells:,} cells at the finest level of the spine, more than "
             f"2**32: say what nobody can be in ([[public]]), or leave out a level"
         )
-    return found
+    return planned
 
 
 def _noise_variances(measured: Mapping[Levels, Measured]) -> dict[Levels, float]:
@@ -312,10 +314,10 @@ def _noise_variances(measured: Mapping[Levels, Measured]) -> dict[Levels, float]
     A budget that leaves one cuboid no noise at all may leave another much: raised to `NEXT_TO_NONE`
     at most, least squares hold both, and estimates vary by less than is said.
     """
-    found = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
-    held = max(found.values(), default=0.0) / MOST_APART
+    variances = {cuboid: what.mechanism.noise_variance for cuboid, what in measured.items()}
+    held = max(variances.values(), default=0.0) / MOST_APART
     least = max(SMALLEST, min(held, NEXT_TO_NONE))
-    return {cuboid: max(variance, least) for cuboid, variance in found.items()}
+    return {cuboid: max(variance, least) for cuboid, variance in variances.items()}
 
 
 def _check_order(tree: Tree) -> None:
@@ -360,7 +362,7 @@ def _nested(
     shape: CubeShape,
     measured: Mapping[Levels, Measured],
     public: Levels | None,
-    known: Known,
+    constraints: Constraints,
 ) -> Model | None:
     """Return the model of a cube over the spine and one attribute, if shares are a product."""
     if len(shape.axes) != 2 or shape.finest not in measured:
@@ -372,10 +374,10 @@ def _nested(
     return Nested.of(
         shape.axes[0],
         shape.axes[1],
-        known.group_level,
-        known.has,
-        known.bounds,
-        known.zeros,
+        constraints.group_level,
+        constraints.has,
+        constraints.bounds,
+        constraints.zeros,
         spine,
         attribute,
         total_known=public is not None,
@@ -384,7 +386,7 @@ def _nested(
 
 
 def _marginals(
-    shape: CubeShape, noise: Mapping[Levels, float], public: Levels | None, known: Known
+    shape: CubeShape, noise: Mapping[Levels, float], public: Levels | None, constraints: Constraints
 ) -> Model:
     """Return the model of any cuboids over the spine and attributes of two levels.
 
@@ -392,15 +394,15 @@ def _marginals(
         EstimateError: it does not fit.
     """
     several = [a for a, each in enumerate(shape.axes) if a and each.depth > 1]
-    axis = known.group_axis or (several[0] if several else None)
-    by_group = known.has, known.bounds
-    has, bounds = by_group if axis is None else known.at_leaves(axis, shape.axes[axis])
+    axis = constraints.group_axis or (several[0] if several else None)
+    by_group = constraints.has, constraints.bounds
+    has, bounds = by_group if axis is None else constraints.at_leaves(axis, shape.axes[axis])
     return Marginals.of(
         shape,
         axis,
         has,
         bounds,
-        known.zeros,
+        constraints.zeros,
         noise,
         total_known=public is not None,
     )

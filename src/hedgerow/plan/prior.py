@@ -234,15 +234,15 @@ def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts
     """
     used = {column for axis in tree.axes for column in axis.columns}
     left = [name for name in names if name not in used]
-    found = count_among(left)
-    if found is None and len(counts.values) > 1 and counts.values.max() == 1:
+    count_column = count_among(left)
+    if count_column is None and len(counts.values) > 1 and counts.values.max() == 1:
         once = [name for name in left[:MOST_COLUMNS_OF_A_LIST] if left.count(name) == 1]
-        found = _holding_counts(source, once)
-    if found is not None:
+        count_column = _holding_counts(source, once)
+    if count_column is not None:
         raise TableError(
-            f"no count is given, so each row would be one record, but the column {found!r} looks "
-            f'like numbers of records: give count = "{found}", or leave that column out of the '
-            f"file if each row is a record"
+            f"no count is given, so each row would be one record, but the column {count_column!r} "
+            f'looks like numbers of records: give count = "{count_column}", or leave that column '
+            f"out of the file if each row is a record"
         )
 
 

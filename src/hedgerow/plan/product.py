@@ -65,14 +65,14 @@ def product_variances(
 
     Records² on the first axis, ratios on the others; infinite where nothing is measured.
     """
-    power, known, found = leaves.price.power, shape.within(public), []
+    power, public_cuboids, by_axis = leaves.price.power, shape.within(public), []
     for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
         unit = 1.0 if axis else wide_variance(leaves)
         alone = [at_level(shape.finest, axis, k) for k in range(own.depth + 1)]
         # A level that is public even beside the leaves is never measured: any number will do.
         variances = [
-            unit * float(f) ** -power if f else unit if cuboid in known else inf
+            unit * float(f) ** -power if f else unit if cuboid in public_cuboids else inf
             for f, cuboid in zip(levels, alone, strict=True)
         ]
-        found.append(np.array(variances))
-    return found
+        by_axis.append(np.array(variances))
+    return by_axis

@@ -165,8 +165,10 @@ def attribute_columns(tree: Tree) -> list[str]:
 def node_numbers(axis: Axis, level: int, codes: pl.Series) -> Int64:
     """Return the nodes of a level that have some codes: int64 (codes), -1 for no such node."""
     nodes = pl.DataFrame({"code": axis.labels[level - 1]}).with_row_index("node")
-    found = pl.DataFrame({"code": codes}).join(nodes, on="code", how="left", maintain_order="left")
-    return found["node"].cast(pl.Int64).fill_null(-1).to_numpy()
+    matches = pl.DataFrame({"code": codes}).join(
+        nodes, on="code", how="left", maintain_order="left"
+    )
+    return matches["node"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def shown(code: str) -> str:
@@ -178,13 +180,13 @@ def check_ancestors(axis: Axis, frame: pl.DataFrame, levels: list[str], subject:
     """Raise unless the deepest of some levels' codes stand below the others."""
     deepest = axis.columns.index(levels[-1]) + 1
     nodes = node_numbers(axis, deepest, frame[levels[-1]])
-    known = nodes >= 0
-    for label in axis.path(deepest, nodes[known].astype(np.int32)):
-        given = frame[label.name].filter(pl.Series(known)) if label.name in levels else label
+    is_node = nodes >= 0
+    for label in axis.path(deepest, nodes[is_node].astype(np.int32)):
+        given = frame[label.name].filter(pl.Series(is_node)) if label.name in levels else label
         if not (wrong := label != given).any():
             continue
         at = int(wrong.arg_max() or 0)
-        code = frame[levels[-1]].filter(pl.Series(known))[at]
+        code = frame[levels[-1]].filter(pl.Series(is_node))[at]
         raise PlanError(
             f"{subject}: {levels[-1]} {shown(code)} lies in {label.name} {shown(label[at])} and "
             f"not in {shown(given[at])}"

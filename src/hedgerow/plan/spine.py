@@ -138,9 +138,9 @@ class Spine:
     def detail_of(self) -> Int32:
         """For each attribute leaf, row by row, the detail cell that it is; -1 for none."""
         finest = prod(axis.sizes[-1] for axis in self.shape.axes[1:])
-        found = np.full(finest, -1, dtype=np.int32)
-        found[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
-        return found
+        numbers = np.full(finest, -1, dtype=np.int32)
+        numbers[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
+        return numbers
 
     def job_of(self, part: Part) -> tuple[int, ...]:
         """Return what tells the noise of a part from that of others of the same cuboid.
@@ -175,10 +175,10 @@ class Spine:
             For each attribute int32 (attribute cells): the node; and int32 (detail cells): the
             number of the attribute cell, -1 for none.
         """
-        beside = cuboid[1:]
-        if beside not in self._numbered:
-            self._numbered[beside] = self._number(cuboid)
-        return self._numbered[beside]
+        levels = cuboid[1:]
+        if levels not in self._numbered:
+            self._numbered[levels] = self._number(cuboid)
+        return self._numbered[levels]
 
     def codes_of_leaves(self, cuboid: Levels) -> Codes:
         """Return for each attribute the node of a cuboid's level that every detail cell is below.
@@ -192,9 +192,9 @@ class Spine:
         return tuple(axis.ancestors(axis.depth, k)[code].astype(np.int32) for axis, k, code in each)
 
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells, found = self.cells(cuboid), list[Int32]()
+        cells, codes = self.cells(cuboid), list[Int32]()
         numbers = cells.numbers
         for code in self.codes_of_leaves(cuboid):
-            found.append(np.zeros(int(cells.width.sum()), dtype=np.int32))
-            found[-1][numbers] = code
-        return tuple(found), numbers
+            codes.append(np.zeros(int(cells.width.sum()), dtype=np.int32))
+            codes[-1][numbers] = code
+        return tuple(codes), numbers

@@ -104,7 +104,7 @@ class PlannedTables(Joint):
             if isinstance(what, Measured)
         }
         public = None if plan.public is None else shape.given(plan.public)
-        found = cls(
+        planned = cls(
             plan,
             shape,
             {k: max(what.mechanism.noise_variance, SMALLEST) for k, what in measured.items()},
@@ -115,16 +115,16 @@ class PlannedTables(Joint):
             axis_factors(shape, {k: what.share for k, what in measured.items()}, public),
             instead,
         )
-        if found.is_cube and isinstance(plan.measure, Survivors):
-            check_survivors(shape, found.noise, public, found.whole)
+        if planned.is_cube and isinstance(plan.measure, Survivors):
+            check_survivors(shape, planned.noise, public, planned.whole)
         try:
-            found.check()
+            planned.check()
         except PlanError as error:
-            if not found.is_cube or found.factors is not None:
+            if not planned.is_cube or planned.factors is not None:
                 raise
             by_axis = "or give the shares of the cube by axis, shares = {axis = [...], ...}"
             raise PlanError(f"{error}; {by_axis}") from None
-        return found
+        return planned
 
     def check(self) -> None:
         """Raise a PlanError unless the cuboids can be estimated, and settled together."""
@@ -138,8 +138,8 @@ class PlannedTables(Joint):
                 "2^26 cells, and none is named: name a coarser one"
             )
         for cuboid in self.cuboids:
-            told = cuboid in self.noise or self.is_public(cuboid)
-            if not told and not (cuboid in self.whole and is_within_any(cuboid, self.tables)):
+            has_counts = cuboid in self.noise or self.is_public(cuboid)
+            if not has_counts and not (cuboid in self.whole and is_within_any(cuboid, self.tables)):
                 raise PlanError(
                     f"{named([cuboid])} belongs to several tables whose survivors are measured, "
                     "and they must agree on it: name it, too, or measure all cells "
@@ -227,7 +227,7 @@ class PlannedTables(Joint):
     def observed(self) -> Observed:
         """What is measured whole."""
         noise = {cuboid: v for cuboid, v in self.noise.items() if cuboid in self.whole}
-        return Observed(self.shape, noise, self.known)
+        return Observed(self.shape, noise, self.public_margin)
 
     @cached_property
     def squares(self) -> tuple[AxisSquares, ...] | None:
@@ -276,7 +276,7 @@ class PlannedTables(Joint):
         return True
 
     @cached_property
-    def known(self) -> Levels | None:
+    def public_margin(self) -> Levels | None:
         """What is public of the measured tables: the public cuboid's own one may be none of them.
 
         It is a level of one axis, so that its common coarsenings with tables are nested.
@@ -302,15 +302,15 @@ class PlannedTables(Joint):
         """
         every = list(self.lattice.elements if wanted is None else wanted)
         given = {c: table for c, table in tables.items() if c in self.noise}
-        found = Tables()
+        estimates = Tables()
         if self.public is not None:
             exact = tables[self.public].astype(np.int64)
-            for cuboid in {*filter(self.is_public, every), *filter(None, [self.known])}:
-                known = summed(self.shape, exact, self.public, cuboid)
-                found[cuboid] = known.astype(np.float64)
-        if self.known is not None:
-            given[self.known] = found[self.known]
-        return found | self.solver.estimates(given, [c for c in every if c not in found])
+            for cuboid in {*filter(self.is_public, every), *filter(None, [self.public_margin])}:
+                counts = summed(self.shape, exact, self.public, cuboid)
+                estimates[cuboid] = counts.astype(np.float64)
+        if self.public_margin is not None:
+            given[self.public_margin] = estimates[self.public_margin]
+        return estimates | self.solver.estimates(given, [c for c in every if c not in estimates])
 
     def settled(
         self, tables: Tables, estimates: ByCuboid, exact: Mapping[Levels, Int64]
@@ -322,8 +322,8 @@ class PlannedTables(Joint):
             estimates: the estimates.
             exact: the true counts of public cuboids.
         """
-        told, weights = self.solver.settling(tables, estimates)
-        return settle(self.shape, self.lattice, told, exact, weights)
+        targets, weights = self.solver.settling(tables, estimates)
+        return settle(self.shape, self.lattice, targets, exact, weights)
 
     def variances_of(self, cuboid: Levels) -> Covariances:
         """Return the variances of what tells most of a cuboid that is measured whole."""
@@ -331,32 +331,33 @@ class PlannedTables(Joint):
 
     def each(self, cuboid: Levels) -> Float64:
         """Return the variances of all cells of a cuboid that is measured whole."""
-        found = self.variances_of(cuboid).of_cells(cuboid)
-        alone = [] if self.known is None else self._alone(cuboid, self.known)
+        variances = self.variances_of(cuboid).of_cells(cuboid)
+        alone = [] if self.public_margin is None else self._alone(cuboid, self.public_margin)
         if alone and all(map(np.any, alone)):
-            found = found.copy()
-            found[np.ix_(*alone)] = 0.0
-        return found
+            variances = variances.copy()
+            variances[np.ix_(*alone)] = 0.0
+        return variances
 
     def variances_at(self, cuboid: Levels, codes: Codes) -> Float64:
         """Return the variances of listed estimates: float64 (cells), records²."""
-        found = super().variances_at(cuboid, codes)
-        if self.known is not None and self.is_known(cuboid):
-            alone = self._alone(cuboid, self.known)
-            found[np.logical_and.reduce([a[c] for a, c in zip(alone, codes, strict=True)])] = 0.0
-        return found
+        variances = super().variances_at(cuboid, codes)
+        if self.public_margin is not None and self.is_known(cuboid):
+            alone = self._alone(cuboid, self.public_margin)
+            is_fixed = np.logical_and.reduce([a[c] for a, c in zip(alone, codes, strict=True)])
+            variances[is_fixed] = 0.0
+        return variances
 
-    def _alone(self, cuboid: Levels, known: Levels) -> list[Bool]:
+    def _alone(self, cuboid: Levels, public: Levels) -> list[Bool]:
         """Return of each axis which nodes of a cuboid's level are alone below a public one.
 
         A cell of such nodes has the count of a public cell, and no error. Its variance is the
         difference of two equal numbers, and would be a rounding error.
         """
-        found = list[Bool]()
-        for axis, level, exact in zip(self.shape.axes, cuboid, known, strict=True):
+        alone = list[Bool]()
+        for axis, level, exact in zip(self.shape.axes, cuboid, public, strict=True):
             many = np.diff(axis.descendant_start(min(level, exact), level))
-            found.append(np.repeat(many == 1, many))
-        return found
+            alone.append(np.repeat(many == 1, many))
+        return alone
 
     def is_fixed(self, weights: Product) -> bool:
         """Return whether a sum is one of public cells, which has no error.
@@ -366,9 +367,11 @@ class PlannedTables(Joint):
         Args:
             weights: of the sum, a product over axes.
         """
-        if self.known is None:
+        if self.public_margin is None:
             return False
-        for axis, (level, nodes), exact in zip(self.shape.axes, weights, self.known, strict=True):
+        for axis, (level, nodes), exact in zip(
+            self.shape.axes, weights, self.public_margin, strict=True
+        ):
             first = axis.descendant_start(min(level, exact), level)[:-1]
             if (np.minimum.reduceat(nodes, first) < np.maximum.reduceat(nodes, first)).any():
                 return False
@@ -397,7 +400,7 @@ class PlannedTables(Joint):
     def _wide(self) -> Solver:
         """The same solver under the variances of wide noise."""
         wide = {cuboid: v for cuboid, v in self.nominal.items() if cuboid in self.whole}
-        return self._solver(Observed(self.shape, wide, self.known))
+        return self._solver(Observed(self.shape, wide, self.public_margin))
 
     def is_raw(self, levels: Levels) -> bool:
         """Return whether the estimates of a cuboid are its own noisy counts alone.
@@ -506,7 +509,7 @@ class PlannedTables(Joint):
     @cached_property
     def vague(self) -> tuple[Levels, ...]:
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
-        found = {
+        vague = {
             cover
             for cuboid, covers in self.margins.items()
             for cover in covers
@@ -515,7 +518,7 @@ class PlannedTables(Joint):
             and self.mean(cover) * self.shape.cells(cover)
             > self.noise[cuboid] * self.shape.cells(cuboid)
         }
-        return tuple(sorted(found))
+        return tuple(sorted(vague))
 
 
 def check_survivors(

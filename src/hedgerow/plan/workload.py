@@ -175,14 +175,14 @@ class Cuboids:
 
     def named(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboids that are named, and those of the chain if they are wanted too."""
-        found = dict.fromkeys(tree.chain if self.chain else ())
+        cuboids = dict.fromkeys(tree.chain if self.chain else ())
         named = dict[Levels, None]()
         for name in self.given:
             levels = _named(tree, name)
             if levels in named:
                 raise PlanError(f"cuboid {tree.name_of(levels)!r} is named twice")
             named[levels] = None
-        return tuple(sorted(found | named, key=fineness))
+        return tuple(sorted(cuboids | named, key=fineness))
 
     def described(self) -> list[str]:
         """Return the names."""
@@ -216,11 +216,11 @@ def cuboid_like(tree: Tree, name: str) -> Levels | None:
     levels_of = _level_names(tree)
     ends = [level.rpartition(".")[2] for level in levels_of]
     words = re.split(r"\s*[×*,]\s*|\s+x\s+", name[:1000])
-    found = [
+    meanings = [
         levels_of[ends.index(word)] if ends.count(word) == 1 else nearest(word, levels_of, 0.8)
         for word in words
     ]
-    levels = tree.named(" × ".join(map(str, found)))
+    levels = tree.named(" × ".join(map(str, meanings)))
     return levels if levels and any(levels) else None
 
 
@@ -277,7 +277,7 @@ def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
     """
     sizes = [[axis.size(k) for k in range(axis.depth + 1)] for axis in tree.axes]
     alike: dict[Levels, list[Levels]] = {}  # by the sizes along each axis
-    found = {}
+    copies = {}
     for levels in cuboids:  # coarser ones come first
         key = tuple(own[k] for own, k in zip(sizes, levels, strict=True))
         others = alike.setdefault(key, [])
@@ -285,5 +285,5 @@ def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
         if coarsest is None:
             others.append(levels)
         else:
-            found[levels] = coarsest
-    return found
+            copies[levels] = coarsest
+    return copies

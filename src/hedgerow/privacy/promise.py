@@ -150,9 +150,9 @@ class Promise:
     def epsilon(self, delta: Exact) -> Fraction | float:
         """Return ε at δ as it is stated: as it was asked for, where the exact one is no larger."""
         exact = self.profile.epsilon(delta)
-        asked = self.budget
-        if asked and exact_or_smaller(delta, "delta") == asked.delta and exact <= asked.epsilon:
-            return asked.epsilon
+        budget = self.budget
+        if budget and exact_or_smaller(delta, "delta") == budget.delta and exact <= budget.epsilon:
+            return budget.epsilon
         return exact
 
     def statement(self, delta: Exact | None = None, *, subject: str = "The release") -> str:

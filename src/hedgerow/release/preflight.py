@@ -117,7 +117,7 @@ def check_public_total(total: float, plan: Plan) -> None:
             "the number of records is public under this plan, and a table whose number is public "
             "must have fewer than 2**40; use add-remove neighbours, which measure it"
         )
-    known = plan.known
+    known = plan.constraints
     if known is not None and plan.public is not None and not known.least <= total <= known.most:
         most = f"and at most {known.most:,}" if known.most < UNBOUNDED else "and any more"
         raise PlanError(

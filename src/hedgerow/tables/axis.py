@@ -25,7 +25,7 @@ from hedgerow.errors import (
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_column import CodeColumn
 from hedgerow.tables.codes.rule import ByParent, Reading, Rule, by_parent, called, with_own_leaves
-from hedgerow.tables.lists.areas import Given, Names, beside, complete, nest, read_names
+from hedgerow.tables.lists.areas import Given, Names, complete, insert_names, nest, read_names
 from hedgerow.tables.lists.product import (
     Order,
     Product,
@@ -88,7 +88,7 @@ class Axis:
     shapes: Shapes | None = None
 
     def __post_init__(self) -> None:
-        check_names(self.name, self.levels, self.columns, self._told)
+        check_names(self.name, self.levels, self.columns, self._column_ends)
         by_area = self.not_stated_by_parent
         if by_area is not None:
             reading = self.reading
@@ -231,7 +231,9 @@ class Axis:
         leaves = combinations(frames, subject)
         ordered = Order.of(order, leaves.columns, subject)
         leaves = leaves.select(ordered.columns)
-        return cls.from_leaves(name, leaves, ordered.levels, ordered.told, attribute=attribute)
+        return cls.from_leaves(
+            name, leaves, ordered.levels, ordered.column_ends, attribute=attribute
+        )
 
     @classmethod
     def from_leaves(
@@ -239,7 +241,7 @@ class Axis:
         name: str,
         leaves: pl.DataFrame,
         levels: Sequence[str],
-        told: Sequence[int],
+        column_ends: Sequence[int],
         *,
         attribute: bool = False,
     ) -> "Axis":
@@ -249,18 +251,18 @@ class Axis:
             name: of the axis.
             leaves: text codes, one row a leaf, the columns in the order in which they are told.
             levels: L names, coarsest first.
-            told: for each level how many columns it and the levels above it tell.
+            column_ends: for each level how many columns it and the levels above it tell.
             attribute: whether the axis stands beside a spine.
 
         Raises:
             TableError: no leaf, two leaves with the same codes, or names that none can have.
         """
-        columns, levels, told = tuple(leaves.columns), tuple(levels), tuple(told)
-        check_names(name, levels, columns, told)
+        columns, levels, column_ends = tuple(leaves.columns), tuple(levels), tuple(column_ends)
+        check_names(name, levels, columns, column_ends)
         subject = f"axis {name!r}"
         if leaves.is_empty() or leaves.null_count().sum_horizontal()[0]:
             raise TableError(f"{subject} needs leaves, each with a code in every column")
-        labels, child_start, product = nest_product(leaves, levels, told, subject)
+        labels, child_start, product = nest_product(leaves, levels, column_ends, subject)
         return cls(name, levels, columns, labels, child_start, attribute=attribute, product=product)
 
     @property
@@ -320,9 +322,9 @@ class Axis:
         )
 
     @property
-    def _told(self) -> tuple[int, ...] | None:
+    def _column_ends(self) -> tuple[int, ...] | None:
         """Of a product axis how many columns each level and those above it tell."""
-        return None if self.product is None else self.product.told
+        return None if self.product is None else self.product.column_ends
 
     @property
     def leaves(self) -> int:
@@ -375,8 +377,8 @@ class Axis:
 
     def columns_of(self, level: int) -> Texts:
         """Return the columns that a level and the levels above it tell."""
-        told = level if self.product is None or level == 0 else self.product.told[level - 1]
-        return self.columns[:told]
+        end = level if self.product is None or level == 0 else self.product.column_ends[level - 1]
+        return self.columns[:end]
 
     def _words(self, level: int) -> tuple[pl.Series, ...]:
         """Return the codes of a level's nodes in the columns that it is the first to tell."""
@@ -395,7 +397,7 @@ class Axis:
         """Return a table with the names of this axis's areas behind their codes."""
         if self.product is None:
             for column, codes, names in zip(self.columns, self.labels, self.names, strict=False):
-                frame = beside(frame, column, codes, names)
+                frame = insert_names(frame, column, codes, names)
         return frame
 
     def names_of(self, level: int) -> pl.Series | None:
@@ -435,22 +437,22 @@ class Axis:
             >>> combinations["age"].to_list(), number.tolist()
             (['old', 'young'], [0, 1, 0, 1])
         """
-        found = dict[str, None]()  # each once
+        chosen = dict[str, None]()  # each once
         for given in as_list("columns", columns, "a list of columns", TableError):
             bare = given.removeprefix(f"{self.name}.") if isinstance(given, str) else given
             if bare in self.columns:
-                found[bare] = None
+                chosen[bare] = None
             elif bare in self.levels:
                 level = self.levels.index(bare) + 1
-                found |= dict.fromkeys(self.columns_of(level)[len(self.columns_of(level - 1)) :])
+                chosen |= dict.fromkeys(self.columns_of(level)[len(self.columns_of(level - 1)) :])
             else:
                 raise TableError(
                     f"axis {self.name!r} has no column {kind_of(given)}; it has "
                     f"{', '.join(self.columns)}{did_you_mean(bare, self.columns)}"
                 )
-        if not found:
+        if not chosen:
             raise TableError(f"axis {self.name!r}: name at least one column")
-        return distinct_rows(self.leaf_frame().select(list(found)))
+        return distinct_rows(self.leaf_frame().select(list(chosen)))
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
@@ -474,17 +476,17 @@ class Axis:
 
     def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
         """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
-        found, first = list[pa.Array](), nodes.min()
+        columns, first = list[pa.Array](), nodes.min()
         here, place = np.arange(first, nodes.max() + 1, dtype=np.int32), nodes - first
         for k in range(level, 0, -1):
-            found += [column.rows(here, place) for column in reversed(self._columns[k - 1])]
+            columns += [column.rows(here, place) for column in reversed(self._columns[k - 1])]
             here = self._parents(k, here)
-        return found[::-1]
+        return columns[::-1]
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 over names, codes and nesting: two axes with one digest are the same domain."""
-        kind = (self.attribute, self._told) if self.attribute or self._told else ()
+        kind = (self.attribute, self._column_ends) if self.attribute or self._column_ends else ()
         facts = (self.name, self.levels, self.not_stated, self.from_table, *kind)
         whole = hashlib.sha256(repr(facts).encode())
 

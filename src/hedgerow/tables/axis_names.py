@@ -34,7 +34,7 @@ def check_names(
     name: str,
     levels: Texts,
     columns: Texts,
-    told: tuple[int, ...] | None = None,
+    column_ends: tuple[int, ...] | None = None,
 ) -> None:
     """Raise unless the names can be those of an axis, its levels and columns.
 
@@ -42,22 +42,22 @@ def check_names(
         name: of the axis.
         levels: L names.
         columns: one a level; or
-        told: of a product axis, for each level how many columns it and those above it tell.
+        column_ends: of a product axis, for each level how many columns it and those above it tell.
     """
     check_axis_name(name)
     if not 1 <= len(levels) <= MOST_LEVELS_OF_AN_AXIS:
         raise TableError(
             f"axis {name!r} needs 1 to {MOST_LEVELS_OF_AN_AXIS} levels, got {len(levels)}"
         )
-    if told is None and len(columns) != len(levels):
+    if column_ends is None and len(columns) != len(levels):
         raise TableError(
             f"axis {name!r} has {len(levels)} levels and {len(columns)} columns; "
             f"name one column a level, or that of {levels[-1]} alone"
         )
-    if told is not None:
-        ends = (0, *told)
-        ascends = all(type(n) is int for n in told) and all(a < b for a, b in pairwise(ends))
-        if not ascends or len(told) != len(levels) or ends[-1] != len(columns):
+    if column_ends is not None:
+        ends = (0, *column_ends)
+        ascends = all(type(n) is int for n in column_ends) and all(a < b for a, b in pairwise(ends))
+        if not ascends or len(column_ends) != len(levels) or ends[-1] != len(columns):
             raise TableError(f"axis {name!r}: each level must tell more columns, and the last all")
     for names, kind in ((levels, "level"), (columns, "column")):
         for each in names:

@@ -112,18 +112,20 @@ class Description:
             TableError: it is of none.
         """
         axes = [axis.name for axis in tree.axes]
-        names = [name for axis in tree.axes for name in dict.fromkeys((*axis.levels, *_told(axis)))]
-        full = [f"{axis.name}.{k}" for axis in tree.axes for k in (*axis.levels, *_told(axis))]
-        for kind, given, known in (
+        names = [
+            name for axis in tree.axes for name in dict.fromkeys((*axis.levels, *_columns(axis)))
+        ]
+        full = [f"{axis.name}.{k}" for axis in tree.axes for k in (*axis.levels, *_columns(axis))]
+        for kind, given, possible in (
             ("axis", self.axes, axes),
             ("level", self.levels, [*names, *full]),
         ):
             for name in given:
-                if name not in known:
+                if name not in possible:
                     raise TableError(
                         f"no {kind} is called {name[:80]!r}; there are "
-                        f"{', '.join(dict.fromkeys(known))[:300]}"
-                        f"{did_you_mean(name, known)}"
+                        f"{', '.join(dict.fromkeys(possible))[:300]}"
+                        f"{did_you_mean(name, possible)}"
                     )
 
     def axis_label(self, axis: Axis) -> str:
@@ -139,7 +141,7 @@ class Description:
         return {
             column: self.level_words(tree, axis, name)
             for axis in tree.axes
-            for column, name in zip(axis.columns, _told(axis) or axis.levels, strict=True)
+            for column, name in zip(axis.columns, _columns(axis) or axis.levels, strict=True)
         }
 
     def level_words(self, tree: Tree, axis: Axis, name: str) -> str:
@@ -150,7 +152,7 @@ class Description:
         """
         label = self.level_label(axis, name)
         others = [each for each in tree.axes if each is not axis]
-        shared = any(name in (*each.levels, *_told(each)) for each in others)
+        shared = any(name in (*each.levels, *_columns(each)) for each in others)
         its_own = f"{axis.name}.{name}" in self.levels or (name in self.levels and not shared)
         is_twice = any(self.level_label(each, k) == label for each in others for k in each.levels)
         if (its_own and not is_twice) or len(tree.axes) == 1:
@@ -191,8 +193,8 @@ def readable(name: str) -> str:
         ('SA2 2021', 'Ethnic group', 'postcode')
     """
     words = name.replace("_", " ").split()
-    told = [word for word in words if word.casefold() not in _CODES] or words
-    return " ".join(told) or name
+    kept = [word for word in words if word.casefold() not in _CODES] or words
+    return " ".join(kept) or name
 
 
 def paragraphs(text: str) -> Texts:
@@ -202,7 +204,7 @@ def paragraphs(text: str) -> Texts:
     return tuple(line for line in lines if line)
 
 
-def _told(axis: Axis) -> Sequence[str]:
+def _columns(axis: Axis) -> Sequence[str]:
     """Return the columns of a product axis, which are no levels."""
     return () if axis.product is None else axis.columns
 

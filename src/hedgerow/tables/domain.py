@@ -110,11 +110,11 @@ def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int
     fields = tuple(f"codes.c{first + i}" for i in range(len(columns)))
     if axis.product is not None:
         return _match_product(db, f"axis{number}", axis, columns, fields)
-    told = axis.reading is None and len(columns) > 1  # each level by a column
-    levels = range(1, axis.depth) if told else range(0)
+    by_level = axis.reading is None and len(columns) > 1  # each level by a column
+    levels = range(1, axis.depth) if by_level else range(0)
     if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
         levels = levels[-1:]
-    stops = _stops(axis) if told else None
+    stops = _stops(axis) if by_level else None
     name, ragged = f"axis{number}", stops is not None
     db.register(name, _listed(axis, levels, stops))
     code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
@@ -131,12 +131,12 @@ def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int
         if codes[-1] is None:
             raise axis.untold_parent(rule, columns[-1])
         words = axis.paths(rule.level).get_columns()[-len(codes) :]
-        known = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
-        known = known.with_columns(pl.Series("id", axis.not_stated_leaves))
-        db.register(f"{name}known", known.to_arrow(compat_level=VIEWS))
-        same = " AND ".join(f"{name}known.p{i} = {code}" for i, code in enumerate(codes))
-        join += f" LEFT JOIN {name}known ON {same}"
-        outside = f"COALESCE({name}known.id, {OUTSIDE})"
+        parents = pl.DataFrame([each.alias(f"p{i}") for i, each in enumerate(words)])
+        parents = parents.with_columns(pl.Series("id", axis.not_stated_leaves))
+        db.register(f"{name}parents", parents.to_arrow(compat_level=VIEWS))
+        same = " AND ".join(f"{name}parents.p{i} = {code}" for i, code in enumerate(codes))
+        join += f" LEFT JOIN {name}parents ON {same}"
+        outside = f"COALESCE({name}parents.id, {OUTSIDE})"
     elif axis.not_stated is not None:
         outside = str(axis.not_stated_leaves[0])
     leaf_sql = partial(_leaf_sql, name, fields, levels, is_ragged=ragged)

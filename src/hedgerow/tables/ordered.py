@@ -73,10 +73,10 @@ def hold_counts(db: Database, kinds: Sequence[str]) -> list[bool]:
         db: where they are loaded.
         kinds: their types.
     """
-    (found,) = db.execute(
+    (flags,) = db.execute(
         f"SELECT {', '.join(map(_holds_counts, count(), kinds))} FROM loaded"
     ).fetchall()
-    return [each is True for each in found]
+    return [each is True for each in flags]
 
 
 def _holds_counts(place: int, kind: str) -> str:

@@ -218,9 +218,9 @@ def _records(
         _refuse_lost(db, matches, [leaf or 0 for leaf in lowest], subject)
         missing = f"unit IS NULL OR regexp_matches(unit, {sql_text(MISSING)})"
         for broken, rule in ((missing, NO_UNIT), (rewritten_sql("unit"), ONE_WRITING)):
-            found = db.execute(f"SELECT unit FROM records WHERE {broken} LIMIT 1").fetchall()
-            if found:
-                raise outside_limits(subject, rule, repr(found[0][0]), column=unit)
+            rows = db.execute(f"SELECT unit FROM records WHERE {broken} LIMIT 1").fetchall()
+            if rows:
+                raise outside_limits(subject, rule, repr(rows[0][0]), column=unit)
         records = f"SELECT *, 1 AS n FROM ({bounded_sql(names, contributions, [*flags.values()])})"
     return records, before
 

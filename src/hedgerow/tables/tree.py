@@ -133,13 +133,13 @@ class Tree:
         spine = self.spine
         deepest = max(axis.depth for axis in self.axes)
         first = () if spine is None else range(1, self.axes[spine].depth + 1)
-        beside = [numbers[name] for name in order if numbers[name] != spine]
+        others = [numbers[name] for name in order if numbers[name] != spine]
         return (
             *((spine or 0, level) for level in first),
             *(
                 (axis, level)
                 for level in range(1, deepest + 1)
-                for axis in beside
+                for axis in others
                 if level <= self.axes[axis].depth
             ),
         )
@@ -309,13 +309,13 @@ class Tree:
 def _levels_of(words: list[str], names: Iterable[str]) -> list[str]:
     """Return words that stood between × signs, joined again where a level has such a name."""
     joined = [name.split(" × ") for name in names if " × " in name]
-    found, first = list[str](), 0
+    levels, first = list[str](), 0
     while first < len(words):
         lengths = [len(parts) for parts in joined if words[first : first + len(parts)] == parts]
         last = first + max(lengths, default=1)
-        found.append(" × ".join(words[first:last]))
+        levels.append(" × ".join(words[first:last]))
         first = last
-    return found
+    return levels
 
 
 # Tree order: words that sort leaves so that every subtree is one contiguous slice.

@@ -94,7 +94,7 @@ def dense_answer(component, information, h, total):
     whole = sum(embedding(support, level).T @ by_row(component, t) for level, t in h.items())
     known = None
     if total is not None:
-        weights = component.known * np.ones(whole.shape[0])
+        weights = component.total_weight * np.ones(whole.shape[0])
         known = weights[None, :], np.array([[total]])
     return solve(dense_information(support, information), whole, known)
 
@@ -168,7 +168,7 @@ def test_jobs_that_are_cut_at_any_level_find_what_the_whole_finds(seed, kind):
         jobs = parts_below(support, cut)
         tables = [cut_out(component, job, h) for job in jobs]
         ups = [up_of(component, job, table) for job, table in zip(jobs, tables, strict=True)]
-        told = [component.told(job, z) for job, z in zip(jobs, ups, strict=True)]
+        told = [component.root_sums(job, z) for job, z in zip(jobs, ups, strict=True)]
         top = Part.top(cut)
         z = up_of(component, top, cut_out(component, top, h), np.concatenate(told))
         for level in top.levels:
@@ -197,7 +197,7 @@ def test_a_part_of_middle_levels_passes_on_what_it_is_told():
     )
     support = component.support
     whole = up_of(component, Part.top(3), h)
-    below = component.told(Part(2, range(support.spine.sizes[2]), 3), whole)
+    below = component.root_sums(Part(2, range(support.spine.sizes[2]), 3), whole)
     middle = Part(1, range(support.spine.sizes[1]), 2)
     z = up_of(component, middle, cut_out(component, middle, h), below)
     assert np.array_equal(z[2], whole[2])

@@ -131,12 +131,12 @@ def test_work_in_pieces_gives_the_same(monkeypatch):
             pieces = GeneralSolver.of(observed)
             every = answerable(observed)
             found, cells = pieces.estimates(tables, every), list(map(pieces.of_cells, every))
-            assert not pieces._known
+            assert not pieces._cache
         wanted = whole.estimates(tables, every)
         for cuboid, variances in zip(every, cells, strict=True):
             np.testing.assert_allclose(found[cuboid], wanted[cuboid], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(variances, whole.of_cells(cuboid), rtol=1e-9, atol=1e-9)
-        assert sorted(whole._known) == sorted(every)
+        assert sorted(whole._cache) == sorted(every)
 
 
 def even_commuting(families, variance=1.0, public=(0, 0)):

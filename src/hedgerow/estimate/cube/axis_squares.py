@@ -118,10 +118,10 @@ class AxisSquares:
 
     def gain(self, level: int, exact: int) -> Float64:
         """Return the factor g of each node of a level at or below ``exact``: float64 (nodes)."""
-        found = np.ones(self.shape.sizes[exact])
+        gain = np.ones(self.shape.sizes[exact])
         for k in range(exact + 1, level + 1):
-            found = found[self.shape.parents(k)] * self.share[k]
-        return found
+            gain = gain[self.shape.parents(k)] * self.share[k]
+        return gain
 
     def explained(self, level: int, exact: int) -> Float64:
         """Return what level ``exact`` explains of the variance of each node of a level."""
@@ -142,7 +142,7 @@ class AxisSquares:
             The level min(level, exact) and the weights of its nodes.
         """
         for k in range(level, exact, -1):
-            weights = sums(self.shape, k - 1, weights * _beside(self.share[k], weights))
+            weights = sums(self.shape, k - 1, weights * _aligned(self.share[k], weights))
         return min(level, exact), weights
 
     def covariances(self, level: int, weights: Float64) -> list[Float64]:
@@ -158,16 +158,16 @@ class AxisSquares:
         upward, within = [weights], list[Float64]()
         for k in range(level, 0, -1):  # the sum as one over nodes of level k - 1 and residuals
             here = upward[0]
-            within.insert(0, sums(self.shape, k - 1, here * _beside(self.combined[k], here)))
-            upward.insert(0, sums(self.shape, k - 1, here * _beside(self.share[k], here)))
-        found = [self.final[0] * upward[0]]
+            within.insert(0, sums(self.shape, k - 1, here * _aligned(self.combined[k], here)))
+            upward.insert(0, sums(self.shape, k - 1, here * _aligned(self.share[k], here)))
+        covariances = [self.final[0] * upward[0]]
         for k in range(1, self.depth + 1):
-            up, share = self.shape.parents(k), _beside(self.share[k], weights)
-            below = share * found[-1][up]
+            up, share = self.shape.parents(k), _aligned(self.share[k], weights)
+            below = share * covariances[-1][up]
             if k <= level:
-                below += _beside(self.combined[k], weights) * upward[k] - share * within[k - 1][up]
-            found.append(below)
-        return found
+                below += _aligned(self.combined[k], weights) * upward[k] - share * within[k - 1][up]
+            covariances.append(below)
+        return covariances
 
     def covariance(self, first: tuple[int, Float64], second: tuple[int, Float64]) -> float:
         """Return the covariance of two weighted sums, each a level and its nodes' weights."""
@@ -178,13 +178,13 @@ class AxisSquares:
 
         z is Σ t M over the axis's measurements M; sums are by the level of M.
         """
-        found = [np.zeros((self.shape.sizes[-1], self.depth + 1))]
-        found[0][:, self.depth] = 1.0
+        squares = [np.zeros((self.shape.sizes[-1], self.depth + 1))]
+        squares[0][:, self.depth] = 1.0
         for k in range(self.depth - 1, -1, -1):
-            here = self.child_weight(k)[:, None] ** 2 * sums(self.shape, k, found[0])
+            here = self.child_weight(k)[:, None] ** 2 * sums(self.shape, k, squares[0])
             here[:, k] += self.own_weight(k) ** 2
-            found.insert(0, here)
-        return found
+            squares.insert(0, here)
+        return squares
 
     def coefficients(self, level: int, exact: int) -> tuple[Float64, Float64, Float64]:
         """Return τ of each node of a level, by the level of the noise: float64 (nodes, levels).
@@ -198,7 +198,7 @@ class AxisSquares:
         first follows from ``final = u (1 - q) + q² Var(y_parent)`` and those of u and S.
         """
         up = self.subtree_coefficients()
-        whole = crossed = told = up[0]
+        whole = crossed = regressor = up[0]
         explained = self.final[0][:, None]
         for k in range(1, level + 1):
             parent, q = self.shape.parents(k), self.share[k][:, None]
@@ -207,10 +207,10 @@ class AxisSquares:
             shared = (1 - 2 * r) * below + whole
             whole = up[k] * (1 - 2 * q * (1 - r[parent])) + q**2 * shared[parent]
             crossed = q * (reach[parent] * up[k] + q * (crossed - reach * below)[parent])
-            told, explained = q**2 * told[parent], q**2 * explained[parent]
+            regressor, explained = q**2 * regressor[parent], q**2 * explained[parent]
             if k <= exact:
-                crossed, told, explained = whole, whole, self.final[k][:, None]
-        return whole, crossed, told
+                crossed, regressor, explained = whole, whole, self.final[k][:, None]
+        return whole, crossed, regressor
 
     def products(self, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
         """Return τ of two weighted sums along the axis, by level: float64 (levels)."""
@@ -225,11 +225,10 @@ def sums(shape: AxisShape, level: int, below: Float64) -> Float64:
 
 def _ratio(part: Float64, whole: Float64, otherwise: float) -> Float64:
     """Return part / whole, and a limit where the whole is 0: float64 (nodes)."""
-    found: Float64 = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
-    return found
+    return np.asarray(np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0))
 
 
-def _beside(values: Float64, weights: Float64) -> Float64:
+def _aligned(values: Float64, weights: Float64) -> Float64:
     """Return the values of nodes, with as many dimensions as the weights."""
     return values.reshape(-1, *(1,) * (weights.ndim - 1))
 

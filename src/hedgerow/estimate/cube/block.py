@@ -65,6 +65,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 @kernel
 def scratch_of(rows: int, columns: int) -> Scratch:
     """Return room for the vectors of blocks of at most so many rows and columns."""
+    # Once for all blocks of a range: of small ones it would take longer than settling them.
     a, b, filled, slope = np.empty(rows), np.empty(columns), np.empty(columns), np.empty(columns)
     return a, b, filled, slope, np.empty(rows, dtype=np.int64)
 
@@ -159,6 +160,7 @@ def _fill_rows(z: Matrix, weights: Weights, rows: Int64, a: Float64, b: Float64)
     """Fill each row up to its sum."""
     u, v = weights
     for i in range(len(z)):
+        # From the level of the last sweep on, which later sweeps hardly move.
         a[i] = fill(z[i], (u[i], b), v, float(rows[i]), EXACT * rows[i], a[i])
 
 
@@ -297,6 +299,7 @@ def _write_excess(columns: Int64, y: Int64, over: Float64) -> bool:
     worst = 0.0
     for j in range(len(columns)):
         over[j] = -float(columns[j])
+    # Row by row, as counts lie in memory.
     for i in range(len(y)):
         for j in range(len(columns)):
             over[j] += y[i, j]
@@ -319,7 +322,10 @@ def _cheapest_row(
     for i in range(len(t)):
         if y[i, j] == 0:
             continue
+        # Half of what one unit less adds to (y - t)² / (u v), and what its taker then costs.
         cost = (t[i, j] - y[i, j] + 0.5) / (weights[0][i] * weights[1][j]) + cheapest[i]
+        # A row must be named even where weights are so far apart that every cost overflows. Equal
+        # costs go by hash, so that no row is favoured.
         if cost < least or at < 0:
             at, least, first = i, cost, _mixed(hashed, i, len(y[i]) + j)
         elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
@@ -335,6 +341,7 @@ def _cheapest_place(
     at, least, first = 0, np.inf, np.uint64(0)
     for k in range(len(t)):
         if over[k] < 0.0:
+            # Half of what one unit more adds to (y - t)² / (u v); equal costs go by hash.
             cost = (y[k] - t[k] + 0.5) / (u * v[k])
             if cost < least:
                 at, least, first = k, cost, _mixed(place[0], place[1], k)
@@ -346,6 +353,7 @@ def _cheapest_place(
 @kernel
 def _mixed(hashed: int, i: int, j: int) -> np.uint64:
     """Return a number that is as good as random for each cell of each block."""
+    # SplitMix64, which takes i at first and j half-way: neighbours get unlike numbers.
     state = np.uint64(hashed) + GOLDEN * np.uint64(i + 1)
     state = (state ^ (state >> np.uint64(30))) * FIRST_MIX + GOLDEN * np.uint64(j + 1)
     state = (state ^ (state >> np.uint64(27))) * SECOND_MIX

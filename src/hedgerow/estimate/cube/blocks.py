@@ -115,7 +115,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     rests: tuple[Float64, Float64],
     row_sums: Settled,
     column_sums: Settled,
-    found: Settled,
+    counts: Settled,
     contradicted: Bool,
     first: int,
     last: int,
@@ -128,7 +128,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
         rests: the estimates of the next level, float64 (nodes of the members), and u of each row.
         row_sums: the members at this level.
         column_sums: the parents at the next level.
-        found: the members at the next level; zeros before.
+        counts: the members at the next level; zeros before.
         contradicted: bool (parents): whether a parent's sums and its members' contradict.
         first: of the parents.
         last: behind the last one.
@@ -151,7 +151,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
         rows = members[member_start[p] : member_start[p + 1]]
         for node in range(start[g], start[g + 1]):
             # Rows and columns whose sum is 0 hold nothing, and are left out.
-            m = _positive_rows(rows, node - start[g], row_sums, (found[0], rests[1]), r, u)
+            m = _positive_rows(rows, node - start[g], row_sums, (counts[0], rests[1]), r, u)
             cells = child_start[node], child_start[node + 1]
             begin = column_sums[0][p] - start_below[g]
             n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
@@ -169,7 +169,7 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             settle_block(target, (u[:m], v[:n]), (r[1, :m], c[1, :n]), scratch, whole)
             for i in range(m):
                 for j in range(n):
-                    found[1][r[0, i] + c[0, j]] = whole[i, j]
+                    counts[1][r[0, i] + c[0, j]] = whole[i, j]
 
 
 @kernel
@@ -178,15 +178,16 @@ def _positive_rows(
     place: int,
     sums: Settled,
     given: tuple[Int64, Float64],
-    found: Int64,
+    out: Int64,
     u: Float64,
 ) -> int:
     """Write where the rows of a positive sum begin, their sums and u; return how many they are."""
     many = 0
     for k in range(len(rows)):
         total = sums[1][sums[0][rows[k]] + place]
+        # A sum of 0 leaves zeros alone: such a row would only make the block larger.
         if total > 0:
-            found[0, many], found[1, many], u[many] = given[0][rows[k]], total, given[1][rows[k]]
+            out[0, many], out[1, many], u[many] = given[0][rows[k]], total, given[1][rows[k]]
             many += 1
     return many
 
@@ -197,14 +198,15 @@ def _positive_cells(
     begin: int,
     sums: Int64,
     variance: Float64,
-    found: Int64,
+    out: Int64,
     v: Float64,
 ) -> int:
     """Write the cells of a positive sum, their sums and v; return how many they are."""
     many = 0
     for cell in range(cells[0], cells[1]):
         total = sums[begin + cell]
+        # A sum of 0 leaves zeros alone, as in `_positive_rows`.
         if total > 0:
-            found[0, many], found[1, many], v[many] = cell, total, variance[cell]
+            out[0, many], out[1, many], v[many] = cell, total, variance[cell]
             many += 1
     return many

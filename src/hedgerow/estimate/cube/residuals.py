@@ -93,10 +93,10 @@ class Residuals:
     def joined(self, coordinates: Sequence[Float64]) -> Float64:
         """Return rows of coordinates, (rows, *sizes), from those of each residual."""
         rows = len(coordinates[0])  # of the constants, one a row
-        found = np.empty((rows, *self.sizes))
+        table = np.empty((rows, *self.sizes))
         for residual, each in zip(self.every, coordinates, strict=True):
-            part(found, residual)[...] = each.reshape(rows, *self.coordinates(residual))
-        return found
+            part(table, residual)[...] = each.reshape(rows, *self.coordinates(residual))
+        return table
 
     @property
     def extents(self) -> Int64:
@@ -115,12 +115,12 @@ class Residuals:
     @cached_property
     def sum_place(self) -> Int32:
         """The cell to which each cell adds in each marginal, of all marginals' cells: (2ᵏ, W)."""
-        found, begin = np.empty((len(self.every), *self.sizes), dtype=np.int32), 0
+        place, begin = np.empty((len(self.every), *self.sizes), dtype=np.int32), 0
         for which, marginal in enumerate(self.every):
             shape = self.shape(marginal)
-            found[which] = np.arange(begin, begin + prod(shape)).reshape(shape)
+            place[which] = np.arange(begin, begin + prod(shape)).reshape(shape)
             begin += prod(shape)
-        return found.reshape(len(found), -1)
+        return place.reshape(len(place), -1)
 
 
 def subsets(marginal: Levels) -> list[Levels]:
@@ -175,6 +175,8 @@ def turn_rows(table: Float64, extents: Int64) -> None:
                         row[i + stride] = (one - other) / root
                     continue
                 for i in range(first, first + stride):
+                    # The Householder reflection that swaps (1, …, 1)/√n and the first unit vector.
+                    # It is its own inverse, and keeps variances, as it is orthogonal.
                     total = 0.0
                     for j in range(i, i + block, stride):
                         total += row[j]

@@ -83,10 +83,10 @@ class AxisShape:
 
     def ancestors(self, level: int, coarser: int) -> Int64:
         """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""
-        found = np.arange(self.sizes[level])
+        ancestors = np.arange(self.sizes[level])
         for k in range(level, coarser, -1):
-            found = self.parents(k)[found]
-        return found
+            ancestors = self.parents(k)[ancestors]
+        return ancestors
 
     def descendant_start(self, level: int, deeper: int) -> Int64:
         """Return where the descendants at ``deeper`` begin: int64 (nodes of ``level`` + 1)."""

@@ -96,11 +96,11 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        found, nodes = np.empty(len(row), dtype=np.int64), (self.rows, self.columns)
+        places, nodes = np.empty(len(row), dtype=np.int64), (self.rows, self.columns)
         layout = self.pairs, self.row_start, self.column_start, self.cell_start
-        task = partial(_write_places, (row, column), parents, layout, nodes, found)
+        task = partial(_write_places, (row, column), parents, layout, nodes, places)
         over_families(task, np.arange(len(row) + 1))
-        return found
+        return places
 
     def nodes(self, cells: Int64) -> tuple[Int32, Int32]:
         """Return the nodes of some cells: int32 (cells), of the first axis and of the second."""
@@ -152,15 +152,16 @@ def _write_places(
     parents: tuple[Int64, Int64],
     layout: tuple[Int64, Int64, Int64, Int64],
     nodes: tuple[Int32, Int32],
-    found: Int64,
+    places: Int64,
     first: int,
     last: int,
 ) -> None:
     """Write where a range of leaves stand among the cells, -1 for those that are not measured."""
     (row, column), (pairs, row_start, column_start, cell_start) = leaves, layout
     for leaf in range(first, last):
-        found[leaf] = -1
+        places[leaf] = -1
         pair = parents[0][row[leaf]] * len(parents[1]) + parents[1][column[leaf]]
+        # Three searches in ascending lists: tables of all pairs would be far larger than these.
         block = _place(pairs, 0, len(pairs), pair)
         if block < 0:
             continue
@@ -168,12 +169,13 @@ def _write_places(
         i = _place(nodes[0], row_start[block], row_start[block + 1], row[leaf])
         j = _place(nodes[1], begin, end, column[leaf])
         if i >= 0 and j >= 0:
-            found[leaf] = cell_start[block] + (i - row_start[block]) * (end - begin) + j - begin
+            places[leaf] = cell_start[block] + (i - row_start[block]) * (end - begin) + j - begin
 
 
 @inner_kernel
 def _place(numbers: Integers, first: int, last: int, wanted: int) -> int:
     """Return where a number stands in a range of ascending ones, -1 for none."""
+    # All before low is below the number, and nothing from high on is.
     low, high = first, last
     while low < high:
         middle = (low + high) // 2

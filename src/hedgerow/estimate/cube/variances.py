@@ -61,17 +61,17 @@ class Factored:
 
     def cells(self, nodes: slice = slice(None)) -> Float64:
         """Return the number of every cell of the first axis's nodes: float64 (nodes of each)."""
-        found = self.first[nodes]
+        variances = self.first[nodes]
         for each in self.others:  # each takes an axis of levels to a last axis of nodes
-            found = np.tensordot(found, each, axes=(1, 1))
-        return found
+            variances = np.tensordot(variances, each, axes=(1, 1))
+        return variances
 
     def at(self, codes: Sequence[Integers]) -> Float64:
         """Return the numbers of listed cells, from each axis's nodes: float64 (cells)."""
-        found = self.first.take(codes[0], axis=0)
+        variances = self.first.take(codes[0], axis=0)
         for each, code in zip(self.others, codes[1:], strict=True):
-            found = np.einsum("il,il...->i...", each.take(code, axis=0), found)
-        return found
+            variances = np.einsum("il,il...->i...", each.take(code, axis=0), variances)
+        return variances
 
     def mean(self) -> float:
         """Return the mean over all cells."""
@@ -112,11 +112,13 @@ class ByFactors(ABC):
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
         terms = self._terms(cuboid)
-        found = np.zeros([len(terms[0].first), *map(len, terms[0].others)])
-        for slab in strips(found.shape, CHUNK):
+        variances = np.zeros([len(terms[0].first), *map(len, terms[0].others)])
+        for slab in strips(variances.shape, CHUNK):
             for term in terms:
-                found[slab] += term.cells(slab)
-        return np.ascontiguousarray(np.moveaxis(np.maximum(found, 0.0, out=found), 0, self.leading))
+                variances[slab] += term.cells(slab)
+        return np.ascontiguousarray(
+            np.moveaxis(np.maximum(variances, 0.0, out=variances), 0, self.leading)
+        )
 
     def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
@@ -125,13 +127,13 @@ class ByFactors(ABC):
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        terms, found = self._terms(cuboid), np.zeros(len(codes[0]))
+        terms, variances = self._terms(cuboid), np.zeros(len(codes[0]))
         first, others = codes[self.leading], [*codes[: self.leading], *codes[self.leading + 1 :]]
-        for begin in range(0, len(found), CHUNK):
+        for begin in range(0, len(variances), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for term in terms:
-                found[chunk] += term.at([code[chunk] for code in (first, *others)])
-        return np.maximum(found, 0.0, out=found)
+                variances[chunk] += term.at([code[chunk] for code in (first, *others)])
+        return np.maximum(variances, 0.0, out=variances)
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean variance over all cells of a cuboid."""
@@ -166,15 +168,15 @@ class CubeVariances(ByFactors):
         """
         if self.measured is None:
             return None
-        told = reduce(np.logical_and.outer, [np.isfinite(own.own) for own in self.squares])
+        is_measured = reduce(np.logical_and.outer, [np.isfinite(own.own) for own in self.squares])
         if self.public is not None:
-            told[tuple(slice(exact + 1) for exact in self.public)] = False
-        found = np.zeros(told.shape)
-        for cuboid in np.argwhere(told):
-            found[tuple(cuboid)] = self.measured[tuple(cuboid.tolist())]
-        nominal = reduce(np.multiply.outer, [own.own for own in self.squares])[told]
-        agree = bool((np.abs(found[told] - nominal) <= AGREED * nominal).all())
-        return None if agree else found
+            is_measured[tuple(slice(exact + 1) for exact in self.public)] = False
+        variances = np.zeros(is_measured.shape)
+        for cuboid in np.argwhere(is_measured):
+            variances[tuple(cuboid)] = self.measured[tuple(cuboid.tolist())]
+        nominal = reduce(np.multiply.outer, [own.own for own in self.squares])[is_measured]
+        agree = bool((np.abs(variances[is_measured] - nominal) <= AGREED * nominal).all())
+        return None if agree else variances
 
     @property
     def noise(self) -> Float64:

@@ -91,12 +91,14 @@ def _project_weighted(
 @kernel
 def _lowest(x: float, s: float, distance: float) -> float:
     """Return ``L(distance)``, never above the nearest count, whatever the rounding."""
+    # At the distance of the nearest count rounding may put the end past it.
     return float(max(min(np.ceil(x - distance * s), np.floor(x + 0.5)), 0.0))
 
 
 @kernel
 def _highest(x: float, s: float, distance: float) -> float:
     """Return ``U(distance)``, never below the nearest count, whatever the rounding."""
+    # As in `_lowest`: rounding must not leave out the nearest count.
     return float(max(np.floor(x + distance * s), np.floor(x + 0.5), 0.0))
 
 

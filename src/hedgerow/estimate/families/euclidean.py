@@ -27,6 +27,7 @@ def floor_quotient(high: int, low: int, divisor: int) -> int:
     """Return ``floor((high * 2^32 + low) / divisor)``, low < 2^62 + 2^33, divisor <= 2^29."""
     quotient = high // divisor
     remainder = high - quotient * divisor
+    # The remainder is below 2^29: shifted, and with low added, it stays below 2^63.
     return (quotient << LOW_BITS) + ((remainder << LOW_BITS) + low) // divisor
 
 
@@ -34,6 +35,7 @@ def floor_quotient(high: int, low: int, divisor: int) -> int:
 def saturated(high: int, low: int) -> int:
     """Return the two-word sum, not negative, as one int64; `TOO_MUCH` stands for 2^62 and more."""
     high += low >> LOW_BITS
+    # Totals are below 2^62, so one number stands for all sums that are not.
     if high >= 1 << (62 - LOW_BITS):
         return TOO_MUCH
     return (high << LOW_BITS) + (low & LOW_WORD)
@@ -70,6 +72,7 @@ def water_level(x: Int64, total: int, at_least: int) -> tuple[int, int]:
         high = 0
         low = 0
         above = 0
+        # The sum may pass 2^63: its words of 32 bits are added up apart, and carry at the end.
         for i in range(len(x)):
             part = max(x[i] - water, 0)
             high += part >> LOW_BITS
@@ -168,6 +171,7 @@ def _write_above(x: Int64, water: int, spare: int, hashed: int, y: Int64) -> Non
         y[i] = max(x[i] - water, 0)
         filled += x[i] > water
         empty += x[i] == water
+    # From the level on one more unit costs the same everywhere: who gets it is up to fairness.
     if spare > 0:
         hand_out_evenly(x, water, (spare, filled, empty), hashed, y)
 

@@ -237,5 +237,6 @@ def _sums(
 def _nearest(x: float, variance: float, penalty: float) -> float:
     """Return the count that minimises ``(y - x)² / variance + penalty [y > 0]``."""
     whole = np.floor(x + 0.5)
+    # What the count saves over 0, times the variance: compared without a quotient.
     saved = x * x - (whole - x) * (whole - x)
     return whole if whole > 0.0 and saved > penalty * variance else 0.0

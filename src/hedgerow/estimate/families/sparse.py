@@ -76,6 +76,7 @@ def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) ->
     if y[0] == 0 or y[1] == 0:
         return
     total = y[0] + y[1]
+    # Three supports, so each is priced; of equally good ones a single cell is chosen.
     both = _distance(x, s, y[0], y[1]) + price
     first, second = _distance(x, s, total, 0), _distance(x, s, 0, total)
     if min(first, second) <= both:

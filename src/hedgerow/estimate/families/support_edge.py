@@ -18,9 +18,11 @@ Edge = tuple[float, int]
 def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool) -> float:  # noqa: FBT001
     """Return what giving up a cell would cost, given the sums of x and s of a set that holds it."""
     rest = sums[1] - s
+    # The last cell must hold the total: it cannot be given up, and nothing is divided by 0.
     if rest <= 0.0:
         return np.inf
     if whole:
+        # Equal variances and whole noisy counts: integers, whose squares compare exactly.
         gap = total - sums[0]
         return _evenly(gap + x, rest) + x * x - _evenly(gap, sums[1])
     count = x + (total - sums[0]) / sums[1] * s
@@ -31,6 +33,7 @@ def _gain(x: float, s: float, sums: tuple[float, float], total: int, whole: bool
 @kernel
 def _evenly(gap: float, cells: float) -> float:
     """Return the sum of squares of as many integers, as equal as can be, with this sum."""
+    # Squares sum to least where integers differ by one at most.
     share = np.floor(gap / cells)
     more = gap - share * cells
     return float(more * (share + 1.0) * (share + 1.0) + (cells - more) * share * share)

@@ -64,6 +64,7 @@ def fill(
             filled += max(x, 0.0)
             slope += s[i] if x > 0.0 else 0.0
         gap = filled - total
+        # Rounding may keep the sum from ever being the total itself.
         if abs(gap) <= near:
             break
         if slope == 0.0:  # to where the first cell alone holds all that is wanted
@@ -81,6 +82,7 @@ def level_of(t: Float64, s: Float64, total: float, near: float = 0.0) -> float:
 
     It begins to the right of the solution, where all cells would be active, as if none were cut.
     """
+    # Rounding errors are of the size of all that is added up; its sum may be near 0.
     whole, size, slope = 0.0, total, 0.0
     for i in range(len(t)):
         whole += t[i]
@@ -128,6 +130,7 @@ def cutoff_below(
 @kernel
 def _between(low: float, high: float, cutoff: float, step: int) -> float:
     """Return the middle of the bracket, or further out where it has no end yet."""
+    # Beyond an end that is open steps double, so levels of any size are soon reached.
     reach = (abs(cutoff) + 2.0**-20) * 2.0 ** (step - 8)
     if low == -np.inf:
         return cutoff - reach
@@ -142,6 +145,7 @@ def _count(
     units = 0.0
     slope = 0.0
     for i in range(len(x)):
+        # No cell holds more than the total: of levels far too high the sum stays bounded.
         part = np.floor(x[i] + offset + cutoff * s[i])
         if most is None:
             units += min(max(part, 0.0), total)
@@ -161,11 +165,13 @@ def _past_next_cost(
     margin = 0.0
     for i in range(len(x)):
         unit = max(np.floor(x[i] + offset + cutoff * s[i]), 0.0) + 1.0
+        # A full cell takes no further unit, whatever the level.
         if most is not None and unit > most[i]:
             continue
         cost = (unit - offset - x[i]) / s[i]
         if cost < least:
             least = cost
+            # Rounding errors of a cost are of the size of its terms, which may nearly cancel.
             margin = (abs(x[i]) + unit) / s[i]
     return float(least + (abs(least) + margin) * 2.0**-50)
 
@@ -190,18 +196,21 @@ def family_hash(x: Array, total: int) -> int:
         state = (state ^ np.uint64(np.int64(np.floor(x[i])))) * FACTOR
     state = (state ^ (state >> np.uint64(30))) * FIRST_MIX
     state = (state ^ (state >> np.uint64(27))) * SECOND_MIX
+    # Without the highest bit, so that it is an int64 from 0 on.
     return int(np.int64((state ^ (state >> np.uint64(31))) >> np.uint64(1)))
 
 
 @kernel
 def receives_leftover_unit(place: int, hashed: int, units: int, cells: int) -> bool:
     """Return whether the cell of this place among ``cells`` gets one of ``units``, as above."""
+    # Steps of r modulo m: r of m consecutive places get a unit, wherever they start.
     return bool((hashed % cells + place * units) % cells >= cells - units)
 
 
 @kernel
 def widest_family(family_start: Int64, families: Families) -> int:
     """Return the cells of the largest of these families, at least 1: how long scratch must be."""
+    # Looked for once, so that scratch is not allocated family by family.
     widest = 1
     for family in range(families[0], families[1]):
         widest = max(widest, family_start[family + 1] - family_start[family])
@@ -215,6 +224,7 @@ def write_variances(variance: Float64, begin: int, cells: int, s: Float64) -> bo
     for i in range(cells if len(variance) > 1 else 0):
         s[i] = variance[begin + i]
         equal &= s[i] == s[0]
+    # Equal variances change no optimum, and with ones fewer digits are lost.
     for i in range(cells if equal else 0):
         s[i] = 1.0
     return equal

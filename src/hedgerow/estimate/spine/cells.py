@@ -97,9 +97,9 @@ class Cells:
         """Return where the cells of each row's coarse cell begin in the nodes' table: (rows)."""
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
         rows = self.support.rows(self.level, nodes)
-        found = np.empty(rows.stop - rows.start, dtype=np.int64)
-        _lay_out(self._rows(nodes), (self._coarse_cell, self.width), found, start)
-        return found
+        starts = np.empty(rows.stop - rows.start, dtype=np.int64)
+        _lay_out(self._rows(nodes), (self._coarse_cell, self.width), starts, start)
+        return starts
 
     def count(self, nodes: range) -> int:
         """Return the number of measured cells of a range of nodes."""
@@ -231,8 +231,10 @@ def _add_counts(
     nodes, cells, values = given
     for i in range(len(nodes)):
         n, cell = nodes[i] - first, cells[i]
+        # Leaves outside the nodes, or in no cell of this cuboid, count elsewhere.
         if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
             continue
+        # A node has few rows, and the group at most once.
         for row in range(row_start[n], row_start[n + 1]):
             if group[row] == group_of[cell]:
                 out[begin[row - row_start[0]] + place[cell]] += values[i]

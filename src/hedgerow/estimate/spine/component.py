@@ -97,7 +97,7 @@ class Component:
             where groups do not meet.
         combined: for each spine level float64 (entries): C.
         joined: for each spine level but the last float64 (entries): V⁻¹.
-        known: w of each group where wᵀx is known at the root, or None.
+        total_weight: w of each group where wᵀx is known at the root, or None.
     """
 
     support: Support
@@ -105,7 +105,7 @@ class Component:
     start: tuple[Int64, ...]
     combined: list[Float64]
     joined: list[Float64]
-    known: float | None
+    total_weight: float | None
 
     @classmethod
     def of(
@@ -113,7 +113,7 @@ class Component:
         support: Support,
         width: Int64,
         information: Sequence[Float64],
-        known: float | None = None,
+        total_weight: float | None = None,
     ) -> "Component":
         """Return the least squares of a component from the information of each level.
 
@@ -122,7 +122,7 @@ class Component:
             width: int64 (groups): how many coordinates a row of each group has.
             information: for each spine level float64 (groups, groups), records⁻², positive
                 semidefinite, the deepest level's positive definite over the groups that are used.
-            known: w of each group where wᵀx is known at the root.
+            total_weight: w of each group where wᵀx is known at the root.
 
         Raises:
             EstimateError: matrices that are not so.
@@ -130,11 +130,11 @@ class Component:
         depth, used = support.spine.depth, support.group[0]
         if len(information) != depth + 1:
             raise EstimateError(f"each of {depth + 1} levels needs its information")
-        meet = known is not None
+        meet = total_weight is not None
         for level, each in enumerate(information):
             meet |= _check_information(each[np.ix_(used, used)], level, depth)
         start = tuple(run_starts(np.diff(rows) ** 2) for rows in support.start)
-        self = cls(support, width, start if meet and len(used) > 1 else (), [], [], known)
+        self = cls(support, width, start if meet and len(used) > 1 else (), [], [], total_weight)
         for level in range(depth, -1, -1):
             blocks = self.blocks(level)
             joined = combined = np.zeros(int(blocks[1][-1]))
@@ -191,27 +191,29 @@ class Component:
     @cached_property
     def family(self) -> tuple[Float64, ...]:
         """V of every block: for each level but the last float64 (entries)."""
-        found = tuple(map(np.zeros_like, self.joined))
-        for level, whole in enumerate(found):
+        families = tuple(map(np.zeros_like, self.joined))
+        for level, whole in enumerate(families):
             blocks = self.blocks(level), self.blocks(level + 1)
             add_matrices(blocks, self._above(level + 1), (whole, self.combined[level + 1]))
-        return found
+        return families
 
     @cached_property
     def final(self) -> tuple[Float64, ...]:
         """F of every block: for each level float64 (entries)."""
-        found = [self.combined[0]]
-        if self.known is not None:
+        covariances = [self.combined[0]]
+        if self.total_weight is not None:
             moved = self.at_root.sum(axis=1)
             less = np.outer(moved, moved) / moved.sum()
-            found = [(self.at_root - less).ravel() * (len(moved) > 1)]  # one alone is known exactly
+            covariances = [
+                (self.at_root - less).ravel() * (len(moved) > 1)
+            ]  # one alone is known exactly
         for level in range(1, self.support.spine.depth + 1):
             blocks, above = (self.blocks(level - 1), self.blocks(level)), self._above(level)
-            family = self.family[level - 1], self.joined[level - 1], found[-1]
-            found.append(np.empty_like(self.combined[level]))
-            task = partial(finish, blocks, above, family, self.combined[level], found[-1])
+            family = self.family[level - 1], self.joined[level - 1], covariances[-1]
+            covariances.append(np.empty_like(self.combined[level]))
+            task = partial(finish, blocks, above, family, self.combined[level], covariances[-1])
             over_families(task, blocks[1][1])
-        return tuple(found)
+        return tuple(covariances)
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:
         """Return where the matrix F of each node of a level begins, if any, and the entries."""
@@ -233,7 +235,7 @@ class Component:
         """
         here, groups = self.support, self.support.groups
         wide = groups if self.start else 1
-        found = np.zeros((groups // wide, wide, wide))
+        covariance = np.zeros((groups // wide, wide, wide))
         row, blocks = self._listed(level, nodes)
         # Bᵀ: a line for each row of each node; where groups do not meet, of the row's own alone.
         group = here.group[level][row]
@@ -244,21 +246,24 @@ class Component:
             upper, higher = self._listed(above, nodes)
             at = np.searchsorted(upper, here.parent[level][row])
             over = np.zeros((len(upper), wide))
-            told, cells = maps.copy(), [np.arange(len(each) + 1) * wide for each in (over, maps)]
-            multiply(blocks, self.combined[level], cells[1], told.reshape(-1))
-            add_children(at, (cells[0], cells[1]), told.reshape(-1), over.reshape(-1))
+            products, cells = (
+                maps.copy(),
+                [np.arange(len(each) + 1) * wide for each in (over, maps)],
+            )
+            multiply(blocks, self.combined[level], cells[1], products.reshape(-1))
+            add_children(at, (cells[0], cells[1]), products.reshape(-1), over.reshape(-1))
             multiply(higher, self.joined[above], cells[0], over.reshape(-1))
-            add_squares(blocks, (at, group), (self.combined[level], maps, over), found)
+            add_squares(blocks, (at, group), (self.combined[level], maps, over), covariance)
             # What the other children add; it is 0 exactly where there are none.
             group, own = here.group[above][upper], (which if self.start else at, at)
             start = run_starts(np.diff(higher[0]) ** 2)
-            sums, beside = np.zeros(start[-1]), (higher[0], start)
-            add_matrices((beside, blocks), own, (sums, self.combined[level]))
+            sums, parents = np.zeros(start[-1]), (higher[0], start)
+            add_matrices((parents, blocks), own, (sums, self.combined[level]))
             left = self.family[above][runs(higher[1], np.diff(start))] - sums
-            add_squares(beside, (at, group), (left, over, np.zeros((0, wide))), found)
+            add_squares(parents, (at, group), (left, over, np.zeros((0, wide))), covariance)
             level, row, blocks, maps = above, upper, higher, over
-        add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), found)
-        return found.reshape((groups,) * self.dimensions)
+        add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), covariance)
+        return covariance.reshape((groups,) * self.dimensions)
 
     def _listed(self, level: int, nodes: Int64) -> tuple[Int64, Blocks]:
         """Return the rows of listed nodes, and their blocks, whose rows are counted from 0."""
@@ -280,20 +285,20 @@ class Component:
             below: for a part that does not reach the deepest level what the parts below tell of
                 the nodes of its last level; overwritten.
         """
-        found = dict[int, Float64]()
+        estimates = dict[int, Float64]()
         for level in reversed(part.levels):
             nodes = self.support.nodes(part, level)
-            told = below if level == part.last else self.sums(part, level, found[level + 1])
+            z = below if level == part.last else self.sums(part, level, estimates[level + 1])
             if level in own:
                 h = own[level]
-                if told is not None:
-                    h += self._times(self.joined, level, nodes, told)
-                told = self._times(self.combined, level, nodes, h)
-            if told is not None:
-                found[level] = told
-        return found
+                if z is not None:
+                    h += self._times(self.joined, level, nodes, z)
+                z = self._times(self.combined, level, nodes, h)
+            if z is not None:
+                estimates[level] = z
+        return estimates
 
-    def told(self, part: Part, z: Mapping[int, Float64]) -> Float64:
+    def root_sums(self, part: Part, z: Mapping[int, Float64]) -> Float64:
         """Return what a part says of its roots: Σ E z_child."""
         return self.sums(part, part.root, z[part.root + 1])
 
@@ -313,10 +318,10 @@ class Component:
             total: for the top t, where it is known.
         """
         first = max(part.root, 0)
-        found = {first: self._at_root(z[0], total) if above is None else above}
+        estimates = {first: self._at_root(z[0], total) if above is None else above}
         for level in range(first + 1, part.last + 1):
-            found[level] = self.step(part, level, z[level], found[level - 1])
-        return {level: found[level] for level in part.levels}
+            estimates[level] = self.step(part, level, z[level], estimates[level - 1])
+        return {level: estimates[level] for level in part.levels}
 
     def step(self, part: Part, level: int, z: Float64, above: Float64) -> Float64:
         """Return the estimates of one level of a part, x.
@@ -327,12 +332,12 @@ class Component:
             z: of `up`, at this level.
             above: the estimates of the level above.
         """
-        gap, found = above - self.sums(part, level - 1, z), np.empty_like(z)
+        gap, estimates = above - self.sums(part, level - 1, z), np.empty_like(z)
         self._times(self.joined, level - 1, self.support.nodes(part, level - 1), gap)
-        hand_down(*self._family(part, level), gap, found)
-        self._times(self.combined, level, self.support.nodes(part, level), found)
-        found += z
-        return found
+        hand_down(*self._family(part, level), gap, estimates)
+        self._times(self.combined, level, self.support.nodes(part, level), estimates)
+        estimates += z
+        return estimates
 
     def sums(self, part: Part, level: int, table: Float64) -> Float64:
         """Return the sums over the children, for each row of a level of a part or its roots.
@@ -343,9 +348,9 @@ class Component:
             table: of the next level.
         """
         parent, starts = self._family(part, level + 1)
-        found = np.zeros(int(starts[0][-1]))
-        add_children(parent, starts, table, found)
-        return found
+        sums = np.zeros(int(starts[0][-1]))
+        add_children(parent, starts, table, sums)
+        return sums
 
     def _family(self, part: Part, level: int) -> tuple[Int64, tuple[Int64, Int64]]:
         """Return the row above each row of a level, and where coordinates begin, there and here."""
@@ -367,9 +372,9 @@ class Component:
 
     def _at_root(self, z: Float64, total: float | None) -> Float64:
         """Return the estimate of the root."""
-        if self.known is None or total is None:
+        if self.total_weight is None or total is None:
             return z.copy()
-        w = np.full(len(self.support.group[0]), self.known)
+        w = np.full(len(self.support.group[0]), self.total_weight)
         moved = self._times(self.combined, 0, range(1), w.copy())
         return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
 

@@ -97,14 +97,16 @@ class Forms:
             sums: int64 (pairs).
         """
         rows = self.support.start[level], self.support.group[level]
-        entries, found = (self.start, self.group, self._begin), np.zeros(len(nodes))
+        entries, variances = (self.start, self.group, self._begin), np.zeros(len(nodes))
         for squares, forms in self.parts:
-            _add_traces((nodes, sums), rows, squares.final_matrices(level), entries, forms, found)
+            _add_traces(
+                (nodes, sums), rows, squares.final_matrices(level), entries, forms, variances
+            )
         if self.whole >= 0:
             start, group = rows
             has_all = start[nodes + 1] - start[nodes] == len(group)
-            found[has_all & (sums == self.whole)] = 0.0
-        return np.maximum(found, 0.0) * self.excess
+            variances[has_all & (sums == self.whole)] = 0.0
+        return np.maximum(variances, 0.0) * self.excess
 
     def over(self, level: int, nodes: Int64) -> Float64:
         """Return the variance of each sum over some nodes together: float64 (sums), records².
@@ -114,16 +116,16 @@ class Forms:
             nodes: int64 (nodes), ascending, each once.
         """
         many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
-        pairs, found = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
+        pairs, variances = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
         rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
         for component, forms in self.parts:
             covariance = component.over(level, nodes)
             begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
-            _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, found)
+            _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, variances)
         here = self.support
         if self.whole >= 0 and len(here.listed_rows(level, nodes)) == len(here.group[level]):
-            found[self.whole] = 0.0
-        return np.asarray(np.maximum(found, 0.0) * self.excess)
+            variances[self.whole] = 0.0
+        return np.asarray(np.maximum(variances, 0.0) * self.excess)
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
@@ -143,9 +145,9 @@ class Forms:
             at_once = max(1, CHUNK // max(1, len(sums)))
             for nodes, times in self._unlike_nodes(level, at_once) if len(sums) else ():
                 both = np.repeat(nodes, len(sums)), np.tile(sums, len(nodes))
-                found = self.at(level, *both).reshape(len(nodes), len(sums))
-                total += float(times @ (found @ many))
-                most = float(found.max(initial=most))
+                variances = self.at(level, *both).reshape(len(nodes), len(sums))
+                total += float(times @ (variances @ many))
+                most = float(variances.max(initial=most))
             pairs = self.support.count_pairs(level, *self._reaches)
             self._surveys[level] = total / max(pairs, 1), most
         return self._surveys[level]
@@ -163,9 +165,9 @@ class Forms:
             of_rows = [diagonal[rows] for diagonal in diagonals]
             for s in np.flatnonzero(own == g):
                 both = zip(forms, of_rows, strict=True)
-                found = np.maximum(sum(form[s] * row for form, row in both), 0.0) * self.excess
-                total += float(many[s] * found.sum())
-                most = max(most, float(found.max(initial=0.0)))
+                variances = np.maximum(sum(form[s] * row for form, row in both), 0.0) * self.excess
+                total += float(many[s] * variances.sum())
+                most = max(most, float(variances.max(initial=0.0)))
         return total, most
 
     @cached_property
@@ -177,10 +179,10 @@ class Forms:
     def _reaches(self) -> tuple[Bool, Int64]:
         """The groups of kinds of sums, bool (kinds, groups), and how many sums are of each."""
         kinds = Counter(self.group[a:b].tobytes() for a, b in pairwise(self.start))
-        found = np.zeros((len(kinds), self.support.groups), dtype=np.bool_)
-        for has, kind in zip(found, kinds, strict=True):
+        reaches = np.zeros((len(kinds), self.support.groups), dtype=np.bool_)
+        for has, kind in zip(reaches, kinds, strict=True):
             has[np.frombuffer(kind, dtype=np.int32)] = True
-        return found, np.array(list(kinds.values()))
+        return reaches, np.array(list(kinds.values()))
 
     @cached_property
     def _unlike_sums(self) -> tuple[Int64, Float64]:
@@ -215,6 +217,8 @@ def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
     for s in range(len(start) - 1):
         for e in range(start[s], start[s + 1]):
             for d in range(start[s], start[s + 1]):
+                # Added up over coordinates once, so that a node reads a number for each pair of
+                # entries.
                 for k in range(weights.shape[1]):
                     forms[at] += weights[e, k] * weights[d, k]
                 at += 1
@@ -227,7 +231,7 @@ def _add_traces(
     final: tuple[Int64, Float64],
     entries: tuple[Int64, Int32, Int64],
     forms: Float64,
-    found: Float64,
+    traces: Float64,
 ) -> None:
     """Add tr(F Q) of each pair of a node and a sum."""
     (nodes, sums), (row_start, group), (begin, covariance) = pairs, rows, final
@@ -245,15 +249,15 @@ def _add_traces(
             if group[first + p] != entry_group[base + e]:
                 continue
             if len(begin) == 0:  # groups do not meet: a number a row
-                found[i] += forms[base + e] * covariance[first + p]
+                traces[i] += forms[base + e] * covariance[first + p]
                 continue
             own, form, q = begin[n] + p * k, form_begin[s] + e * m, 0
-            found[i] += forms[form + e] * covariance[own + p]
+            traces[i] += forms[form + e] * covariance[own + p]
             for d in range(e):
                 while group[first + q] < entry_group[base + d]:
                     q += 1
                 if group[first + q] == entry_group[base + d]:
-                    found[i] += 2.0 * forms[form + d] * covariance[own + q]
+                    traces[i] += 2.0 * forms[form + d] * covariance[own + q]
 
 
 @inner_kernel

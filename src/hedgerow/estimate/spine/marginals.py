@@ -133,10 +133,12 @@ class Marginals(Model):
 
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""
-        beside = CubeShape(tuple(self.shape.axes[a] for a in self.residuals.axes))
+        attributes = CubeShape(tuple(self.shape.axes[a] for a in self.residuals.axes))
         levels = tuple(key[a] for a in self.residuals.axes)
-        numbers = np.arange(beside.cells(levels), dtype=np.int32).reshape(beside.shape(levels))
-        place = spread(beside, numbers, levels, beside.finest)
+        numbers = np.arange(attributes.cells(levels), dtype=np.int32).reshape(
+            attributes.shape(levels)
+        )
+        place = spread(attributes, numbers, levels, attributes.finest)
         coarse, live = _level(key, self.group_axis), np.count_nonzero(self.support.widths)
         widths = np.full(self.support.tree.sizes[coarse], numbers.size)
         return Cells(self.support, key[0], coarse, widths, np.tile(place.ravel(), live))
@@ -144,7 +146,7 @@ class Marginals(Model):
     def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of some nodes' tables."""
         residuals, rows = self.residuals, self.support.rows(level, nodes)
-        found = np.zeros((rows.stop - rows.start, *residuals.sizes))
+        tables = np.zeros((rows.stop - rows.start, *residuals.sizes))
         for key, variance in self.measured.items():
             if key[0] != level:
                 continue
@@ -152,8 +154,8 @@ class Marginals(Model):
             shape = residuals.shape(marginal)
             own = turn(self.table(key, nodes, noisy).reshape(-1, *shape).copy())
             own *= sqrt(residuals.spread(key)) / variance
-            within(found, marginal)[...] += own[cells.row_starts(nodes) // prod(shape)]
-        return residuals.apart(found)
+            within(tables, marginal)[...] += own[cells.row_starts(nodes) // prod(shape)]
+        return residuals.apart(tables)
 
     def _apart(self, group: Int32, detail: Float64) -> Sequence[Float64]:
         """Return the coordinates of rows, of each residual."""
@@ -183,14 +185,14 @@ class Marginals(Model):
     def _settled_root(self, upward: Upward, total: int | None) -> Int64:
         """Return the whole counts of the spine's root."""
         said = self._said(upward, 0)
-        known = self.residuals, self.components, self._near
-        return settle_root(*known, self.allowed, said, total).ravel()
+        model = self.residuals, self.components, self._near
+        return settle_root(*model, self.allowed, said, total).ravel()
 
     def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
         """Return the whole counts of a level of a part."""
         over, said = above.reshape(-1, self.residuals.width), self._said(upward, level)
-        known = self.residuals, self.components, self._near
-        return settle_families(*known, part, level, said, over).ravel()
+        model = self.residuals, self.components, self._near
+        return settle_families(*model, part, level, said, over).ravel()
 
     @cached_property
     def _near(self) -> Float64:
@@ -217,10 +219,10 @@ def _information(
     support: Support, group_axis: int | None, precisions: Mapping[Levels, float]
 ) -> list[Float64]:
     """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
-    found = [np.zeros((support.groups, support.groups)) for _ in support.spine.sizes]
+    information = [np.zeros((support.groups, support.groups)) for _ in support.spine.sizes]
     for key, precision in precisions.items():
-        found[key[0]] += support.together(_level(key, group_axis)) * precision
-    return found
+        information[key[0]] += support.together(_level(key, group_axis)) * precision
+    return information
 
 
 def _level(key: Levels, group_axis: int | None) -> int:

@@ -28,6 +28,7 @@ def add_matrices(
         first, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
         size = rows[p + 1] - rows[p]
         for i in range(k):
+            # E embeds: a child may lack groups, so its rows have places among those above.
             line = start[p] + (parent[first + i] - rows[p]) * size - rows[p]
             for j in range(k):
                 matrices[0][line + parent[first + j]] += matrices[1][lower_start[b] + i * k + j]
@@ -77,7 +78,7 @@ def finish(
 ) -> None:
     """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
     ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
-    (whole, joined, known), widest = family, 1
+    (whole, joined, upper_final), widest = family, 1
     for b in range(first, last):
         widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
     room = np.empty((4, widest * widest))
@@ -88,12 +89,12 @@ def finish(
             continue
         if size == 1:  # numbers: K is C / V
             own, share = combined[at], combined[at] * joined[start[p]]
-            beside = whole[start[p]] - own + known[start[p]]
-            final[at] = (1.0 - share) ** 2 * own + share * share * beside
+            rest_of_family = whole[start[p]] - own + upper_final[start[p]]
+            final[at] = (1.0 - share) ** 2 * own + share * share * rest_of_family
             continue
         block, place = slice(start[p], start[p + 1]), parent[row : row + k] - rows[p]
         matrix = combined[at : at + k * k].reshape(k, k)
-        found = final[at : at + k * k].reshape(k, k)
+        own_final = final[at : at + k * k].reshape(k, k)
         gain, left = room[0, : k * size].reshape(k, size), room[1, : k * k].reshape(k, k)
         _write_gain(matrix, joined[block].reshape(size, size), place, gain, left)
         # What is beside the child and above the family: V - E C Eᵀ + F.
@@ -102,13 +103,13 @@ def finish(
         for i in range(k):
             for j in range(k):
                 rest[place[i], place[j]] -= matrix[i, j]
-        rest += known[block].reshape(size, size)
-        found[:] = 0.0
-        _add_sandwich(left, matrix, room[3], found)
-        _add_sandwich(gain, rest, room[3], found)
+        rest += upper_final[block].reshape(size, size)
+        own_final[:] = 0.0
+        _add_sandwich(left, matrix, room[3], own_final)
+        _add_sandwich(gain, rest, room[3], own_final)
         for i in range(k):
             for j in range(i):
-                found[j, i] = found[i, j]
+                own_final[j, i] = own_final[i, j]
 
 
 @kernel
@@ -123,11 +124,12 @@ def _write_gain(
             for g in range(len(line)):
                 gain[i, g] += factor * line[g]
         for j in range(len(matrix)):
+            # Joseph's form multiplies by 1 - K E from both sides, and so needs it in full.
             left[i, j] = (1.0 if i == j else 0.0) - gain[i, place[j]]
 
 
 @kernel
-def _add_sandwich(outer: Float64, inner: Float64, work: Float64, found: Float64) -> None:
+def _add_sandwich(outer: Float64, inner: Float64, work: Float64, product: Float64) -> None:
     """Add outer · inner · outerᵀ, which is symmetric, on the diagonal and below it."""
     rows, size = outer.shape
     line = work[:size]  # a row of outer · inner
@@ -137,11 +139,12 @@ def _add_sandwich(outer: Float64, inner: Float64, work: Float64, found: Float64)
             factor, row = outer[i, j], inner[j]
             for g in range(size):
                 line[g] += factor * row[g]
+        # One half, as the caller mirrors it: rounding then cannot make it unsymmetric.
         for j in range(i + 1):
             total, row = 0.0, outer[j]
             for g in range(size):
                 total += line[g] * row[g]
-            found[i, j] += total
+            product[i, j] += total
 
 
 @kernel
@@ -159,6 +162,7 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
     for b in range(len(rows) - 1):
         k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
         first, many = cell[row], cell[row + k] - cell[row]
+        # A group alone, as all are where groups do not meet: a number, and no sum over rows.
         if k == 1:
             for r in range(first, first + many):
                 table[r] *= matrices[start[b]]
@@ -181,7 +185,7 @@ def add_squares(
     blocks: Blocks,
     place: tuple[Int64, Int32],
     tables: tuple[Float64, Float64, Float64],
-    found: Float64,
+    sums: Float64,
 ) -> None:
     """Add (B - B_p E) C (B - B_p E)ᵀ of each block.
 
@@ -189,10 +193,10 @@ def add_squares(
         blocks: those that are in the sum.
         place: the row above each row, and each row's group.
         tables: C, Bᵀ, and of the rows above B_pᵀ, or no row where that is 0.
-        found: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
+        sums: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
     """
     (rows, start), (at, group), (matrices, maps, above) = blocks, place, tables
-    told, left = np.empty(maps.shape[1]), maps.copy()
+    row_product, left = np.empty(maps.shape[1]), maps.copy()
     if len(above) > 0:
         for i in range(len(left)):
             left[i] -= above[at[i]]
@@ -200,15 +204,16 @@ def add_squares(
         k, first = rows[b + 1] - rows[b], rows[b]
         for i in range(first, first + k):
             # A row of C times the block's (B - B_p E)ᵀ.
-            told[:] = 0.0
+            row_product[:] = 0.0
             for j in range(first, first + k):
                 entry = matrices[start[b] + (i - first) * k + j - first]
-                for r in range(len(told)):
-                    told[r] += entry * left[j, r]
-            for g in range(len(told)):
-                line = found[group[i] if len(told) == 1 else 0, g]
-                for r in range(len(told)):
-                    line[r] += left[i, g] * told[r]
+                for r in range(len(row_product)):
+                    row_product[r] += entry * left[j, r]
+            for g in range(len(row_product)):
+                # Where groups do not meet a row says something of its own group alone.
+                line = sums[group[i] if len(row_product) == 1 else 0, g]
+                for r in range(len(row_product)):
+                    line[r] += left[i, g] * row_product[r]
 
 
 @kernel
@@ -217,6 +222,7 @@ def add_children(
 ) -> None:
     """Add the numbers of each row to its parent's, in order."""
     upper, lower = starts
+    # In the order of the rows, so that sums are the same however the spine is cut.
     for row in range(len(parent)):
         at = upper[parent[row]]
         for i in range(lower[row], lower[row + 1]):
@@ -227,6 +233,7 @@ def add_children(
 def hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
     """Write the numbers of its parent over those of each row."""
     upper, lower = starts
+    # All children get the whole gap; their own matrices make shares of it.
     for row in range(len(parent)):
         at = upper[parent[row]]
         for i in range(lower[row], lower[row + 1]):

@@ -2,9 +2,9 @@
 
 A model knows which cuboids are measured with what noise, and turns the noisy tables of one part of
 the spine after the other into estimates and whole counts. Parts below a level of the spine are
-asked first what they say of their roots (`Upward.told`); these tables, one behind the other in the
-order of the nodes, are what the top is told of its last level; and what the top settles there is
-what each part below is given.
+asked first what they say of their roots (`Upward.root_sums`); these tables, one behind the other
+in the order of the nodes, are what the top is told of its last level; and what the top settles
+there is what each part below is given.
 
 *Separable.* A transform takes the cells of a row (a node and one of its groups) to coordinates that
 fall into components, each independent of the others at all nodes: so each is estimated by itself
@@ -40,13 +40,13 @@ class Upward:
 
     Attributes:
         said: for each component and each level of the part float64: z of its rows.
-        told: float64: all that the part says of its roots, row by row the sums over their children,
-            of each component in turn, so that tables of neighbouring parts may be put one behind
-            the other; empty for the top.
+        root_sums: float64: all that the part says of its roots, row by row the sums over their
+            children, of each component in turn, so that tables of neighbouring parts may be put one
+            behind the other; empty for the top.
     """
 
     said: tuple[Mapping[int, Float64], ...]
-    told: Float64
+    root_sums: Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +87,12 @@ class Model(ABC):
 
     def cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid, measured or not."""
-        if key not in self._known:
-            self._known[key] = self._made_cells(key)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = self._made_cells(key)
+        return self._cache[key]
 
     @cached_property
-    def _known(self) -> dict[Levels, Cells]:
+    def _cache(self) -> dict[Levels, Cells]:
         return {}
 
     # --- the transform --------------------------------------------------------------------------
@@ -166,10 +166,10 @@ class Model(ABC):
         if part.is_top:
             return Upward(said, np.zeros(0))
         places = self._places(part, part.root)
-        told = np.empty(sum(map(len, places)))
+        root_sums = np.empty(sum(map(len, places)))
         for component, place, z in zip(self.components, places, said, strict=True):
-            told[place] = component.told(part, z)
-        return Upward(said, told)
+            root_sums[place] = component.root_sums(part, z)
+        return Upward(said, root_sums)
 
     def _places(self, part: Part, level: int) -> list[Int64]:
         """Return where the coordinates of each component stand in what is told of a level."""
@@ -206,11 +206,11 @@ class Model(ABC):
             rows = self.support.part_rows(part, part.root)
             roots = self._apart(self.support.group[part.root][rows], given)
         every = zip(self.components, upward.said, roots, strict=True)
-        found = [component.down(part, z, root, total) for component, z, root in every]
+        coordinates = [component.down(part, z, root, total) for component, z, root in every]
         return {
             level: self._together(
                 self.support.group[level][self.support.part_rows(part, level)],
-                [x.pop(level) for x in found],
+                [x.pop(level) for x in coordinates],
             )
             for level in part.levels
         }
@@ -233,7 +233,7 @@ class Model(ABC):
         Raises:
             EstimateError: as `estimates`; counts or a total outside public bounds.
         """
-        found, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
+        by_level, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
         if counts is not None:
             here, root = self.support, part.root
             rows = here.part_rows(part, root)
@@ -246,8 +246,8 @@ class Model(ABC):
                 counts = self._settled_root(upward, total)
             else:
                 counts = self._settled(part, level, upward, counts)
-            found[level] = counts
-        return found
+            by_level[level] = counts
+        return by_level
 
     def _roots(
         self, part: Part, above: NDArray[Number] | None, total: float | None, kind: type[Number]

@@ -148,9 +148,9 @@ class Support:
         parent = [np.zeros(len(keys[0]), dtype=np.int64)]
         for level in range(spine.depth, 0, -1):
             above = spine.parents(level)[keys[0] // groups] * groups + keys[0] % groups
-            found, parent[0] = _distinct(above)
-            keys.insert(0, found)
-            parent.insert(0, np.zeros(len(found), dtype=np.int64))
+            distinct, parent[0] = _distinct(above)
+            keys.insert(0, distinct)
+            parent.insert(0, np.zeros(len(distinct), dtype=np.int64))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
         group = tuple((k % groups).astype(np.int32) for k in keys)
@@ -309,17 +309,19 @@ def _tightened(
 def _sum_up(parent: Int64, below: Int64, above: Int64) -> None:
     """Add what is below to the rows above; sums stop at `UNBOUNDED`."""
     for row in range(len(parent)):
+        # Cut off at each step, so that sums of unbounded rows cannot wrap around.
         above[parent[row]] = min(above[parent[row]] + below[row], UNBOUNDED)
 
 
 @kernel
 def _count_pairs(start: Int64, group: Int32, kinds: Bool, times: Int64) -> int:
     """Return how many pairs of a node and a sum have a cell, from the kinds of sums."""
-    found = np.int64(0)
+    pairs = np.int64(0)
     for n in range(len(start) - 1):
         for s in range(len(kinds)):
             for row in range(start[n], start[n + 1]):
+                # One cell makes a pair: the other rows of the node are not looked at.
                 if kinds[s, group[row]]:
-                    found += times[s]
+                    pairs += times[s]
                     break
-    return int(found)
+    return int(pairs)

@@ -194,12 +194,12 @@ class Passes:
 
     def by_depth(self, *, largest: bool = False) -> Float64:
         """Return the sum, or the largest, of the variances of each depth: float64 (T + 1)."""
-        found = np.zeros(len(self.own))
+        by_depth = np.zeros(len(self.own))
         for t, variances in self.down(largest=largest).items():
-            found[t] = variances.max() if largest else variances.sum()
-        for t in range(self.last + 1, len(found)):  # only children are as good as their parents
-            found[t] = found[t - 1] if self.shapes.is_single(t) else np.inf
-        return found
+            by_depth[t] = variances.max() if largest else variances.sum()
+        for t in range(self.last + 1, len(by_depth)):  # only children are as good as their parents
+            by_depth[t] = by_depth[t - 1] if self.shapes.is_single(t) else np.inf
+        return by_depth
 
     def value_and_gradient(self, weight: Sequence[Float64] | Float64) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
@@ -263,6 +263,7 @@ def _add(of: Int64, to: Int64, times: Float64, given: Float64, out: Float64) -> 
     """Add up over children, from shapes c to shapes p; or, backwards, from p to c."""
     for i in range(out.shape[0]):
         for e in range(len(times)):
+            # Innermost is what lies side by side in memory.
             for j in range(out.shape[2]):
                 out[i, to[e], j] += times[e] * given[i, of[e], j]
 

@@ -30,6 +30,7 @@ Estimates: TypeAlias = tuple[Float64, Float64]
 def decreases(family_start: Int64) -> bool:
     """Return whether a family begins before the one in front of it."""
     falls = 0
+    # Counted to the end, without a branch: hardly any layout has one.
     for family in range(len(family_start) - 1):
         falls += family_start[family + 1] < family_start[family]
     return falls > 0
@@ -181,6 +182,7 @@ def _share_evenly(
         else:
             total -= estimate[i]
     for i in range(begin, end):
+        # Nothing tells them apart, so no division is better; their variances stay infinite.
         if variances[i] == np.inf:
             estimates[i] = total / unknown
 

@@ -284,5 +284,4 @@ def _differs(start: Int64, child: Int64, times: Int64, other: Int64) -> Bool:
     there = np.arange(len(child)) + np.repeat(start[other] - start[:-1], sizes)
     there = np.minimum(there, len(child) - 1)  # of a longer node, which differs anyway
     apart = (child != child[there]) | (times != times[there])
-    found: Bool = (sizes != sizes[other]) | np.logical_or.reduceat(apart, start[:-1])
-    return found
+    return np.asarray((sizes != sizes[other]) | np.logical_or.reduceat(apart, start[:-1]))

@@ -211,6 +211,7 @@ def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
     finite = 0.0
     infinite = 0
     for c in range(begin, end):
+        # Infinite ones are counted apart: their parts of each other would be NaN.
         if own[c] == np.inf:
             infinite += 1
         else:
@@ -221,6 +222,7 @@ def _sums_of_family(own: Float64, begin: int, end: int) -> tuple[float, int]:
 @kernel
 def _share_from_above(weighted: float, unknown: int, finite: float, infinite: int) -> float:
     """Return the g of a parent from Σ g u over its children in the group."""
+    # What is infinite takes all of the correction. Of a family whose own u are all 0 there is none.
     if infinite > 0:
         return 1.0 if unknown == infinite else 0.0
     return weighted / finite if finite > 0.0 else 0.0
@@ -230,6 +232,7 @@ def _share_from_above(weighted: float, unknown: int, finite: float, infinite: in
 def _without_zeros(above: Pairs, first: int, last: int) -> int:
     """Return the end of the pairs once those of this family with g = 0 are dropped."""
     parents, members, mean = above
+    # In place: what is written is never ahead of what is read.
     for i in range(first, last):
         if mean[i] != 0.0:
             parents[first], members[first], mean[first] = parents[i], members[i], mean[i]

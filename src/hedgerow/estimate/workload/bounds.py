@@ -43,11 +43,13 @@ def bounds(observed: Observed, cuboid: Levels) -> tuple[Levels, Float64]:
     nested = [c for c in observed.variances if is_within(c, cuboid) or is_within(cuboid, c)]
     if cuboid in observed.tables:  # no other measurement refines it
         return heaviest(observed, nested, cuboid).variances_of(cuboid)
-    found = combined_sums(observed.shape, observed.variances, cuboid)
+    variances = combined_sums(observed.shape, observed.variances, cuboid)
     for table in observed.tables:
         if is_within(cuboid, table):
-            np.minimum(found, heaviest(observed, nested, table).own_variances(cuboid), out=found)
-    return cuboid, found
+            np.minimum(
+                variances, heaviest(observed, nested, table).own_variances(cuboid), out=variances
+            )
+    return cuboid, variances
 
 
 def least_mean(observed: Observed, cuboid: Levels) -> float:
@@ -66,16 +68,20 @@ def least_mean(observed: Observed, cuboid: Levels) -> float:
     means = [_spread_means(axis, level) for axis, level in zip(axes, cuboid, strict=True)]
     at = list(zip(*every, strict=True))
     inside = reduce(np.multiply, [own[list(d)] for (own, _), d in zip(means, at, strict=True)])
-    known = np.zeros((len(every), len(every)))
+    information = np.zeros((len(every), len(every)))
     for measured, variance in observed.variances.items():
         each = zip(means, at, measured, strict=True)
-        known += reduce(np.multiply, [both[c][np.ix_(d, d)] for (_, both), d, c in each]) / variance
+        information += (
+            reduce(np.multiply, [both[c][np.ix_(d, d)] for (_, both), d, c in each]) / variance
+        )
     if public is not None:  # y sums to 0: all u_d have one record in the same public cell
         turn = np.vstack([np.eye(len(every) - 1), -np.ones(len(every) - 1)])
-        inside, known = turn.T @ inside, turn.T @ known @ turn
-    scale = 1 / np.sqrt(np.diag(known))
-    best = scale * np.linalg.lstsq(scale[:, None] * known * scale, scale * inside, rcond=None)[0]
-    below = float(best @ known @ best)
+        inside, information = turn.T @ inside, turn.T @ information @ turn
+    scale = 1 / np.sqrt(np.diag(information))
+    best = (
+        scale * np.linalg.lstsq(scale[:, None] * information * scale, scale * inside, rcond=None)[0]
+    )
+    below = float(best @ information @ best)
     return float(best @ inside) ** 2 / below if below > 0 else 0.0
 
 

@@ -107,8 +107,8 @@ class Chain:
 
     def covariance(self, vectors: Layers) -> Layers:
         """Return C Σ_d S_dᵀ w_d of such vectors."""
-        found = {d: self.variances[-1] * weights for d, weights in vectors.parts.items()}
-        return self.estimates(Layers(self.shape, self.table, found), {})
+        parts = {d: self.variances[-1] * weights for d, weights in vectors.parts.items()}
+        return self.estimates(Layers(self.shape, self.table, parts), {})
 
     def own_variances(self, cuboid: Levels) -> Float64:
         """Return the variance of a cuboid's cells from this chain alone: float64 (its cells).
@@ -156,11 +156,11 @@ def chains_of(observed: Observed) -> tuple[Chain, ...]:
     Each takes, among the nested cuboids within its table that are left, those of the most cells,
     so that few rows are left beside the chains; below them what is public within the table.
     """
-    left, found = set(observed.variances), list[Chain]()
+    left, chains = set(observed.variances), list[Chain]()
     for table in observed.tables:
-        found.append(heaviest(observed, left, table))
-        left -= set(found[-1].cuboids)
-    return tuple(found)
+        chains.append(heaviest(observed, left, table))
+        left -= set(chains[-1].cuboids)
+    return tuple(chains)
 
 
 def heaviest(observed: Observed, among: Iterable[Levels], table: Levels) -> Chain:

@@ -75,8 +75,7 @@ class DenseDual:
 
     def solve(self, gaps: Float64) -> Float64:
         """Return λ of K λ = gaps: float64 (rows)."""
-        found: Float64 = cho_solve((self.factor, True), gaps, check_finite=False)
-        return found
+        return np.asarray(cho_solve((self.factor, True), gaps, check_finite=False))
 
     def explained(self, number: int, cuboid: Levels) -> Float64:
         """Return what the rows take off the variance of each cell: float64 (its cells).
@@ -99,21 +98,21 @@ class DenseDual:
             spread(shape, np.arange(*each).reshape(shape.shape(d)), d, at).ravel()
             for d, each in zip(means, pairwise(begins), strict=True)
         ])  # fmt: skip
-        found = np.empty(shape.cells(at))
+        lengths = np.empty(shape.cells(at))
         over_families(
-            lambda first, last: squared_sums(vectors, places, first, last, found),
-            np.arange(len(found) + 1) * self.dual.size,
+            lambda first, last: squared_sums(vectors, places, first, last, lengths),
+            np.arange(len(lengths) + 1) * self.dual.size,
         )
-        squares = spread(shape, found.reshape(shape.shape(at)), at, cuboid)
+        squares = spread(shape, lengths.reshape(shape.shape(at)), at, cuboid)
         return np.asarray(squares * cells_below(shape, cuboid, half.table) ** 2)
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
         (i, one), (j, other) = self._placed(first), self._placed(second)
-        found = -np.sum(self.halves[i].products(one) * self.halves[j].products(other))
+        covariance = -np.sum(self.halves[i].products(one) * self.halves[j].products(other))
         if i == j:
-            found += self.dual.chains[i].covariance(one).products(other).item()
-        return float(found)
+            covariance += self.dual.chains[i].covariance(one).products(other).item()
+        return float(covariance)
 
     def _placed(self, weights: Product) -> tuple[int, Layers]:
         """Return a chain whose table refines a sum's cells, and the weights of these."""
@@ -129,10 +128,10 @@ def number_of(dual: Dual, cuboid: Levels) -> int:
     Raises:
         EstimateError: none does.
     """
-    found = [i for i, chain in enumerate(dual.chains) if is_within(cuboid, chain.table)]
-    if not found:
+    numbers = [i for i, chain in enumerate(dual.chains) if is_within(cuboid, chain.table)]
+    if not numbers:
         raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells, so it has no estimate")
-    return min(found, key=lambda i: dual.chains[i].shape.cells(dual.chains[i].table))
+    return min(numbers, key=lambda i: dual.chains[i].shape.cells(dual.chains[i].table))
 
 
 def kept_cells(dual: Dual) -> int:
@@ -161,7 +160,7 @@ def _columns(dual: Dual) -> tuple[Float64, list[Layers]]:
 
 
 @kernel
-def squared_sums(vectors: Float64, places: Int64, first: int, last: int, found: Float64) -> None:
+def squared_sums(vectors: Float64, places: Int64, first: int, last: int, lengths: Float64) -> None:
     """Write the squared length of a sum of vectors, for each cell of a run.
 
     The vectors of a cell are added up before they are squared: where noise is far apart they are
@@ -173,7 +172,7 @@ def squared_sums(vectors: Float64, places: Int64, first: int, last: int, found: 
         places: int64 (vectors of a cell, cells): which they are.
         first: of the cells.
         last: the cell behind them.
-        found: float64 (cells), where it is written.
+        lengths: float64 (cells), where it is written.
     """
     last_one, size = len(places) - 1, vectors.shape[1]
     column = np.zeros(size)  # the sum of all but the last, which cells side by side often share
@@ -195,7 +194,7 @@ def squared_sums(vectors: Float64, places: Int64, first: int, last: int, found: 
             d += (column[i + 3] + own[i + 3]) ** 2
         for i in range(whole, size):
             a += (column[i] + own[i]) ** 2
-        found[cell] = a + b + (c + d)
+        lengths[cell] = a + b + (c + d)
 
 
 def _blocks(number: int, size: int) -> Iterator[slice]:

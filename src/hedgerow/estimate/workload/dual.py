@@ -95,24 +95,24 @@ class Dual:
         Args:
             multipliers: λ, float64 (rows, vectors).
         """
-        found = [Layers(chain.shape, chain.table, {}) for chain in self.chains]
+        vectors = [Layers(chain.shape, chain.table, {}) for chain in self.chains]
         ends = np.cumsum([*map(len, self.rows)])
         for rows, part in zip(self.rows, np.split(multipliers, ends)[:-1], strict=True):
             for number, sign in rows.signs:
                 more = {rows.cuboid: self._table(rows, sign * part)}
-                found[number] = found[number].plus(more)
-        return [chain.covariance(own) for chain, own in zip(self.chains, found, strict=True)]
+                vectors[number] = vectors[number].plus(more)
+        return [chain.covariance(own) for chain, own in zip(self.chains, vectors, strict=True)]
 
     def seen(self, tables: Sequence[Layers]) -> Float64:
         """Return B x of the tables of the chains: float64 (rows, vectors)."""
-        found = []
+        products = []
         for rows in self.rows:
             total: Float64 | float = 0.0
             for number, sign in rows.signs:
                 sums = tables[number].sums(rows.cuboid)
                 total = total + sign * sums.reshape(-1, sums.shape[-1])[rows.kept]
-            found.append(total)
-        return np.concatenate(found)
+            products.append(total)
+        return np.concatenate(products)
 
     def times(self, multipliers: Float64) -> Float64:
         """Return K λ: float64 (rows, vectors)."""
@@ -125,30 +125,30 @@ class Dual:
             noisy: of every cuboid that is measured, its noisy counts.
             tables: x, for each chain its least squares.
         """
-        told = [
+        measurements = [
             noisy[rows.cuboid].ravel()[rows.kept] if rows.variance else np.zeros(len(rows))
             for rows in self.rows
         ]
-        return np.concatenate(told) - self.seen(tables)[:, 0]
+        return np.concatenate(measurements) - self.seen(tables)[:, 0]
 
     def diagonal(self) -> Float64:
         """Return an approximation of K's diagonal, no less than it: float64 (rows)."""
-        found = []
+        diagonal = []
         for rows in self.rows:
             cells = np.full(len(rows), rows.variance)
             for number, _ in rows.signs:
                 chain = self.chains[number]
                 variances = dict(zip(chain.cuboids, chain.variances, strict=True))
                 cells += combined_sums(chain.shape, variances, rows.cuboid).ravel()[rows.kept]
-            found.append(cells)
-        return np.concatenate(found)
+            diagonal.append(cells)
+        return np.concatenate(diagonal)
 
     def _table(self, rows: Rows, multipliers: Float64) -> Float64:
         """Return multipliers as a table of their cuboid, 0 where there is no row."""
         shape = self.chains[0].shape.shape(rows.cuboid)
-        found = np.zeros((int(np.prod(shape)), multipliers.shape[1]))
-        found[rows.kept] = multipliers
-        return found.reshape(*shape, -1)
+        table = np.zeros((int(np.prod(shape)), multipliers.shape[1]))
+        table[rows.kept] = multipliers
+        return table.reshape(*shape, -1)
 
 
 def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
@@ -161,13 +161,13 @@ def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
         every = np.arange(shape.cells(cuboid))
         rows.append(Rows(cuboid, observed.variances[cuboid], ((number, 1.0),), every))
     for number, table in enumerate(tables):
-        known = [] if observed.public is None else [observed.public]
+        earlier_sums = [] if observed.public is None else [observed.public]
         for cuboid in maximal(meet(table, other) for other in tables[:number]):
             earlier = next(i for i, other in enumerate(tables) if is_within(cuboid, other))
-            kept = _kept(shape, cuboid, known)
+            kept = _kept(shape, cuboid, earlier_sums)
             if len(kept):
                 rows.append(Rows(cuboid, 0.0, ((earlier, 1.0), (number, -1.0)), kept))
-            known.append(cuboid)
+            earlier_sums.append(cuboid)
     return Dual(chains, tuple(rows))
 
 
@@ -179,18 +179,18 @@ def combined_sums(shape: CubeShape, variances: Mapping[Levels, float], cuboid: L
         variances: of measured cuboids; those that do not refine the cuboid are passed over.
         cuboid: whose cells: float64 (cells along each axis).
     """
-    found = np.zeros(shape.shape(cuboid))
+    precision = np.zeros(shape.shape(cuboid))
     for finer, variance in variances.items():
         if is_within(cuboid, finer):
-            found += 1 / (variance * cells_below(shape, cuboid, finer))
-    return np.divide(1.0, found, out=found)
+            precision += 1 / (variance * cells_below(shape, cuboid, finer))
+    return np.divide(1.0, precision, out=precision)
 
 
-def _kept(shape: CubeShape, cuboid: Levels, known: Iterable[Levels]) -> Int64:
+def _kept(shape: CubeShape, cuboid: Levels, earlier_sums: Iterable[Levels]) -> Int64:
     """Return the cells that say something beyond sums that are known: int64 (places)."""
     births = [_births(axis, level) for axis, level in zip(shape.axes, cuboid, strict=True)]
     kept = np.ones(shape.shape(cuboid), bool)
-    for other in known:
+    for other in earlier_sums:
         within = np.ones((), bool)
         for birth, level in zip(births, other, strict=True):
             within = np.logical_and.outer(within, birth <= level)
@@ -200,7 +200,7 @@ def _kept(shape: CubeShape, cuboid: Levels, known: Iterable[Levels]) -> Int64:
 
 def _births(axis: AxisShape, level: int) -> Int64:
     """Return the coarsest level of whose node each node is the first descendant: int64 (nodes)."""
-    found = np.full(axis.sizes[level], level)
+    births = np.full(axis.sizes[level], level)
     for k in range(level, -1, -1):
-        found[axis.descendant_start(k, level)[:-1]] = k
-    return found
+        births[axis.descendant_start(k, level)[:-1]] = k
+    return births

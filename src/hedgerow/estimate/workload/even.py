@@ -58,9 +58,9 @@ class EvenMeans:
                 wanted cuboid that no measured one refines and that is not public.
         """
         self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
-        known = self.cuboids if public is None else (*self.cuboids, public)
+        answerable = self.cuboids if public is None else (*self.cuboids, public)
         for cuboid in self.wanted:
-            if not is_within_any(cuboid, known):
+            if not is_within_any(cuboid, answerable):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
         below: set[Levels] = set()
         for cuboid in maximal(self.cuboids):
@@ -75,7 +75,9 @@ class EvenMeans:
         more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
         size = _cells(more, residuals)
         leaves = prod(float(own[-1]) for own in sizes)
-        self._told = _within(residuals, self.cuboids).T * (leaves / _cells(sizes, self.cuboids))
+        self._information = _within(residuals, self.cuboids).T * (
+            leaves / _cells(sizes, self.cuboids)
+        )
         repeated = leaves / _cells(sizes, self.wanted) ** 2
         self._weight = _within(residuals, self.wanted) * size * repeated[:, None]
 
@@ -89,21 +91,21 @@ class EvenMeans:
         Returns:
             float64 (wanted), and a function of float64 (wanted), to float64 (cuboids).
         """
-        inverse = 1 / (self._told @ precisions)
+        inverse = 1 / (self._information @ precisions)
 
         def by_precision(by_mean: Float64) -> Float64:
-            return -((by_mean @ self._weight) * inverse**2) @ self._told
+            return -((by_mean @ self._weight) * inverse**2) @ self._information
 
         return self._weight @ inverse, by_precision
 
 
 def _within(residuals: Sequence[Levels], cuboids: Sequence[Levels]) -> Float64:
     """Return 1 where a residual is one of a cuboid, else 0: float64 (cuboids, residuals)."""
-    found = np.ones((len(cuboids), len(residuals)))
+    indicator = np.ones((len(cuboids), len(residuals)))
     for axis in range(len(cuboids[0]) if cuboids else 0):
         own = np.array([cuboid[axis] for cuboid in cuboids])
-        found *= np.array([residual[axis] for residual in residuals]) <= own[:, None]
-    return found
+        indicator *= np.array([residual[axis] for residual in residuals]) <= own[:, None]
+    return indicator
 
 
 def _cells(sizes: Sequence[Sequence[float] | Float64], cuboids: Sequence[Levels]) -> Float64:

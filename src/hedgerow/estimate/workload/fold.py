@@ -69,11 +69,11 @@ class Fold:
     @cached_property
     def starts(self) -> tuple[Int64, ...]:
         """For each dimension int64 (parents + 1): where the children of each parent begin."""
-        found = [run_starts(np.bincount(up)) for up in self._parents]
-        inner = int(found[0][-1])
+        starts = [run_starts(np.bincount(up)) for up in self._parents]
+        inner = int(starts[0][-1])
         offsets = np.arange(self.batches)[:, None] * inner
-        found[0] = np.append((found[0][:-1] + offsets).ravel(), self.batches * inner)
-        return tuple(found)
+        starts[0] = np.append((starts[0][:-1] + offsets).ravel(), self.batches * inner)
+        return tuple(starts)
 
     @cached_property
     def parents(self) -> tuple[Int64, ...]:
@@ -86,27 +86,27 @@ class Fold:
     def unfold(self, folded: Array) -> Array:
         """Return the table of the cuboid that `fold` makes this of."""
         inner = (self.batches, *map(self._nodes, self.groups))
-        found = folded.reshape(inner)
+        table = folded.reshape(inner)
         for axis, order in enumerate(self._orders, start=1):
             if order is not None:
-                found = found.take(np.argsort(order), axis=axis)
+                table = table.take(np.argsort(order), axis=axis)
         sizes = self.shape.shape(self.cuboid)
-        found = found.reshape([sizes[axis] for axis in self._axes])
-        return np.ascontiguousarray(found.transpose(np.argsort(self._axes)))
+        table = table.reshape([sizes[axis] for axis in self._axes])
+        return np.ascontiguousarray(table.transpose(np.argsort(self._axes)))
 
     def weights(self, of_axis: AxisWeights | None) -> list[Float64]:
         """Return for each dimension float64 (nodes), in the order of `fold`: a cell's variance.
 
         What a batch's nodes have in common is left out: within a block it is one number.
         """
-        found = []
+        weights = []
         for group, order in zip(self.groups, self._orders, strict=True):
             each = [np.ones(1)] if of_axis is None else [of_axis(self.cuboid, a) for a in group]
             whole = np.asarray(reduce(np.multiply.outer, each)).ravel()
             whole = np.ones(self._nodes(group)) if of_axis is None else whole
-            found.append(whole if order is None else whole[order])
-        found[0] = np.tile(found[0], self.batches)
-        return found
+            weights.append(whole if order is None else whole[order])
+        weights[0] = np.tile(weights[0], self.batches)
+        return weights
 
     @cached_property
     def _axes(self) -> list[int]:
@@ -116,15 +116,15 @@ class Fold:
     @cached_property
     def _parents(self) -> list[Int64]:
         """For each group int64 (nodes): the number of each node's parent."""
-        found = []
+        parents = []
         for group, cover in zip(self.groups, self.covers, strict=True):
             up = np.zeros(1, dtype=np.int64)
             for axis in group:
                 own = self.shape.axes[axis]
                 above = own.ancestors(self.cuboid[axis], cover[axis])
                 up = (up[:, None] * own.sizes[cover[axis]] + above).ravel()
-            found.append(up)
-        return found
+            parents.append(up)
+        return parents
 
     @cached_property
     def _orders(self) -> list[Int64 | None]:
@@ -148,8 +148,8 @@ class Fold:
         """
         levels = [None if i != coarse else self.covers[i] for i in range(len(self.groups))]
         inner = [self._nodes(g, k) for g, k in zip(self.groups, levels, strict=True)]
-        found = table.transpose(self._axes).reshape(self.batches, *inner)
+        folded = table.transpose(self._axes).reshape(self.batches, *inner)
         for i, order in enumerate(self._orders):
             if order is not None and i != coarse:
-                found = found.take(order, axis=i + 1)
-        return np.ascontiguousarray(found.reshape(self.batches * inner[0], *inner[1:]))
+                folded = folded.take(order, axis=i + 1)
+        return np.ascontiguousarray(folded.reshape(self.batches * inner[0], *inner[1:]))

@@ -60,7 +60,7 @@ class GeneralSolver(Solver):
     dual: Dual
     is_dense: bool
     is_exact: bool
-    _known: dict[Levels, tuple[Levels, Float64]] = field(default_factory=dict)
+    _cache: dict[Levels, tuple[Levels, Float64]] = field(default_factory=dict)
     _figures: dict[Levels, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
@@ -104,19 +104,19 @@ class GeneralSolver(Solver):
     @property
     def words(self) -> str:
         """How it estimates, and what its variances are, in a sentence for users."""
-        beside = f"along a chain for each table and with {self.dual.size:,} sums beside them"
+        way = f"along a chain for each table and with {self.dual.size:,} sums beside them"
         if not self.dual.size:
-            beside = "along one chain of nested cuboids"
+            way = "along one chain of nested cuboids"
         if self.is_exact or not self.dual.size:
-            return f"Cuboids are estimated exactly, {beside}; their errors are exact."
+            return f"Cuboids are estimated exactly, {way}; their errors are exact."
         if self.is_dense:
             return (
-                f"Cuboids are estimated exactly, {beside}; as noise is far apart, standard errors "
+                f"Cuboids are estimated exactly, {way}; as noise is far apart, standard errors "
                 f"are upper bounds{self._how_wide}."
             )
         return (
             f"Cuboids are estimated to a residual of {RESIDUAL:.0e} by conjugate gradients, "
-            f"{beside}; standard errors are upper bounds{self._how_wide}."
+            f"{way}; standard errors are upper bounds{self._how_wide}."
         )
 
     @property
@@ -161,14 +161,14 @@ class GeneralSolver(Solver):
         """
         self._check(tables)
         solved, shape, public = self._solved(tables), self.observed.shape, self.observed.public
-        found = {}
+        estimates = {}
         for cuboid in wanted:
             number = number_of(self.dual, cuboid)
             if public is not None and self.observed.is_public(cuboid):
-                found[cuboid] = np.array(summed(shape, tables[public], public, cuboid))
+                estimates[cuboid] = np.array(summed(shape, tables[public], public, cuboid))
             else:
-                found[cuboid] = solved[number].sums(cuboid)[..., 0]
-        return found
+                estimates[cuboid] = solved[number].sums(cuboid)[..., 0]
+        return estimates
 
     def variances_of(self, cuboid: Levels) -> "GeneralSolver":
         """Return itself: all estimates rest on the same counts."""
@@ -185,8 +185,8 @@ class GeneralSolver(Solver):
 
     def of_cells(self, cuboid: Levels) -> Float64:
         """Return the variance of each cell: float64 (cells along each axis)."""
-        coarse, found = self._variances(cuboid)
-        return np.array(spread(self.observed.shape, found, coarse, cuboid))
+        coarse, variances = self._variances(cuboid)
+        return np.array(spread(self.observed.shape, variances, coarse, cuboid))
 
     def at(self, cuboid: Levels, codes: Sequence[Integers]) -> Float64:
         """Return the variance of listed cells: float64 (cells).
@@ -195,10 +195,11 @@ class GeneralSolver(Solver):
             cuboid: whose cells.
             codes: for each axis int (cells): the cell's node.
         """
-        coarse, found = self._variances(cuboid)
+        coarse, variances = self._variances(cuboid)
         each = zip(self.observed.shape.axes, cuboid, coarse, codes, strict=True)
-        listed: Float64 = found[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
-        return listed
+        return np.asarray(
+            variances[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
+        )
 
     @property
     def has_covariances(self) -> bool:
@@ -246,20 +247,20 @@ class GeneralSolver(Solver):
     def _figures_of(self, cuboid: Levels) -> tuple[float, float]:
         """Return the mean and the largest variance."""
         if cuboid not in self._figures:
-            coarse, found = self._variances(cuboid)
+            coarse, variances = self._variances(cuboid)
             weights = cells_below(self.observed.shape, coarse, cuboid)
-            mean = float((weights * found).sum() / weights.sum())
-            self._figures[cuboid] = mean, float(found.max())
+            mean = float((weights * variances).sum() / weights.sum())
+            self._figures[cuboid] = mean, float(variances.max())
         return self._figures[cuboid]
 
     def _variances(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return variances that are alike below the cells of a coarser cuboid, and which it is."""
-        if cuboid not in self._known:
-            found = self._computed(cuboid)
-            if found[1].size > MOST_CACHED:
-                return found
-            self._known[cuboid] = found
-        return self._known[cuboid]
+        if cuboid not in self._cache:
+            pair = self._computed(cuboid)
+            if pair[1].size > MOST_CACHED:
+                return pair
+            self._cache[cuboid] = pair
+        return self._cache[cuboid]
 
     def _computed(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return the same, not looked up."""
@@ -269,11 +270,11 @@ class GeneralSolver(Solver):
             return shape.total, np.zeros((1,) * len(cuboid))
         if self.dense is None or not self.is_exact:
             return bounds(self.observed, cuboid)
-        coarse, found = chain.variances_of(cuboid)
+        coarse, variances = chain.variances_of(cuboid)
         if not self.dual.size:
-            return coarse, found
-        found = spread(shape, found, coarse, cuboid) - self.dense.explained(number, cuboid)
-        return cuboid, np.maximum(found, 0.0)
+            return coarse, variances
+        variances = spread(shape, variances, coarse, cuboid) - self.dense.explained(number, cuboid)
+        return cuboid, np.maximum(variances, 0.0)
 
 
 def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
@@ -293,15 +294,15 @@ def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
         EstimateError: the residual is not reached.
     """
     scale = 1 / np.sqrt(dual.diagonal())
-    found, residual = np.zeros(len(gaps)), gaps * scale
+    multipliers, residual = np.zeros(len(gaps)), gaps * scale
     direction, squared = residual.copy(), float(residual @ residual)
     enough = RESIDUAL**2 * squared
     for _ in range(most):
         if squared <= enough:
-            return found * scale
+            return multipliers * scale
         image = dual.times((direction * scale)[:, None])[:, 0] * scale
         length = squared / float(direction @ image)
-        found += length * direction
+        multipliers += length * direction
         residual -= length * image
         before, squared = squared, float(residual @ residual)
         direction *= squared / before

@@ -22,7 +22,7 @@ from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal, meet
 MOST_STEPS = 4096
 """Choices that are revised at most."""
 
-Asked = dict[Levels, set[Levels]]
+Needs = dict[Levels, set[Levels]]
 """Of cuboids, what each must descend to."""
 
 Covers = tuple[Levels, ...]
@@ -49,7 +49,7 @@ class KeptSumsError(EstimateError):
 def kept_covers(
     elements: Sequence[Levels],
     covers: Mapping[Levels, Covers],
-    asked: Asked,
+    needs: Needs,
     given: frozenset[Levels],
 ) -> dict[Levels, Covers]:
     """Return the covers that are kept by each element that a table descends to.
@@ -57,17 +57,17 @@ def kept_covers(
     Args:
         elements: of the lattice, each after all that are coarser.
         covers: the lower covers of each.
-        asked: of each table what it must descend to.
+        needs: of each table what it must descend to.
         given: elements whose true counts are known, with all that are coarser: they keep all.
 
     Raises:
         KeptSumsError: none were found that descend to what they must.
     """
     search = _Search(elements[::-1], covers, given)
-    found = search.run(asked)
-    if found is None:
+    kept = search.run(needs)
+    if kept is None:
         raise search.stuck[0]
-    return found
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +86,37 @@ class _Search:
     given: frozenset[Levels]
     stuck: list[KeptSumsError] = field(default_factory=list)
 
-    def run(self, asked: Asked) -> dict[Levels, Covers] | None:
+    def run(self, needs: Needs) -> dict[Levels, Covers] | None:
         """Return what each element keeps that is asked for something; None if none is found."""
-        path: list[tuple[int, Iterator[tuple[Covers, Asked]]]] = []
-        found: dict[Levels, Covers] = {}
+        path: list[tuple[int, Iterator[tuple[Covers, Needs]]]] = []
+        kept: dict[Levels, Covers] = {}
         begin = 0
         for _ in range(len(self.order) + MOST_STEPS):
             left = range(begin, len(self.order))
-            at = next((i for i in left if self.order[i] in asked), None)
+            at = next((i for i in left if self.order[i] in needs), None)
             if at is None:
-                return {self.order[i]: found[self.order[i]] for i, _ in path}
-            path.append((at, self._branches(self.order[at], asked)))
+                return {self.order[i]: kept[self.order[i]] for i, _ in path}
+            path.append((at, self._branches(self.order[at], needs)))
             while (step := next(path[-1][1], None)) is None:
                 path.pop()
                 if not path:
                     return None
             begin = path[-1][0] + 1
-            found[self.order[begin - 1]], asked = step
+            kept[self.order[begin - 1]], needs = step
         return None
 
-    def _branches(self, element: Levels, asked: Asked) -> Iterator[tuple[Covers, Asked]]:
+    def _branches(self, element: Levels, needs: Needs) -> Iterator[tuple[Covers, Needs]]:
         """Yield what an element may keep, and all that is asked then of it and others."""
-        known, sums, yielded = element in self.given, asked[element], False
+        is_given, sums, yielded = element in self.given, needs[element], False
         stuck, every = (element, sums), self.covers[element]
-        for some in [every] if known else _choices(every):
-            if not (known or _can_keep(some, sums - {element})):
+        for some in [every] if is_given else _choices(every):
+            if not (is_given or _can_keep(some, sums - {element})):
                 continue
-            more = {c: asked.get(c, set()) | each for c, each in _asked_of(some, sums).items()}
+            more = {c: needs.get(c, set()) | each for c, each in _needs_of(some, sums).items()}
             over = next((c for c in more if not self._has_choice(c, more[c])), None)
             if over is None:
                 yielded = True
-                yield some, asked | more
+                yield some, needs | more
             else:
                 stuck = over, more[over]
         if not (yielded or self.stuck):
@@ -140,19 +140,19 @@ def _can_keep(covers: Covers, sums: Iterable[Levels]) -> bool:
     return all(is_within_any(each, covers) for each in sums)
 
 
-def _asked_of(covers: Covers, sums: Iterable[Levels]) -> Asked:
+def _needs_of(covers: Covers, sums: Iterable[Levels]) -> Needs:
     """Return what is asked of covers, and of what two of them have in common, to keep some sums."""
-    found: Asked = {cover: set() for cover in covers}
+    needs: Needs = {cover: set() for cover in covers}
     if len(covers) == 2:
         common = meet(*covers)
-        found = {cover: {common} for cover in covers} | {common: set()}
+        needs = {cover: {common} for cover in covers} | {common: set()}
         for each in sums:
             holder = next((c for c in (common, *covers) if is_within(each, c)), None)
             if holder is not None:
-                found[holder].add(each)
+                needs[holder].add(each)
     elif len(covers) == 1:
-        found[covers[0]] |= {each for each in sums if is_within(each, covers[0])}
-    return found
+        needs[covers[0]] |= {each for each in sums if is_within(each, covers[0])}
+    return needs
 
 
 def agreeing_covers(covers: Covers, exact: Mapping[Levels, Covers]) -> Covers:
@@ -165,9 +165,9 @@ def agreeing_covers(covers: Covers, exact: Mapping[Levels, Covers]) -> Covers:
 
 def descend(cuboid: Levels, exact: Mapping[Levels, Covers]) -> frozenset[Levels]:
     """Return a cuboid and all whose settled counts its own sum to, by the covers that are kept."""
-    found, left = {cuboid}, [cuboid]
+    cuboids, left = {cuboid}, [cuboid]
     while left:
-        new = set(exact[left.pop()]) - found
-        found |= new
+        new = set(exact[left.pop()]) - cuboids
+        cuboids |= new
         left += new
-    return frozenset(found)
+    return frozenset(cuboids)

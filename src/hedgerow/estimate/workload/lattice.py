@@ -66,15 +66,15 @@ def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
             `MOST_CUBOIDS_SETTLED`.
     """
     named = _checked(cuboids)
-    found: set[Levels] = {(0,) * len(named[0])}
+    closed: set[Levels] = {(0,) * len(named[0])}
     for cuboid in named:
-        found |= {cuboid} | {meet(cuboid, other) for other in found}
-        if len(found) > MOST_CUBOIDS_SETTLED:
+        closed |= {cuboid} | {meet(cuboid, other) for other in closed}
+        if len(closed) > MOST_CUBOIDS_SETTLED:
             raise EstimateError(
                 f"the cuboids have more than {MOST_CUBOIDS_SETTLED} common "
                 "coarsenings; name fewer cuboids"
             )
-    return tuple(sorted(found, key=fineness))
+    return tuple(sorted(closed, key=fineness))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,13 +118,13 @@ class Lattice:
             EstimateError: cuboids of different axes or in no table, or too many.
         """
         tops = maximal(_checked(tables))
-        asked = [] if public is None else [public]
-        named = _checked([*cuboids, *tops, *asked])
-        if outside := [c for c in named if c not in asked and not is_within_any(c, tops)]:
+        public_tops = [] if public is None else [public]
+        named = _checked([*cuboids, *tops, *public_tops])
+        if outside := [c for c in named if c not in public_tops and not is_within_any(c, tops)]:
             raise EstimateError(f"cuboid {outside[0]} is a coarsening of no table")
         covers = _needed({meet(c, table) for table in tops for c in named}, tops)
         elements = tuple(sorted(covers, key=fineness))
-        wanted = {t: {meet(t, c) for c in (*tops, *asked)} for t in tops}
+        wanted = {t: {meet(t, c) for c in (*tops, *public_tops)} for t in tops}
         given = frozenset(c for c in elements if is_within(c, public))
         exact = kept_covers(elements, covers, wanted, given)
         kept = frozenset(exact)
@@ -136,10 +136,10 @@ class Lattice:
 
 def _checked(cuboids: Iterable[Levels]) -> list[Levels]:
     """Return the cuboids once each and sorted; raise unless they are some, of the same axes."""
-    found = sorted(set(cuboids))
-    if not found or len({len(cuboid) for cuboid in found}) > 1:
+    distinct = sorted(set(cuboids))
+    if not distinct or len({len(cuboid) for cuboid in distinct}) > 1:
         raise EstimateError("a closure needs at least one cuboid, and all must have the same axes")
-    return found
+    return distinct
 
 
 def _too_many() -> EstimateError:
@@ -179,10 +179,10 @@ def _needed(inside: set[Levels], tops: Sequence[Levels]) -> dict[Levels, tuple[L
 
 def _with_minima(elements: set[Levels], more: Iterable[Levels]) -> set[Levels]:
     """Return the closure under minima of a closed set and more cuboids."""
-    found = set(elements)
+    closed = set(elements)
     for cuboid in more:
-        found |= {cuboid} | {meet(cuboid, other) for other in found}
-    return found
+        closed |= {cuboid} | {meet(cuboid, other) for other in closed}
+    return closed
 
 
 def _steps(inside: Sequence[Levels]) -> list[Levels]:
@@ -190,21 +190,21 @@ def _steps(inside: Sequence[Levels]) -> list[Levels]:
 
     Every element is a maximum of such ones, and all maxima of them are elements.
     """
-    found = set()
+    steps = set()
     for axis in range(len(inside[0])):
         for level in {c[axis] for c in inside if c[axis]}:
-            found.add(reduce(meet, [c for c in inside if c[axis] >= level]))
-    return sorted(found)
+            steps.add(reduce(meet, [c for c in inside if c[axis] >= level]))
+    return sorted(steps)
 
 
 def _joins(steps: Sequence[Levels], total: Levels) -> set[Levels]:
     """Return all maxima of some cuboids, the total of none."""
-    found = {total}
+    maxima = {total}
     for step in steps:
-        found |= {join(step, other) for other in found}
-        if len(found) > MOST_ELEMENTS:
+        maxima |= {join(step, other) for other in maxima}
+        if len(maxima) > MOST_ELEMENTS:
             raise _too_many()
-    return found
+    return maxima
 
 
 def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
@@ -247,13 +247,13 @@ def settle(
         EstimateError: estimates are missing or of another shape; counts are known of a cuboid whose
             sums the lattice does not keep.
     """
-    found = settle_in_order(shape, lattice, estimates, exact, weights)
+    counts = settle_in_order(shape, lattice, estimates, exact, weights)
     for element in reversed(lattice.elements):
         if element not in lattice.kept:
             finer = [c for c, covers in lattice.covers.items() if element in covers]
             least = min(finer, key=lambda c: (shape.cells(c), c))
-            found[element] = summed(shape, found[least], least, element)
-    return found
+            counts[element] = summed(shape, counts[least], least, element)
+    return counts
 
 
 def settle_in_order(
@@ -264,19 +264,19 @@ def settle_in_order(
     weights: AxisWeights | None = None,
 ) -> dict[Levels, Int64]:
     """Return the counts as they are settled, targets before they are summed up: see `settle`."""
-    found: dict[Levels, Int64] = {}
+    counts: dict[Levels, Int64] = {}
     for element in lattice.elements:
-        known = next((c for c in exact or () if is_within(element, c)), None)
-        if known is None:
+        exact_cuboid = next((c for c in exact or () if is_within(element, c)), None)
+        if exact_cuboid is None:
             table = shape.checked(element, estimates.get(element))
-            found[element] = _settled(shape, lattice, element, table, found, weights)
+            counts[element] = _settled(shape, lattice, element, table, counts, weights)
         elif element in lattice.kept:
-            found[element] = summed(shape, (exact or {})[known], known, element)
+            counts[element] = summed(shape, (exact or {})[exact_cuboid], exact_cuboid, element)
         else:
             raise EstimateError(
                 f"true counts of cuboid {element} are known, but tables do not keep its sums"
             )
-    return found
+    return counts
 
 
 def _settled(

@@ -158,10 +158,10 @@ class Solver(ABC):
 
         That is proved where the cuboids are those of two chains (docs/proofs, "Intervals").
         """
-        told = self.observed
-        if are_two_chains({*told.cuboids, cuboid}):
+        observed = self.observed
+        if are_two_chains({*observed.cuboids, cuboid}):
             return None if self.is_exact else Steps(0.0, is_exact=False)
-        return Steps(min(told.variances.values()), is_exact=self.is_exact)
+        return Steps(min(observed.variances.values()), is_exact=self.is_exact)
 
 
 def are_two_chains(cuboids: Iterable[Levels]) -> bool:

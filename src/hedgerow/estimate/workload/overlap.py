@@ -37,34 +37,34 @@ class Layers:
 
     def plus(self, parts: ByCuboid) -> "Layers":
         """Return the sum of these vectors and of other parts."""
-        found = dict(self.parts)
+        total = dict(self.parts)
         for cuboid, weights in parts.items():
-            found[cuboid] = found[cuboid] + weights if cuboid in found else weights
-        return Layers(self.shape, self.table, found)
+            total[cuboid] = total[cuboid] + weights if cuboid in total else weights
+        return Layers(self.shape, self.table, total)
 
     def means(self, cuboid: Levels) -> Tables:
         """Return the vectors' means below a cuboid's cells, as parts within it that add up."""
-        found = Layers(self.shape, cuboid, {})
+        means = Layers(self.shape, cuboid, {})
         for part, weights in self.parts.items():
             common, mean = meet(part, cuboid), weights
             if common != part:
                 mean = mean if part == self.table else mean * self._cells(part)
                 mean = summed(self.shape, mean, part, common)
                 mean = mean / self._cells(common)
-            found = found.plus({common: mean})
-        return dict(found.parts)
+            means = means.plus({common: mean})
+        return dict(means.parts)
 
     def sums(self, cuboid: Levels) -> Float64:
         """Return the vectors' sums to a cuboid: float64 (cells along each axis, vectors)."""
         vectors = max((weights.shape[-1] for weights in self.parts.values()), default=1)
-        found = np.zeros((*self.shape.shape(cuboid), vectors))
+        sums = np.zeros((*self.shape.shape(cuboid), vectors))
         means = self.means(cuboid)
         above = {k: self.shape.axes[0].ancestors(cuboid[0], k) for k in {d[0] for d in means}}
-        for rows in strips(found.shape):  # which stay in the caches
+        for rows in strips(sums.shape):  # which stay in the caches
             for part, mean in means.items():
                 strip = mean.take(above[part[0]][rows], axis=0)
-                found[rows] += spread(self.shape, strip, at_level(part, 0, cuboid[0]), cuboid)
-        return found if cuboid == self.table else found * self._cells(cuboid)
+                sums[rows] += spread(self.shape, strip, at_level(part, 0, cuboid[0]), cuboid)
+        return sums if cuboid == self.table else sums * self._cells(cuboid)
 
     def products(self, other: "Layers") -> Float64:
         """Return the inner products of these vectors and of one other: float64 (vectors)."""

@@ -126,15 +126,15 @@ class ProductSolver(Solver):
 
     def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids, each from the box that tells most of it."""
-        found: Tables = {}
-        asked = list(wanted)
+        estimates: Tables = {}
+        cuboids = list(wanted)
         for box in self.boxes:
-            here = [cuboid for cuboid in asked if self.variances_of(cuboid) is box]
+            here = [cuboid for cuboid in cuboids if self.variances_of(cuboid) is box]
             if here:
                 inside = self._inside(tables, [box.finest], box.public)
                 least_squares(box.squares, inside, box.public)
-                found |= {cuboid: inside[cuboid] for cuboid in here}
-        return found
+                estimates |= {cuboid: inside[cuboid] for cuboid in here}
+        return estimates
 
     def settling(self, tables: Tables, estimates: ByCuboid) -> tuple[ByCuboid, AxisWeights | None]:
         """Return what each cell's own subtree says of it, and weights: all that settling needs.
@@ -143,9 +143,9 @@ class ProductSolver(Solver):
         that conditioning on the margins is the projection with weights 1/(u_i v_j).
         """
         del estimates
-        told = self._inside(tables, self.observed.tables, self.observed.public, copies=False)
-        upward(self.squares, told)
-        return told, partial(weight_of, self.squares, tables=told)
+        subtrees = self._inside(tables, self.observed.tables, self.observed.public, copies=False)
+        upward(self.squares, subtrees)
+        return subtrees, partial(weight_of, self.squares, tables=subtrees)
 
     def _inside(
         self,
@@ -156,17 +156,17 @@ class ProductSolver(Solver):
         copies: bool = True,
     ) -> Tables:
         """Return a table of each coarsening of some cuboids: as measured, public, or of zeros."""
-        shape, known, found = self.observed.shape, self.observed.public, Tables()
+        shape, public_cuboid, inside = self.observed.shape, self.observed.public, Tables()
         for cuboid in shape.cuboids():
             if not is_within_any(cuboid, tops):
                 continue
-            if public is not None and known is not None and is_within(cuboid, public):
-                found[cuboid] = summed(shape, tables[known], known, cuboid).copy()
+            if public is not None and public_cuboid is not None and is_within(cuboid, public):
+                inside[cuboid] = summed(shape, tables[public_cuboid], public_cuboid, cuboid).copy()
             elif cuboid in self.observed.variances:
-                found[cuboid] = tables[cuboid].copy() if copies else tables[cuboid]
+                inside[cuboid] = tables[cuboid].copy() if copies else tables[cuboid]
             else:
-                found[cuboid] = np.zeros(shape.shape(cuboid))
-        return found
+                inside[cuboid] = np.zeros(shape.shape(cuboid))
+        return inside
 
 
 def weight_of(

@@ -164,13 +164,13 @@ class SparseFold:
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        fold, found = self.fold, dict[int, Int32]()
+        fold, nodes = self.fold, dict[int, Int32]()
         sizes = fold.shape.shape(fold.cuboid)
         folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
         for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):
             codes = np.unravel_index(node, [sizes[axis] for axis in axes])
-            found |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
-        return tuple(found[axis] for axis in range(len(sizes)))
+            nodes |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
+        return tuple(nodes[axis] for axis in range(len(sizes)))
 
     def settle(self, noisy: Float64) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records."""
@@ -239,13 +239,13 @@ class SparseFamilies:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
         family = run_of(self.start, cells)
         inside = cells - self.start[family]
-        found = [code[family] for code in self.parents]
+        nodes = [code[family] for code in self.parents]
         for axis in reversed(refined_axes(self.cuboid, self.cover)):
             begin = self.shape.axes[axis].descendant_start(self.cover[axis], self.cuboid[axis])
-            wide = np.diff(begin)[found[axis]]
-            found[axis] = (begin[found[axis]] + inside % wide).astype(np.int32)
+            wide = np.diff(begin)[nodes[axis]]
+            nodes[axis] = (begin[nodes[axis]] + inside % wide).astype(np.int32)
             inside //= wide
-        return tuple(found)
+        return tuple(nodes)
 
     def settle(self, noisy: Float64) -> Int64:
         """Return the whole counts of the cells, with all parents' counts: int64 (cells), records.

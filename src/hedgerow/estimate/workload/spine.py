@@ -81,16 +81,16 @@ class SpineSolver(Solver, ByFactors):
         return Residuals(axes, tuple(sizes[axis] for axis in axes))
 
     @cached_property
-    def told(self) -> Mapping[Levels, Mapping[Levels, float]]:
+    def precisions(self) -> Mapping[Levels, Mapping[Levels, float]]:
         """For each residual the cuboids that tell it, and with which precision, records⁻²."""
         marginals = map(self.residuals.marginal, self.observed.tables)
         every = {residual for marginal in marginals for residual in subsets(marginal)}
-        return {residual: self._told(residual) for residual in sorted(every)}
+        return {residual: self._precisions(residual) for residual in sorted(every)}
 
     @cached_property
     def squares(self) -> Mapping[Levels, AxisSquares]:
         """For each residual least squares along the spine."""
-        return {residual: self._squares(each) for residual, each in self.told.items()}
+        return {residual: self._squares(each) for residual, each in self.precisions.items()}
 
     @staticmethod
     def fits(observed: Observed) -> bool:
@@ -130,13 +130,13 @@ class SpineSolver(Solver, ByFactors):
         Raises:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
-        observed, here, known = self.observed, self.residuals, self.observed.public
-        found, made = Tables(), Tables()
+        observed, here, public = self.observed, self.residuals, self.observed.public
+        estimates, made = Tables(), Tables()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
-            if known is not None and observed.is_public(cuboid):
-                exact = observed.shape.checked(known, tables.get(known)).copy()
-                found[cuboid] = summed(observed.shape, exact, known, cuboid)
+            if public is not None and observed.is_public(cuboid):
+                exact = observed.shape.checked(public, tables.get(public)).copy()
+                estimates[cuboid] = summed(observed.shape, exact, public, cuboid)
             else:
                 nodes = self.shape.axes[self.spine].sizes[cuboid[self.spine]]
                 made[cuboid] = np.zeros((nodes, *here.shape(here.marginal(cuboid))))
@@ -154,8 +154,8 @@ class SpineSolver(Solver, ByFactors):
                 axis.depth if k else 0 for axis, k in zip(self.shape.axes, cuboid, strict=True)
             ]
             detail = at_level(tuple(there), self.spine, cuboid[self.spine])
-            found[cuboid] = summed(self.shape, np.ascontiguousarray(rows), detail, cuboid)
-        return found
+            estimates[cuboid] = summed(self.shape, np.ascontiguousarray(rows), detail, cuboid)
+        return estimates
 
     def variances_of(self, cuboid: Levels) -> "SpineSolver":
         """Return itself: all estimates rest on the same counts."""
@@ -169,9 +169,9 @@ class SpineSolver(Solver, ByFactors):
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
-        (found,) = self._terms(cuboid)
-        others = [np.unique(each, axis=0) for each in found.others]
-        return float(Factored(found.first, others).cells().max())
+        (factored,) = self._terms(cuboid)
+        others = [np.unique(each, axis=0) for each in factored.others]
+        return float(Factored(factored.first, others).cells().max())
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products over axes.
@@ -235,19 +235,19 @@ class SpineSolver(Solver, ByFactors):
         means, apart = one.mean() * other.mean(), (one - one.mean()) @ (other - other.mean())
         return np.array([[own.sizes[-1] * means, apart]])
 
-    def _told(self, residual: Levels) -> dict[Levels, float]:
+    def _precisions(self, residual: Levels) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
-        noise, known = self.observed.variances, self.observed.public
-        if known is not None and is_within(residual, self.residuals.marginal(known)):
-            above, spine = known[self.spine], self.spine
-            noise = {c: v for c, v in noise.items() if c[spine] > above} | {known: 0.0}
+        noise, public = self.observed.variances, self.observed.public
+        if public is not None and is_within(residual, self.residuals.marginal(public)):
+            above, spine = public[self.spine], self.spine
+            noise = {c: v for c, v in noise.items() if c[spine] > above} | {public: 0.0}
         return self.residuals.precisions(residual, noise)
 
-    def _squares(self, told: Mapping[Levels, float]) -> AxisSquares:
-        """Return least squares along the spine, down to the deepest level that is told."""
-        depth = max(cuboid[self.spine] for cuboid in told)
+    def _squares(self, precisions: Mapping[Levels, float]) -> AxisSquares:
+        """Return least squares along the spine, down to the deepest level that is measured."""
+        depth = max(cuboid[self.spine] for cuboid in precisions)
         precision = np.zeros(depth + 1)
-        for cuboid, each in told.items():
+        for cuboid, each in precisions.items():
             precision[cuboid[self.spine]] += each
         exact = [level for level, each in enumerate(precision) if each == inf]
         with np.errstate(divide="ignore"):
@@ -264,7 +264,7 @@ class SpineSolver(Solver, ByFactors):
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
         here, squares = self.residuals, self.squares[residual]
         levels = [np.zeros((n, *here.coordinates(residual))) for n in squares.shape.sizes]
-        for cuboid, precision in self.told[residual].items():
+        for cuboid, precision in self.precisions[residual].items():
             level = cuboid[self.spine]
             weight = 1.0 if precision == inf else squares.own[level] * precision
             levels[level] += weight / sqrt(here.spread(cuboid)) * part(turned[cuboid], residual)

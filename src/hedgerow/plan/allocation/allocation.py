@@ -108,7 +108,7 @@ class Problem:
         Raises:
             PlanError: a cuboid that is unknown or cannot be measured, or is named twice.
         """
-        possible, found = set(self.cuboids), dict[Levels, Number]()
+        possible, by_levels = set(self.cuboids), dict[Levels, Number]()
         for name, number in given.items():
             levels = self.tree.named(name) if isinstance(name, str) else None
             if levels is None or levels not in possible:
@@ -117,10 +117,10 @@ class Problem:
                     f"{what} of {kind_of(name)}: the {self.noun} that can be measured are "
                     f"{', '.join(self.names)}{more}"
                 )
-            if levels in found:
+            if levels in by_levels:
                 raise PlanError(f"cuboid {self.tree.name_of(levels)!r} has two {what}s")
-            found[levels] = number
-        return found
+            by_levels[levels] = number
+        return by_levels
 
     def by_axis(
         self, what: str, given: Mapping[str, Sequence[Number]], otherwise: Number | None = None
@@ -417,7 +417,7 @@ def rounded_shares(
     due = np.where(positive, np.maximum(given / given.sum() * parts, 1), 0.0)
     spare = due - positive
     due = positive + spare * ((parts - positive.sum()) / max(spare.sum(), 1e-300))
-    found = np.floor(due).astype(int)
-    behind = np.argsort(found - due, kind="stable")
-    found[behind[: parts - found.sum()]] += 1
-    return tuple(Fraction(int(n), parts) if n else None for n in found)
+    numerators = np.floor(due).astype(int)
+    behind = np.argsort(numerators - due, kind="stable")
+    numerators[behind[: parts - numerators.sum()]] += 1
+    return tuple(Fraction(int(n), parts) if n else None for n in numerators)

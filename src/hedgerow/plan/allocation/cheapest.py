@@ -220,7 +220,7 @@ def _least_of_joint(
     means = means_of(problem, weights)
     costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
     objective = Largest(costs) if goal is None else Total(means.costs(weights))
-    found: dict[Decimal, tuple[Fraction | None, ...]] = {}
+    shares_of: dict[Decimal, tuple[Fraction | None, ...]] = {}
     now = objective
     for _ in range(MOST_SET_RIGHT):
         shares = shares_of_least(problem, means, now, costs if goal is None else weights)
@@ -233,12 +233,12 @@ def _least_of_joint(
             excess.append(weights * cells @ nominal / goal)
         needed = _round_up(max(excess) ** (1 / problem.mechanism.price.power))
         _check_size(needed)
-        found.setdefault(needed, shares)
+        shares_of.setdefault(needed, shares)
         if not isinstance(means, NamedMeans) or means.is_even:
             break
         model = means.variances(np.array([float(share or 0) for share in shares]))[0]
         now = replace(objective, costs=objective.costs * nominal / model)
-    return planned(Fraction(min(found)), found[min(found)])
+    return planned(Fraction(min(shares_of)), shares_of[min(shares_of)])
 
 
 def _check_size(needed: Fraction | Decimal) -> None:

@@ -67,14 +67,14 @@ class CubeMeans(Means):
         shape = shape_of_tree(problem.tree)
         public = None if problem.public is None else shape.given(problem.public)
         pruned = isinstance(problem.measure, Survivors)
-        found = cls.over(
+        means = cls.over(
             shape,
             map(shape.given, problem.cuboids),
             public,
             problem.mechanism.price.power,
             classes=classes,
         )
-        return replace(found, survivors=NamedMeans.of(problem)) if pruned else found
+        return replace(means, survivors=NamedMeans.of(problem)) if pruned else means
 
     @classmethod
     def over(
@@ -145,7 +145,7 @@ class CubeMeans(Means):
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
         """Return the variances of cuboids or of their kinds of cells; derivatives by all levels."""
         own = np.split(shares, self.ends)
-        found, back = (self._of_all if self.survivors is None else self._of_survivors)(own)
+        variances, back = (self._of_all if self.survivors is None else self._of_survivors)(own)
         of_total, of_others = self.costs_of
         inside = [(np.arange(len(s)) == 0) * 1.0 for s in own]
         if self.public is not None:
@@ -155,25 +155,25 @@ class CubeMeans(Means):
         cost = of_others - less * float(parts.prod())
 
         def back_with_cost(by: Float64) -> Float64:
-            lower = less * self.power * cost ** (self.power - 1) * float(by @ found)
+            lower = less * self.power * cost ** (self.power - 1) * float(by @ variances)
             each = [
                 lower * float(np.delete(parts, axis).prod()) * free
                 for axis, free in enumerate(inside)
             ]
             return np.asarray(cost**self.power * back(by) - np.concatenate(each))
 
-        return cost**self.power * found, back_with_cost
+        return cost**self.power * variances, back_with_cost
 
     def _of_survivors(self, own: Sequence[Float64]) -> tuple[Float64, Back]:
         """Return the variances, were products of levels' shares those of cuboids."""
         assert self.survivors is not None  # noqa: S101 - as it is asked for
-        found, by_cuboid = self.survivors.variances(self._products(own))
+        variances, by_cuboid = self.survivors.variances(self._products(own))
 
         def back(by: Float64) -> Float64:
             table = self._table(by_cuboid(by))
             return np.concatenate([_contracted(table, own, axis) for axis in range(len(own))])
 
-        return found, back
+        return variances, back
 
     def _products(self, own: Sequence[Float64]) -> Float64:
         """Return the products of levels' shares for each cuboid."""
@@ -187,12 +187,14 @@ class CubeMeans(Means):
         )
         terms, rest_backs = [alone], [*backs]
         if self.public is not None:
-            known = zip(self.axes, own, self.public, strict=True)
-            rests, of_rests = zip(*(axis.variances(s, k) for axis, s, k in known), strict=True)
+            public_axes = zip(self.axes, own, self.public, strict=True)
+            rests, of_rests = zip(
+                *(axis.variances(s, k) for axis, s, k in public_axes), strict=True
+            )
             terms.append(tuple(map(np.subtract, alone, rests)))
             rest_backs = [*of_rests]
         products = [self._outer(factors) for factors in terms]
-        found = np.maximum(reduce(np.subtract, [p.ravel()[places] for p in products]), 0.0)
+        variances = np.maximum(reduce(np.subtract, [p.ravel()[places] for p in products]), 0.0)
 
         def back(by: Float64) -> Float64:
             table = np.zeros(products[0].shape)
@@ -205,12 +207,12 @@ class CubeMeans(Means):
             for axis in range(len(own)):
                 by_alone, slope = by_factors[0][axis], 0.0
                 if self.public is not None:
-                    told = by_factors[1][axis]
-                    by_alone, slope = by_alone - told, rest_backs[axis](told)
+                    by_rest = by_factors[1][axis]
+                    by_alone, slope = by_alone - by_rest, rest_backs[axis](by_rest)
                 slopes.append(slope + backs[axis](by_alone))
             return np.concatenate(slopes)
 
-        return found, back
+        return variances, back
 
     def costs(self, importance: Float64) -> Float64:
         """Return what mean variances of cuboids cost: float64 (cuboids)."""
@@ -290,10 +292,10 @@ class CubeMeans(Means):
 
 def _contracted(table: Float64, factors: Sequence[Float64], axis: int) -> Float64:
     """Return the sums of a table times a factor along each axis but one, over all of these."""
-    found = np.moveaxis(table, axis, 0)
+    sums = np.moveaxis(table, axis, 0)
     for factor in (*factors[:axis], *factors[axis + 1 :])[::-1]:  # the last axis that is left
-        found = found @ factor
-    return found
+        sums = sums @ factor
+    return sums
 
 
 def _margins(table: Float64) -> list[Float64]:

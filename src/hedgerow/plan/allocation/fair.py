@@ -93,10 +93,10 @@ class Fair:
     def optimum(self, problem: Problem) -> Optimum:
         """Return how near its shares are to the least within the ratio."""
         weights = importances(problem, self.importance)
-        found = Kinds.of(problem, weights).within(log(self.ratio))
+        optimum = Kinds.of(problem, weights).within(log(self.ratio))
         # With another choice of levels to measure, nodes of other levels are alike.
         is_open = isinstance(problem.measure, Survivors) and weights.min() == 0
-        return replace(found, unproved=found.unproved or ("survivors" if is_open else ""))
+        return replace(optimum, unproved=optimum.unproved or ("survivors" if is_open else ""))
 
 
 def fair_shares(
@@ -109,10 +109,10 @@ def fair_shares(
             different, or no shares were found that keep the ratio.
     """
     kinds = Kinds.of(problem, importances(problem, importance))
-    found = kinds.means.rounded(kinds.within(log(ratio)).shares, kinds.parts)
-    each = np.array([float(share or 0) for group in found for share in group])
+    groups = kinds.means.rounded(kinds.within(log(ratio)).shares, kinds.parts)
+    each = np.array([float(share or 0) for group in groups for share in group])
     if kinds.log_ratio(each) <= log(ratio):
-        return kinds.means.exact(problem, found)
+        return kinds.means.exact(problem, groups)
     reached = kinds.log_ratio(kinds.narrowest.shares)
     if reached > log(ratio):
         raise PlanError(
@@ -162,10 +162,10 @@ class Kinds:
         equal = np.concatenate(
             [np.full(n, 1 / n) for n in np.diff(means.ends, prepend=0, append=len(means.needed))]
         )
-        found, first, chosen = means.variances(equal)[0], [], list[Int64]()
+        variances, first, chosen = means.variances(equal)[0], [], list[Int64]()
         ends = np.cumsum([n.size for n in nodes])
-        for part in np.split(np.arange(len(found)), ends[:-1]):
-            above = part[found[part] > 1e-9 * max(found[part].max(), 1e-300)]
+        for part in np.split(np.arange(len(variances)), ends[:-1]):
+            above = part[variances[part] > 1e-9 * max(variances[part].max(), 1e-300)]
             if len(above) > 1:
                 first.append(sum(map(len, chosen)))
                 chosen.append(above)
@@ -182,11 +182,11 @@ class Kinds:
         """Return the shares of least weighted mean variances within a bound, or the narrowest."""
         slack = SLACK_OF_PARTS / self.parts
         objective = replace(self.apart, bound=bound - slack, slack=slack)
-        found = self._least(objective) if len(self.apart.chosen) else self._least(self.total)
-        if found.value == inf and self.log_ratio(self.narrowest.shares) < objective.bound:
+        optimum = self._least(objective) if len(self.apart.chosen) else self._least(self.total)
+        if optimum.value == inf and self.log_ratio(self.narrowest.shares) < objective.bound:
             # Near the narrowest ones, and not first away from them.
-            found = least(self.means, replace(objective, sharp=SHARP), [self.narrowest.shares])
-        return replace(self.narrowest, unproved="narrowest") if found.value == inf else found
+            optimum = least(self.means, replace(objective, sharp=SHARP), [self.narrowest.shares])
+        return replace(self.narrowest, unproved="narrowest") if optimum.value == inf else optimum
 
     @property
     def parts(self) -> int:

@@ -84,8 +84,8 @@ def variances(classes: Classes, own: Float64, *, combine: bool) -> list[Float64]
         own: float64 (T + 1): of one measurement; 0 where public, inf where unmeasured.
         combine: by least squares over all depths; otherwise projected from the root down.
     """
-    found = Passes.of(classes, own, combine=combine).down(largest=True)  # a class has one parent
-    result = [found.get(t, np.zeros(classes.counts(t))) for t in range(max(found) + 1)]
+    by_depth = Passes.of(classes, own, combine=combine).down(largest=True)  # a class has one parent
+    result = [by_depth.get(t, np.zeros(classes.counts(t))) for t in range(max(by_depth) + 1)]
     for t in range(len(result), len(own)):  # only children: their parents' counts
         axis, parent, _ = classes.above(t)
         result.append(np.take(result[-1], parent, axis=axis))

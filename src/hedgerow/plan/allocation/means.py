@@ -77,8 +77,8 @@ class Means(ABC):
 
     def total(self, shares: Float64, weights: Float64) -> tuple[float, Float64]:
         """Return a weighted sum of the variances, and its derivatives by shares."""
-        found, back = self.variances(shares)
-        return float(weights @ found), back(weights)
+        variances, back = self.variances(shares)
+        return float(weights @ variances), back(weights)
 
     @abstractmethod
     def costs(self, importance: Float64) -> Float64:
@@ -108,8 +108,8 @@ class Means(ABC):
             shares: of what a share of 1 would cost of each cuboid, as `priced` has them.
             costs: float64 (cuboids).
         """
-        found = shares / costs / (shares / costs).sum()
-        return found, found
+        paid = shares / costs / (shares / costs).sum()
+        return paid, paid
 
     def starts(self, importance: Float64) -> Iterator[Float64]:
         """Yield shares to begin a descent with: equal, of noisy counts alone, and without some.
@@ -255,8 +255,8 @@ class Along(Means):
         """Return the variances of depths' means or of classes, and what turns derivatives back."""
         own = self.own(shares, public)
         if not (self.combine or self.by_class):
-            found = mean_variances(self.shapes, own, combine=False)[list(self.depths)]
-            return found, lambda by: self.total(shares, by, public)[1]
+            variances = mean_variances(self.shapes, own, combine=False)[list(self.depths)]
+            return variances, lambda by: self.total(shares, by, public)[1]
         passes, nodes = Passes.of(self.shapes, own, combine=self.combine), self.nodes
         sums = passes.down()
         each = [sums.get(t, np.zeros_like(n)) for t, n in zip(self.depths, nodes, strict=True)]
@@ -363,17 +363,17 @@ class NamedMeans(Means):
         """Return the mean variance of each cuboid: float64 (cuboids)."""
         precision = shares**self.power / self.unit
         with np.errstate(divide="ignore"):
-            found = 1 / precision
+            variances = 1 / precision
         means, by_precision = self.means.of(precision[self.whole])
-        found[self.whole] = means
+        variances[self.whole] = means
 
         def back(by: Float64) -> Float64:
             slope = np.zeros(len(shares))
-            slope[~self.whole] = (-by * found**2)[~self.whole]
+            slope[~self.whole] = (-by * variances**2)[~self.whole]
             slope[self.whole] = by_precision(by[self.whole])
             return slope * (self.power * shares ** (self.power - 1) / self.unit)
 
-        return found, back
+        return variances, back
 
     def costs(self, importance: Float64) -> Float64:
         """Return what mean variances of cuboids cost, 1 at most: float64 (cuboids)."""

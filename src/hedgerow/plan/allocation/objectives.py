@@ -133,8 +133,8 @@ class Largest(Objective):
 
     def weights(self, variances: Float64) -> Float64:
         """Return multipliers as weights of the costs, which sum to 1."""
-        found = softmax(self._terms(variances)) / variances
-        return np.asarray(found / (found[self.costs > 0] / self.costs[self.costs > 0]).sum())
+        weights = softmax(self._terms(variances)) / variances
+        return np.asarray(weights / (weights[self.costs > 0] / self.costs[self.costs > 0]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +234,15 @@ class Within(Objective):
 
     def weights(self, variances: Float64) -> Float64:
         """Return the costs, and multipliers of what is too large less r times what is too small."""
-        found, values = np.zeros(len(variances)), variances[self.chosen]
+        weights, values = np.zeros(len(variances)), variances[self.chosen]
         if self.costs is None or not len(values):
-            return found if self.costs is None else self.costs
+            return weights if self.costs is None else self.costs
         penalty, slope = self._penalties(variances)
         times, total = np.diff(self.first, append=len(values)), float(self.costs @ variances)
         each = total * np.exp(penalty - np.logaddexp(0, logsumexp(penalty) - np.log(self.sharp)))
         larger = np.maximum(slope, 0) * np.repeat(each, times) / values
         both = np.repeat(np.add.reduceat(larger, self.first), times)
-        found[self.chosen] = larger - np.exp(self.bound + self.slack) * both * np.maximum(-slope, 0)
-        return found + self.costs
+        weights[self.chosen] = larger - np.exp(self.bound + self.slack) * both * np.maximum(
+            -slope, 0
+        )
+        return weights + self.costs

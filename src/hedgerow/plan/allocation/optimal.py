@@ -125,13 +125,13 @@ class Optimal:
             return self._before_estimation(problem)
         if len(importances(problem, self.importance, self.prior)) == 1:
             return (Fraction(1),)
-        means, objective, importance = self._asked(problem)
+        means, objective, importance = self._program(problem)
         if self.objective == "cells":
             check_measured(problem, importance)
             return means.exact(problem, means.rounded(means.apart(importance)))
         return shares_of_least(problem, means, objective, importance)
 
-    def _asked(self, problem: Problem) -> tuple[Means, Objective, Float64]:
+    def _program(self, problem: Problem) -> tuple[Means, Objective, Float64]:
         """Return what is made least, a function of which variances, and the importances."""
         importance = importances(problem, self.importance, self.prior)
         means = means_of(problem, importance)
@@ -143,7 +143,7 @@ class Optimal:
         """Return how near its shares are to the least; None where it is about noisy counts."""
         if self.objective == "cells" or (self.objective is None and self.prior is not None):
             return None
-        return least_in_cases(*self._asked(problem), problem.cases)
+        return least_in_cases(*self._program(problem), problem.cases)
 
     def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return the shares of the least error of noisy counts along a chain."""

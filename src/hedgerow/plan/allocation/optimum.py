@@ -103,8 +103,8 @@ def least(means: Means, objective: Objective, starts: Iterable[Float64]) -> Opti
     begun = [lifted.multiplied(lifted.back(start)) for start in starts]
     if len(begun) > 1:
         begun.sort(key=lambda y: lifted.slopes(y)[0])
-    found = [followed(lifted, y) for y in begun[: 1 if means.is_convex else TRIED]]
-    return min(found, key=lambda each: each.value)
+    optima = [followed(lifted, y) for y in begun[: 1 if means.is_convex else TRIED]]
+    return min(optima, key=lambda each: each.value)
 
 
 def least_in_cases(
@@ -126,7 +126,7 @@ def least_in_cases(
     """
     if len(cases) == 1:
         return least(means, objective, means.starts(importance))
-    found = list[Optimum]()
+    optima = list[Optimum]()
 
     def excess(log_first: float) -> float:
         """Return by how much the second case is dearer, for a part of the first in the mixture."""
@@ -137,13 +137,13 @@ def least_in_cases(
         shares, of_cuboids = means.paid(at.shares, costs)
         paid = cases @ of_cuboids
         value = at.value * float(paid.max() / (costs @ of_cuboids)) ** means.power
-        found.append(replace(at, shares=shares, value=value))
+        optima.append(replace(at, shares=shares, value=value))
         return float(np.log(paid[1] / paid[0]))
 
     if excess(0.0) > 0 and np.ptp(cases[1] / cases[0]) > 0 and excess(LEAST_PART) < 0:
         brentq(excess, LEAST_PART, 0.0, xtol=1e-12, maxiter=MOST_MIXTURES, disp=False)
-    best = min(found, key=lambda each: each.value)
-    proved = (each.least for each in found if not each.unproved)
+    best = min(optima, key=lambda each: each.value)
+    proved = (each.least for each in optima if not each.unproved)
     return replace(best, least=max(proved, default=best.least))
 
 
@@ -155,9 +155,9 @@ def shares_of_least(
     Where one case of a unit's change becomes dearer than the other no objective is flat.
     """
     cases = problem.cases
-    found = least_in_cases(means, objective, importance, cases)
+    optimum = least_in_cases(means, objective, importance, cases)
     parts = objective.parts if len(cases) == 1 else FINE_PARTS
-    return means.exact(problem, means.rounded(found.shares, parts))
+    return means.exact(problem, means.rounded(optimum.shares, parts))
 
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:

@@ -62,9 +62,9 @@ class Shares:
             by_axis = {name: _listed(f"share of {name!r}", each) for name, each in lists.items()}
             object.__setattr__(self, "given", by_axis)
             return
-        found = {n: exact(s, f"share of {n!r}", PlanError) for n, s in given.items()}  # type: ignore[arg-type]
-        _check_sum("share", list(found.values()))
-        object.__setattr__(self, "given", found)
+        by_cuboid = {n: exact(s, f"share of {n!r}", PlanError) for n, s in given.items()}  # type: ignore[arg-type]
+        _check_sum("share", list(by_cuboid.values()))
+        object.__setattr__(self, "given", by_cuboid)
 
     def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
         """Return one share or None for each of `Problem.cuboids`.
@@ -95,14 +95,14 @@ class Shares:
             if not problem.is_cube:
                 raise PlanError('shares by axis go with the workload of a cube (cuboids = "cube")')
             return of_whole(problem.by_axis("shares", by_axis))
-        found = problem.by_name("share", cast("ByCuboid", given))
+        by_cuboid = problem.by_name("share", cast("ByCuboid", given))
         for levels in problem.tables:
-            if not found.get(levels):
+            if not by_cuboid.get(levels):
                 raise PlanError(
                     f"{problem.tree.name_of(levels)!r} needs a share above 0: it is a table, and "
                     "no other cuboid tells its counts"
                 )
-        return tuple(found.get(levels) or None for levels in problem.cuboids)
+        return tuple(by_cuboid.get(levels) or None for levels in problem.cuboids)
 
 
 def _by_axis(given: ByAxis | ByCuboid) -> ByAxis | None:
@@ -202,18 +202,18 @@ class QueryShares:
             PlanError: a level or query that the tree or the workload does not have.
         """
         tree = problem.tree
-        found: dict[Levels, Fraction] = {}
+        shares: dict[Levels, Fraction] = {}
         for level, share in self.levels.items():
             for query, part in self.queries[level].items():
                 cuboid = _cuboid(tree, level, query)
-                if cuboid in found:
+                if cuboid in shares:
                     raise PlanError(f"{_of(level)}: {tree.name_of(cuboid)!r} has two shares")
-                found[cuboid] = share * part
-        every = {*problem.workload.cuboids(tree), *found}
+                shares[cuboid] = share * part
+        every = {*problem.workload.cuboids(tree), *shares}
         again = repeated(tree, sorted(every, key=fineness))
         measured = {
             tree.name_of(cuboid): share
-            for cuboid, share in found.items()
+            for cuboid, share in shares.items()
             if problem.public is None or not is_within(again.get(cuboid, cuboid), problem.public)
         }
         whole = sum(measured.values())
@@ -230,13 +230,13 @@ def _exact(where: str, given: Mapping[str, Exact]) -> dict[str, Fraction]:
     """Return shares as fractions, or raise a PlanError."""
     if not isinstance(given, Mapping) or not given:
         raise PlanError(f'{where} are shares by name, such as {{"county": "1/4"}}')
-    found = {
+    shares = {
         n: exact(s, f"{where}: share of {str(n)[:100]!r}", PlanError) for n, s in given.items()
     }
-    for name, share in found.items():
+    for name, share in shares.items():
         if share < 0:
             raise PlanError(f"{where}: the share of {name[:100]!r} must not be negative")
-    return found
+    return shares
 
 
 def _cuboid(tree: Tree, level: str, query: str) -> Levels:
@@ -255,9 +255,9 @@ def _cuboid(tree: Tree, level: str, query: str) -> Levels:
 
 def _levels(tree: Tree, name: str, where: str) -> Levels:
     """Return the cuboid of a name whose levels may stand without their axes."""
-    found = tree.named(name)
-    if found is not None:
-        return found
+    cuboid = tree.named(name)
+    if cuboid is not None:
+        return cuboid
     levels: dict[str, list[str]] = {}
     for axis in tree.axes:
         for level in axis.levels:
@@ -266,16 +266,16 @@ def _levels(tree: Tree, name: str, where: str) -> Levels:
     full = {way: [way] for ways in levels.values() for way in ways} | levels
     words = re.split(r"\s*[×*]\s*|\s+x\s+", name[:1000])
     for word in words:
-        known = full.get(word, [])
-        if not known:
+        meanings = full.get(word, [])
+        if not meanings:
             every = [n for level, ways in levels.items() for n in ([level], ways)[len(ways) > 1]]
             raise PlanError(
                 f"{where}: there is no level {shorten(word)!r}; there are "
                 f"{', '.join(every)[:300]}{did_you_mean(word, every)}"
             )
-        if len(known) > 1:
-            raise PlanError(f"{where}: several axes have a level {word!r}: {' or '.join(known)}")
-    found = tree.named(" × ".join(full[word][0] for word in words))
-    if found is None:
+        if len(meanings) > 1:
+            raise PlanError(f"{where}: several axes have a level {word!r}: {' or '.join(meanings)}")
+    cuboid = tree.named(" × ".join(full[word][0] for word in words))
+    if cuboid is None:
         raise PlanError(f"{where}: {name[:100]!r} names two levels of one axis")
-    return found
+    return cuboid

@@ -158,7 +158,7 @@ def _not_held(problem: Problem, design: Design) -> str:
         "the least error is known of Gaussian noise alone": problem.mechanism.price.norm == 1,
         "noise of a standard deviation below 1 is not like continuous noise": narrowest < 1,
         "counts that are public change what the others cost": any(plan.public or ()),
-        "public facts change which cells there are": plan.known is not None,
+        "public facts change which cells there are": plan.constraints is not None,
         "which cells survivors leave unmeasured is not known before the release": not (
             set(problem.cuboids) <= plan.whole
         ),

@@ -120,10 +120,10 @@ class Even:
 
 def _eigenvalues(sizes: Float64) -> Float64:
     """Return λ_k(b), and 1 for a cell and itself: float64 (spaces, classes)."""
-    found = np.triu(np.ones((len(sizes), len(sizes))))
+    eigenvalues = np.triu(np.ones((len(sizes), len(sizes))))
     for k in range(len(sizes) - 1):
-        found[k + 1, k] = -1 / (sizes[k + 1] / sizes[k] - 1)
-    return found
+        eigenvalues[k + 1, k] = -1 / (sizes[k + 1] / sizes[k] - 1)
+    return eigenvalues
 
 
 def _along(matrices: Sequence[Float64], table: Float64) -> Float64:

@@ -80,16 +80,16 @@ def least_total(
     if all(map(_is_even, tree.axes)):
         single, moved = (any(getattr(each, of) for each in pairs) for of in ("single", "moved"))
         return LeastTotal(*Even.of(tree, importance).least(single=single, moved=moved))
-    found, refusal = list[LeastTotal](), PlanError("no bound is known")
+    bounds, refusal = list[LeastTotal](), PlanError("no bound is known")
     for made in _problems(tree, importance):
         try:
             problem = made()
-            found += [problem.bound(each) for each in pairs]
+            bounds += [problem.bound(each) for each in pairs]
         except PlanError as error:
             refusal = error
-    if not found:
+    if not bounds:
         raise refusal
-    best = max(found, key=lambda each: each.total)
+    best = max(bounds, key=lambda each: each.total)
     # Of several, the best weights are of all together: one's slack is not theirs, nor its errors,
     # as a total that nobody changes who moves would have none.
     return best if len(pairs) == 1 else replace(best, by_cuboid={}, slack=None)
@@ -97,24 +97,24 @@ def least_total(
 
 def _problems(
     tree: Tree, importance: Mapping[Levels, float]
-) -> Iterator[Callable[[], "_Beside | _Products"]]:
+) -> Iterator[Callable[[], "_AxisProblem | _Products"]]:
     """Yield what bounds are had of: all cuboids, or some, as the others' errors are not below 0."""
     chain = {levels: (t,) for t, levels in enumerate(tree.chain)}
     uneven = [a for a, axis in enumerate(tree.axes) if not _is_even(axis)]
     nested = {levels: chain[levels] for levels in importance if levels in chain}
     is_nested = len(nested) == len(importance)
     if is_nested or (nested and len(uneven) > 1):
-        yield lambda: _Beside.of(_families_of_chain(tree), (), importance, nested)
+        yield lambda: _AxisProblem.of(_families_of_chain(tree), (), importance, nested)
     if is_nested:
         return
     for first in uneven:
-        yield partial(_Beside.along, tree, importance, first)
+        yield partial(_AxisProblem.along, tree, importance, first)
     if len(uneven) > 1:
         yield partial(_Products.of, tree, importance)
 
 
 @dataclass(frozen=True, eq=False)
-class _Beside:
+class _AxisProblem:
     """One axis, or a chain over several, whose families may differ, beside axes where they do not.
 
     The weights are those of the leaves of the first, equally divided among the cells beside each.
@@ -122,13 +122,13 @@ class _Beside:
 
     Attributes:
         branches: of the first.
-        beside: the sizes of the levels of each other axis.
+        other_sizes: the sizes of the levels of each other axis.
         importance: float64 (levels of the first, levels of each other axis).
         places: for each cuboid where it stands there; none where some are left out.
     """
 
     branches: Branches
-    beside: tuple[Int64, ...]
+    other_sizes: tuple[Int64, ...]
     importance: Float64
     places: Mapping[Levels, Levels]
 
@@ -136,45 +136,45 @@ class _Beside:
     def of(
         cls,
         families: Sequence[Int64],
-        beside: tuple[Int64, ...],
+        other_sizes: tuple[Int64, ...],
         importance: Mapping[Levels, float],
         places: Mapping[Levels, Levels],
-    ) -> "_Beside":
+    ) -> "_AxisProblem":
         """Return the problem of one axis, by its families, beside others."""
-        if (spaces := prod(map(len, beside))) > MOST_SPACES:
+        if (spaces := prod(map(len, other_sizes))) > MOST_SPACES:
             raise PlanError(f"{spaces:,} combinations of levels beside one axis take too long")
-        dense = np.zeros((len(families) + 1, *map(len, beside)))
+        dense = np.zeros((len(families) + 1, *map(len, other_sizes)))
         for levels, place in places.items():
             dense[place] = importance[levels]
         complete = places if len(places) == len(importance) else {}
-        return cls(Branches.of(families), beside, dense, complete)
+        return cls(Branches.of(families), other_sizes, dense, complete)
 
     @classmethod
-    def along(cls, tree: Tree, importance: Mapping[Levels, float], first: int) -> "_Beside":
+    def along(cls, tree: Tree, importance: Mapping[Levels, float], first: int) -> "_AxisProblem":
         """Return the problem along an axis; of others whose families differ, total and leaves."""
         others = [a for a in range(len(tree.axes)) if a != first]
         kept = {a: _alike(tree.axes[a]) for a in others}
-        beside = tuple(np.array([tree.axes[a].size(k) for k in kept[a]]) for a in others)
+        other_sizes = tuple(np.array([tree.axes[a].size(k) for k in kept[a]]) for a in others)
         places = {
             levels: (levels[first], *(kept[a].index(levels[a]) for a in others))
             for levels in importance
             if all(levels[a] in kept[a] for a in others)
         }
-        return cls.of(_families_of_axis(tree.axes[first]), beside, importance, places)
+        return cls.of(_families_of_axis(tree.axes[first]), other_sizes, importance, places)
 
     @cached_property
     def spaces(self) -> list["_Space"]:
         """The spaces of contrasts of the other axes."""
-        found = []
+        spaces = []
         for at in product(*map(range, self.importance.shape[1:])):
-            levels = list(zip(self.beside, at, strict=True))
+            levels = list(zip(self.other_sizes, at, strict=True))
             gains = reduce(np.multiply.outer, [s[-1] / s[b:] for s, b in levels], np.ones(()))
             times = prod(int(s[b] - (s[b - 1] if b else 0)) for s, b in levels)
             opposed = prod(_opposed(s, b) for s, b in levels)
             kept = tuple(slice(b, None) for b in at)
             if times:
-                found.append(_Space(kept, np.asarray(gains), times, opposed))
-        return found
+                spaces.append(_Space(kept, np.asarray(gains), times, opposed))
+        return spaces
 
     @cached_property
     def weight(self) -> Float64:
@@ -215,24 +215,24 @@ class _Beside:
 
         Where importances are products these are the same everywhere.
         """
-        cells, found = prod(int(sizes[-1]) for sizes in self.beside), []
+        cells, weighed = prod(int(sizes[-1]) for sizes in self.other_sizes), []
         for space in self.spaces:
             here = self.importance[slice(None), *space.kept] * space.gains / cells
             g = here.reshape(len(here), -1).sum(axis=1)
             if g.any():
-                found.append((space, float(g.max()), _rounded(g / g.max())))
-        return found
+                weighed.append((space, float(g.max()), _rounded(g / g.max())))
+        return weighed
 
     def root(self, weight: Float64, pairs: Pairs) -> Root:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
-        cells = prod(int(sizes[-1]) for sizes in self.beside)
+        cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
         value, by_family = 0.0, np.zeros(len(weight))
-        by_level, known = np.zeros(self.importance.shape), dict[tuple[bytes, float], Root]()
+        by_level, roots = np.zeros(self.importance.shape), dict[tuple[bytes, float], Root]()
         for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
-            if key not in known:
-                known[key] = root_of(self.branches, g, weight, pairs, key[1])
-            root, scale = known[key], sqrt(largest)
+            if key not in roots:
+                roots[key] = root_of(self.branches, g, weight, pairs, key[1])
+            root, scale = roots[key], sqrt(largest)
             value += space.times * scale * root.value
             by_family += space.times * scale * root.by_family
             each = np.multiply.outer(root.by_level / scale, space.gains)
@@ -291,7 +291,7 @@ class _Products:
         names: for each cuboid its levels of these axes.
     """
 
-    axes: tuple[_Beside, ...]
+    axes: tuple[_AxisProblem, ...]
     importance: Mapping[Levels, float]
     names: Mapping[Levels, Levels]
 
@@ -299,7 +299,7 @@ class _Products:
     def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "_Products":
         several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
-        given, axes = defaultdict[Levels, float](float), list[_Beside]()
+        given, axes = defaultdict[Levels, float](float), list[_AxisProblem]()
         for levels, each in importance.items():
             given[names[levels]] += each
         for place, axis in enumerate(tree.axes[a] for a in several):
@@ -307,7 +307,7 @@ class _Products:
             for levels, each in importance.items():
                 k = names[levels][place]
                 sums[k,] += each * tree.cells(levels) / axis.size(k)
-            axes.append(_Beside.of(_families_of_axis(axis), (), sums, {k: k for k in sums}))
+            axes.append(_AxisProblem.of(_families_of_axis(axis), (), sums, {k: k for k in sums}))
         return cls(tuple(axes), given, names)
 
     def bound(self, pairs: Pairs) -> LeastTotal:
@@ -373,15 +373,15 @@ def _alike(axis: Axis) -> list[int]:
 def _families_of_chain(tree: Tree) -> list[Int64]:
     """Return the number of children of each node of a chain, nodes in order of their parents."""
     sizes = [_families_of_axis(axis) for axis in tree.axes]
-    at, found = [np.zeros(1, np.int64) for _ in tree.axes], list[Int64]()
+    at, families = [np.zeros(1, np.int64) for _ in tree.axes], list[Int64]()
     for axis, level in tree.steps:
         own = sizes[axis][level - 1][at[axis]]
-        found.append(own)
-        if len(found) == tree.depth:
+        families.append(own)
+        if len(families) == tree.depth:
             break
-        check_families(sum(map(len, found)) + int(own.sum()))
+        check_families(sum(map(len, families)) + int(own.sum()))
         first = tree.axes[axis].child_start[level - 1][at[axis]]
         within = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own)
         at = [np.repeat(codes, own) for codes in at]
         at[axis] = np.repeat(first, own) + within
-    return found
+    return families

@@ -103,9 +103,9 @@ class Branches:
 
     def importance(self, given: Float64) -> Float64:
         """Return importances by level, of the levels here: float64 (T + 1)."""
-        found = np.zeros(len(self.start) + 1)
-        np.add.at(found, list(self.merged), given)
-        return found
+        importance = np.zeros(len(self.start) + 1)
+        np.add.at(importance, list(self.merged), given)
+        return importance
 
     def largest(self, importance: Float64, weight: Float64) -> float:
         """Return an upper bound of the largest eigenvalue of √G L √G: the largest row of LG."""
@@ -127,12 +127,12 @@ class Branches:
     def heaviest(self, weight: Float64) -> Float64:
         """Return the largest weight of a node of each level that was given: float64 (levels)."""
         below: Float64 = self.leaves * weight
-        found = [float(weight.max())]
+        heaviest = [float(weight.max())]
         for t in range(len(self.start) - 1, 0, -1):
-            found.append(float(below.max()))
+            heaviest.append(float(below.max()))
             if t > 1:
                 below = np.bincount(self.parents(t), below).astype(np.float64)
-        return np.array([1.0, *found[::-1]])[list(self.merged)]
+        return np.array([1.0, *heaviest[::-1]])[list(self.merged)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,12 +183,12 @@ def root_of(
     by_family = list[Float64]()
 
     def run(first: int, last: int) -> None:
-        found = np.zeros(len(own))
+        derivatives = np.zeros(len(own))
         _log_determinants(
             (first, last), points, (tree.parent, tree.start, tree.leaves),
-            (own, blocks, held, g), (pairs.single, moved, opposed), (values, by_level, found),
+            (own, blocks, held, g), (pairs.single, moved, opposed), (values, by_level, derivatives),
         )  # fmt: skip
-        by_family.append(found)
+        by_family.append(derivatives)
 
     over_families(run, np.arange(len(points) + 1) * (len(tree.parent) + 1))
     levels = by_level.sum(axis=0)[list(tree.merged)]
@@ -221,17 +221,17 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
     for p in range(span[0], span[1]):
         t = np.exp(points[p])
         scale = np.exp(points[p] / 2) / (2 * np.pi)
-        found = 0.0
+        log_determinant = 0.0
         gamma = g[levels] / t
         for i in range(last):
             r[i] = 0.0
         for i in range(len(leaves)):
-            found += leaves[i] * np.log1p(own[i] * gamma)
+            log_determinant += leaves[i] * np.log1p(own[i] * gamma)
             r[last + i] = leaves[i] * own[i] / (1 + own[i] * gamma)
         for level in range(levels - 1, 0, -1):
             gamma = g[level] / t
             for i in range(start[level - 1], start[level]):
-                found += np.log1p(gamma * r[i])
+                log_determinant += np.log1p(gamma * r[i])
                 if level > 1:
                     r[parent[i]] += r[i] / (1 + gamma * r[i])
         gamma, root = g[1] / t, g[0] / t
@@ -252,18 +252,18 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
             rest += kept / (held[i] * inside)
             sum_y += phi[i] / inside
             sum_phi += phi[i]
-            found += np.log(abs(inside))
+            log_determinant += np.log(abs(inside))
         if contrast < 1 and abs(rest) < NEAR_ZERO:  # of two blocks opposed it is but rounding there
             rest = NEAR_ZERO
-        found += np.log(max(abs(rest), 1e-300))  # where one is below 0, so is the other
+        log_determinant += np.log(max(abs(rest), 1e-300))  # where one is below 0, so is the other
         sum_y /= rest
         h = total - opposed * sum_phi * sum_y
         for i in range(k):
             y[i] = (phi[i] + opposed * n[i] * sum_y) / at_top[i]
             h += opposed * phi[i] * y[i]
         h = max(h, 0.0)
-        found += np.log1p(root * h)
-        values[p] = scale * found
+        log_determinant += np.log1p(root * h)
+        values[p] = scale * log_determinant
         scale /= t
         by_level[p, 0] = scale * h / (1 + root * h)
         for i in range(k):

@@ -89,7 +89,9 @@ def planning_page(
         heading=shown(title),
         overview=_overview(plan, say),
         budget=say(f"planning.budget.{_kind(plan)}"),
-        promise=" ".join(shown(told) for told in (protected(plan), not_hidden(plan)) if told),
+        promise=" ".join(
+            shown(sentence) for sentence in (protected(plan), not_hidden(plan)) if sentence
+        ),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=" ".join(say(f"planning.division.{key}") for key in _divisions(plan, facts)),
         hills=say("planning.hills") if plan.prior else "",
@@ -147,11 +149,11 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
 
 def _efficiency(plan: Plan) -> Json | None:
     """Return the least weighted error at ρ = 1/2 and the weights by place; None where unknown."""
-    found = plan.efficiency
-    if found.value is None:
+    efficiency = plan.efficiency
+    if efficiency.value is None:
         return None
-    weights = [found.weights.get(name, 0.0) for name in plan.cuboids]
-    return {"least": found.least, "weights": weights}
+    weights = [efficiency.weights.get(name, 0.0) for name in plan.cuboids]
+    return {"least": efficiency.least, "weights": weights}
 
 
 def _lines(rows: Sequence[Json], open_rows: Sequence[int]) -> list[list[int]]:
@@ -205,17 +207,17 @@ def _row(plan: Plan, say: Catalogue, place: int) -> Json:
 def _quantile_of(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], part: float) -> int:
     """Return a count that so many are at most, to two digits."""
     order = np.cumsum(times)
-    found = counts[int(np.searchsorted(order, part * order[-1]))]
-    return max(1, int(float(f"{found:.2g}")))
+    count = counts[int(np.searchsorted(order, part * order[-1]))]
+    return max(1, int(float(f"{count:.2g}")))
 
 
 def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[list[float]]:
     """Return counts on an even scale of logarithms and how many there are about each."""
     logs = np.log10(counts)
     edges = np.arange(np.floor(8 * logs.min()), np.ceil(8 * logs.max()) + 2) / 8
-    found, _ = np.histogram(logs, edges, weights=times)
+    numbers, _ = np.histogram(logs, edges, weights=times)
     middles = 10 ** ((edges[:-1] + edges[1:]) / 2)
-    return [[float(f"{m:.4g}"), float(n)] for m, n in zip(middles, found, strict=True)]
+    return [[float(f"{m:.4g}"), float(n)] for m, n in zip(middles, numbers, strict=True)]
 
 
 def _unit(plan: Plan, say: Catalogue) -> str:
@@ -261,14 +263,14 @@ def _accuracy(say: Catalogue, rows: Sequence[Json], usual: Json) -> str:
 
 def _simulated(plan: Plan, say: Catalogue, simulated: Simulated) -> str:
     """Return what came out at the plan's own budget beside what was expected."""
-    found = simulated.errors[simulated.budgets.index(value_of(plan.budget))]
+    errors = simulated.errors[simulated.budgets.index(value_of(plan.budget))]
     expected = dict(forecast(plan).select("cuboid", "rmse").iter_rows())
     rows = []
     for levels, name in zip(plan.levels, plan.cuboids, strict=True):
-        if name in found and (forecasted := expected[name]):
-            times = forecasted / max(found[name][0], 1e-9)
+        if name in errors and (forecasted := expected[name]):
+            times = forecasted / max(errors[name][0], 1e-9)
             label = plan.label_of(levels) if any(levels) else say("planning.total")
-            numbers = [f"{number:,.3g}" for number in (forecasted, found[name][0])]
+            numbers = [f"{number:,.3g}" for number in (forecasted, errors[name][0])]
             too_high = say("planning.simulated.times", times=say.numeral(f"{times:,.2g}"))
             cells = [say.numeral(number) for number in numbers]
             rows.append([shown(label), *cells, too_high if times >= WORTH_SAYING else ""])

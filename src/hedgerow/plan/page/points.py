@@ -153,9 +153,9 @@ class Division:
 def divisions(plan: Plan) -> list[Division]:
     """Return the file's own division of the budget, and others that its plan could have."""
     keeps = plan.prior is None and plan.allocation not in CHOSEN_BY_BUDGET
-    found = [Division("own", plan, None, keeps)]
+    ways = [Division("own", plan, None, keeps)]
     if isinstance(plan.design, PlannedSums | PlannedSpine):
-        return found
+        return ways
     for key, lines, allocation in _others():
         try:
             made = make_plan(
@@ -171,12 +171,12 @@ def divisions(plan: Plan) -> list[Division]:
             made = made.choosing(*plan.chosen_measure)  # what is measured is that of the file
         except HedgerowError:  # it has no such division
             continue
-        same = [i for i, other in enumerate(found) if other.plan.shares == made.shares]
+        same = [i for i, other in enumerate(ways) if other.plan.shares == made.shares]
         if same:
-            found[same[0]] = replace(found[same[0]], also=(*found[same[0]].also, key))
+            ways[same[0]] = replace(ways[same[0]], also=(*ways[same[0]].also, key))
         else:
-            found.append(Division(key, made, lines, keeps=True))
-    return found
+            ways.append(Division(key, made, lines, keeps=True))
+    return ways
 
 
 def plans_for_trials(plan: Plan) -> list[Plan]:
@@ -219,7 +219,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> Json:
         }
         for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
     ]
-    each = [_wholes(plan, budgets, known, sure[0]) for known in sure]
+    each = [_wholes(plan, budgets, certified, sure[0]) for certified in sure]
     return {
         "kind": type(plan.budget).__name__,
         "delta": _exact(delta),
@@ -230,15 +230,15 @@ def points_of(plan: Plan, *, is_fixed: bool) -> Json:
         "own": budgets.own,
         "chosen": list(plan.chosen_measure),
         "divisions": [
-            _division(way, budgets, wholes, known, is_fixed=is_fixed)
-            | {"epsilons": _epsilons(plan, budgets, delta, known)}
-            for way, wholes, known in zip(ways, each, sure, strict=True)
+            _division(way, budgets, wholes, certified, is_fixed=is_fixed)
+            | {"epsilons": _epsilons(plan, budgets, delta, certified)}
+            for way, wholes, certified in zip(ways, each, sure, strict=True)
         ],
     }
 
 
 def _wholes(
-    plan: Plan, budgets: Budgets, known: dict[int, Profile], first: dict[int, Profile]
+    plan: Plan, budgets: Budgets, certified: dict[int, Profile], first: dict[int, Profile]
 ) -> list[float]:
     """Return what each budget buys: certified, or near it and a little less.
 
@@ -251,24 +251,24 @@ def _wholes(
         return [float(value) for value in budgets.values]
     near = [gaussian_rho(float(value), float(budget.delta)) for value in budgets.values]
     places = list(first)
-    beside = float(known[budgets.own].rho or 0) / float(first[budgets.own].rho or 1)
-    ratios = [min(beside, 1.0) * float(first[i].rho or 0) / near[i] for i in places]
-    found = np.interp(
+    relative = float(certified[budgets.own].rho or 0) / float(first[budgets.own].rho or 1)
+    ratios = [min(relative, 1.0) * float(first[i].rho or 0) / near[i] for i in places]
+    line = np.interp(
         [math.log(value) for value in budgets.values],
         [math.log(budgets.values[i]) for i in places],
         ratios,
     )
     return [
-        float(known[i].rho or 0) if i in known else near[i] * float(ratio) * SAFE
-        for i, ratio in enumerate(found)
+        float(certified[i].rho or 0) if i in certified else near[i] * float(ratio) * SAFE
+        for i, ratio in enumerate(line)
     ]
 
 
 def _epsilons(
-    plan: Plan, budgets: Budgets, delta: Fraction, known: dict[int, Profile]
+    plan: Plan, budgets: Budgets, delta: Fraction, certified: dict[int, Profile]
 ) -> list[float | None]:
     """Return ε at δ of budgets in ρ, where it is certified."""
-    each = [known.get(i) for i in range(len(budgets.values))]
+    each = [certified.get(i) for i in range(len(budgets.values))]
     is_asked = isinstance(plan.budget, Rho)
     return [p.epsilon(delta) if p is not None and is_asked else None for p in each]
 
@@ -300,7 +300,7 @@ def _division(
         if i != own and not way.keeps:  # its shares are written out
             made = replace(made, allocation=Shares.name, prior=None)
         signed[i] = made.hash
-    found: Json = {
+    division: Json = {
         "key": way.key,
         "also": list(way.also),
         "lines": way.lines,
@@ -317,8 +317,8 @@ def _division(
         ],
     }
     if is_fixed:
-        found["table"] = _carried(way.plan, wholes[0], wholes[-1])
-    return found
+        division["table"] = _carried(way.plan, wholes[0], wholes[-1])
+    return division
 
 
 def _carried(plan: Plan, low: float, high: float) -> Json:
@@ -336,21 +336,21 @@ def _carried(plan: Plan, low: float, high: float) -> Json:
         errors = forecast(made)["rmse"].cast(pl.Float64).fill_null(np.nan).to_numpy()
         return np.asarray(errors**2 * float(value_of(budget)) ** power)
 
-    found = {whole: at(whole) for whole in (low, high)}
+    variances = {whole: at(whole) for whole in (low, high)}
     open_stretches = [(low, high)]
-    while open_stretches and len(found) < MOST_FORECASTS:
+    while open_stretches and len(variances) < MOST_FORECASTS:
         first, last = open_stretches.pop(0)
         middle = (first + last) / 2
-        found[middle] = at(middle)
-        line = (found[first] + found[last]) / 2
-        misses = np.abs(np.sqrt(line / np.maximum(found[middle], 1e-300)) - 1)
-        if np.nanmax(np.where(found[middle] > 0, misses, 0.0)) > NEAR:
+        variances[middle] = at(middle)
+        line = (variances[first] + variances[last]) / 2
+        misses = np.abs(np.sqrt(line / np.maximum(variances[middle], 1e-300)) - 1)
+        if np.nanmax(np.where(variances[middle] > 0, misses, 0.0)) > NEAR:
             open_stretches += [(first, middle), (middle, last)]
     return {
-        "wholes": sorted(found),
+        "wholes": sorted(variances),
         "variances": [
-            [None if math.isnan(v) else float(f"{v:.7g}") for v in found[whole]]
-            for whole in sorted(found)
+            [None if math.isnan(v) else float(f"{v:.7g}") for v in variances[whole]]
+            for whole in sorted(variances)
         ],
     }
 

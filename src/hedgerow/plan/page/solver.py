@@ -67,7 +67,7 @@ def solver_of(plan: Plan) -> Json:
     kinds = (_projected, _combined, _cube)
     own: Json = {"kind": "fixed"}
     if is_priced(plan):
-        own = next((found for kind in kinds if (found := kind(plan)) is not None), own)
+        own = next((model for kind in kinds if (model := kind(plan)) is not None), own)
     return {
         **own,
         "rows": len(plan.levels),
@@ -124,11 +124,11 @@ def _true_variances(mechanism: type[Mechanism]) -> Json:
     ends = [(float(price.variance) / v) ** (1 / price.power) for v in (WIDEST, NARROWEST)]
     logs = np.linspace(math.log(ends[0]), math.log(ends[1]), NODES)
     each = (mechanism.with_precision(Fraction(math.exp(x)).limit_denominator(10**9)) for x in logs)
-    found = [math.log(max(noise.noise_variance, 1e-300)) for noise in each]
+    log_variances = [math.log(max(noise.noise_variance, 1e-300)) for noise in each]
     return {
         "first": float(logs[0]),
         "step": float(logs[1] - logs[0]),
-        "log_variances": _rounded(found),
+        "log_variances": _rounded(log_variances),
     }
 
 
@@ -162,11 +162,11 @@ def _combined(plan: Plan) -> Json | None:
 
 def _work(shapes: Shapes) -> int:
     """Return how many pairs of distinct subtrees one pass goes over."""
-    found = 0
+    pairs = 0
     for depth in range(1, shapes.depth + 1):
         level, (before, _, after), _ = shapes.refined(depth)
-        found += before * len(level.child) * after
-    return found
+        pairs += before * len(level.child) * after
+    return pairs
 
 
 def _cube(plan: Plan) -> Json | None:

@@ -187,4 +187,5 @@ def _add_leaves(table: Int64, steps: tuple[Int64, ...], codes: Codes, values: In
         cell = 0
         for a in range(len(codes)):
             cell += steps[a][codes[a][leaf]]
+        # Added to the noise itself: there is no table of true counts at any time.
         table[cell] += values[leaf]

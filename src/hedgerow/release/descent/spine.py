@@ -122,7 +122,7 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def up(self, job: SpineJobs) -> Told:
         """Return what one job tells of its roots: an array."""
-        return (self._upward(job.parts[0]).told,)
+        return (self._upward(job.parts[0]).root_sums,)
 
     def top(self, told: Told) -> Top:
         """Yield what is released down to the cut; return what is below it, given that."""

@@ -239,9 +239,9 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
                 f"{_named(plan, levels)}: every count is the sum of {of}",
                 partial(_is_sum, tree, (levels, released[levels]), (table, released[table])),
             )
-    if plan.known is not None:
+    if plan.constraints is not None:
         for levels in plan.tables:
-            facts = TableFacts(tree, plan.known, levels)
+            facts = TableFacts(tree, plan.constraints, levels)
             yield _finding(
                 f"{_named(plan, levels)}: nobody where public facts leave nobody, bounds kept",
                 partial(facts.check, released[levels]),

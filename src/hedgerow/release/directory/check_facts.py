@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.known import Known
+from hedgerow.plan.constraints import Constraints
 from hedgerow.plan.public_rows import attribute_axes, shown
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.tables.tree import Tree
@@ -31,7 +31,7 @@ class TableFacts:
     """
 
     tree: Tree
-    known: Known
+    known: Constraints
     levels: Levels
 
     def check(self, nodes: Nodes) -> None:

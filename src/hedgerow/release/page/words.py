@@ -10,8 +10,8 @@ from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
 from hedgerow.pages.markup import attribute, items, shown
+from hedgerow.plan.constraints import facts_in_words
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
-from hedgerow.plan.known import facts_in_words
 from hedgerow.plan.page.protected import among, not_hidden, protected
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
@@ -261,13 +261,14 @@ def _of_kind(plan: Plan, kind: type[CuboidPlan]) -> list[str]:
 
 def _facts(plan: Plan) -> str:
     """Return what public files and rules say, and that it costs nothing: HTML."""
-    if plan.known is None:
+    constraints = plan.constraints
+    if constraints is None:
         return ""
     say = words_of(plan)
     each = "".join(
         f"<li>{_plans_own(say, words)}</li>" for words in facts_in_words(plan.tree, plan.facts)
     )
-    together = say("release.public.together", open=plan.known.open_cells, cells=plan.known.cells)
+    together = say("release.public.together", open=constraints.open_cells, cells=constraints.cells)
     return f" {say('release.public.facts')}<ul>{each}</ul>{together} {say('release.public.free')}"
 
 

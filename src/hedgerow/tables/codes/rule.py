@@ -155,8 +155,8 @@ class Reading:
 
     def code(self, level: int, depth: int, fields: Sequence[str]) -> str | None:
         """Return the SQL of a record's code at a level of an axis; None where it is not told."""
-        found = None if self.rule is None else self.rule.sql(level, fields)
-        return fields[0] if found is None and level == depth else found
+        sql = None if self.rule is None else self.rule.sql(level, fields)
+        return fields[0] if sql is None and level == depth else sql
 
 
 def called(
@@ -219,17 +219,17 @@ def by_parent(not_stated: str | None, levels: Sequence[str], subject: str) -> By
     Raises:
         TableError: several braces, or what is in them is no level above the deepest.
     """
-    if not_stated is None or not (found := _IN_BRACES.findall(not_stated)):
+    if not_stated is None or not (names := _IN_BRACES.findall(not_stated)):
         return None
     above = list(levels[:-1])
-    if len(found) > 1 or found[0] not in above:
+    if len(names) > 1 or names[0] not in above:
         raise TableError(
             f"{subject}: not_stated may have one level above {levels[-1]} in braces "
             f"({', '.join(above) or 'there is none'}), got "
-            f"{', '.join(map(repr, found))[:100]}{did_you_mean(found[0], above)}"
+            f"{', '.join(map(repr, names))[:100]}{did_you_mean(names[0], above)}"
         )
-    before, _, after = not_stated.partition(f"{{{found[0]}}}")
-    return ByParent(before, above.index(found[0]) + 1, after)
+    before, _, after = not_stated.partition(f"{{{names[0]}}}")
+    return ByParent(before, above.index(names[0]) + 1, after)
 
 
 def with_own_leaves(paths: pl.DataFrame, rule: ByParent, subject: str) -> pl.DataFrame:

@@ -141,17 +141,17 @@ class Parents(Rule):
 def _parents(rows: pl.DataFrame, subject: str) -> Int64:
     """Return the row of each row's parent, one past the last for none: int64 (rows + 1)."""
     numbered = rows.with_row_index("number")
-    found = numbered.join(
+    matches = numbered.join(
         numbered.select(parent="code", up="number"), on="parent", how="left", maintain_order="left"
     )
-    lost = found.filter(pl.col("parent").is_not_null() & pl.col("up").is_null())
+    lost = matches.filter(pl.col("parent").is_not_null() & pl.col("up").is_null())
     if not lost.is_empty():
         raise TableError(
             f"{subject}: the parent {lost['parent'][0]!r} of {lost['code'][0]!r} has no row; add "
             f"one, and leave its parent empty if it is the first level"
         )
     top = len(rows)
-    return np.append(found["up"].fill_null(top).to_numpy().astype(np.int64), top)
+    return np.append(matches["up"].fill_null(top).to_numpy().astype(np.int64), top)
 
 
 def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
@@ -291,8 +291,10 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
         column = column.cast(pl.String)
     text = column.str.strip_chars() if column.dtype == pl.String else column
-    known = column.dtype.is_numeric() or column.dtype == pl.String
-    numbers = text.cast(pl.Float64, strict=False) if known else pl.Series([None], dtype=pl.Float64)
+    is_readable = column.dtype.is_numeric() or column.dtype == pl.String
+    numbers = (
+        text.cast(pl.Float64, strict=False) if is_readable else pl.Series([None], dtype=pl.Float64)
+    )
     fits = numbers.is_not_null() & (numbers.abs() < LARGEST_DOUBLE)
     if not fits.fill_null(value=False).all():
         raise TableError(

@@ -64,17 +64,17 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tupl
     return tuple(labels), tuple(child_start)
 
 
-def level_starts(paths: pl.DataFrame, told: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
+def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
     """Yield for each level the rows where its nodes begin, and the child ranges of those above.
 
     Args:
         paths: sorted codes of the leaves, at least one.
-        told: for each level how many of the columns it and the levels above it tell.
+        column_ends: for each level how many of the columns it and the levels above it tell.
     """
     changed = np.zeros(len(paths), dtype=bool)
     changed[0] = True
     upper_start, before = np.array([0, len(paths)]), 0
-    for count in told:
+    for count in column_ends:
         for column in paths[:, before:count]:
             changed[1:] |= (column[1:] != column[:-1]).to_numpy()
         start = np.flatnonzero(changed)
@@ -149,11 +149,11 @@ def read_names(
         (code,) = rule.code_columns(areas.columns, levels, subject)
         every = as_codes(areas, [code, given], subject).rename({code: CODE, given: NAME})
         pairs = dict.fromkeys(levels, every)
-    found = tuple(
+    by_level = tuple(
         _where_any(names_of(pairs[level], codes, subject)) if level in pairs else None
         for level, codes in zip(levels, labels, strict=True)
     )
-    return found if any(names is not None for names in found) else ()
+    return by_level if any(names is not None for names in by_level) else ()
 
 
 def _where_any(names: pl.Series) -> pl.Series | None:
@@ -172,23 +172,23 @@ def names_of(pairs: pl.DataFrame, wanted: pl.Series, subject: str) -> pl.Series:
     Raises:
         TableError: a code with two names.
     """
-    known = pl.DataFrame(pairs.get_columns(), [CODE, NAME])
+    rows = pl.DataFrame(pairs.get_columns(), [CODE, NAME])
     is_known = pl.col(NAME).is_not_null() & pl.col(CODE).is_in(wanted.implode())
-    known = known.filter(is_known).unique()
-    twice = known.filter(known[CODE].is_duplicated()).sort(CODE, NAME)
+    rows = rows.filter(is_known).unique()
+    twice = rows.filter(rows[CODE].is_duplicated()).sort(CODE, NAME)
     if len(twice):
         code, *two = (shorten(visible(text)) for text in (twice[CODE][0], *twice[NAME][:2]))
         raise TableError(
             f"{subject}: {wanted.name} {code!r} has two names, {two[0]!r} and {two[1]!r}; each "
             f"code needs one"
         )
-    return name_each(wanted, known[CODE], known[NAME])
+    return name_each(wanted, rows[CODE], rows[NAME])
 
 
 def name_each(wanted: pl.Series, codes: pl.Series, names: pl.Series) -> pl.Series:
     """Return the name of each wanted code, missing where there is none."""
-    found = wanted.replace_strict(codes, names, default=None, return_dtype=pl.String)
-    return found.alias(names.name)
+    texts = wanted.replace_strict(codes, names, default=None, return_dtype=pl.String)
+    return texts.alias(names.name)
 
 
 def names_frame(labels: Sequence[pl.Series], levels: Sequence[str], names: Names) -> pl.DataFrame:
@@ -214,7 +214,7 @@ def from_names_frame(
     )
 
 
-def beside(
+def insert_names(
     frame: pl.DataFrame, column: str, codes: pl.Series, names: pl.Series | None
 ) -> pl.DataFrame:
     """Return a table with the names of a column of codes behind it, called ``COLUMN_name``.

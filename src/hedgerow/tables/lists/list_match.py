@@ -48,7 +48,7 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     Of columns that differ by their level alone (state, county), or hold codes and names of the
     same, the one of the most areas. A column of the table is that of one list.
     """
-    found = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
+    by_list = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
         mine, best = ColumnName.of(name), list[tuple[tuple[int, ...], int, ColumnName]]()
         for place, shape in enumerate(shapes):
@@ -61,9 +61,9 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
                 best.append((rank, place, listed))
         if best:
             _, place, listed = min(best, key=lambda one: one[:2])
-            found.setdefault((place, mine.role(listed) or ()), []).append((name, listed))
+            by_list.setdefault((place, mine.role(listed) or ()), []).append((name, listed))
     groups = []
-    for (place, role), pairs in found.items():
+    for (place, role), pairs in by_list.items():
         shape = shapes[place]
         name, listed = max(
             pairs,

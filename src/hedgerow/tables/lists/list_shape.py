@@ -95,16 +95,16 @@ class ListShape:
         Column a is coarser than b where every code of b stands beside one code of a.
         """
         full = self.frame.filter(pl.col(leaf).is_not_null())
-        told = [c for c in self.columns if c.text == leaf or self._may_be_level(c, full, leaf)]
-        rows = full.select(c.text for c in told).unique(leaf, maintain_order=True)
+        columns = [c for c in self.columns if c.text == leaf or self._may_be_level(c, full, leaf)]
+        rows = full.select(c.text for c in columns).unique(leaf, maintain_order=True)
         rows = rows.select(pl.all().rank("dense"))  # numbers are compared faster than texts
-        sizes = {c.text: rows[c.text].n_unique() for c in told}
-        own = [c.text for c in told if sizes[c.text] == sizes[leaf] and c.text != leaf]
+        sizes = {c.text: rows[c.text].n_unique() for c in columns}
+        own = [c.text for c in columns if sizes[c.text] == sizes[leaf] and c.text != leaf]
         left_out = {
             text: f"has the areas of {leaf}" for text in own if self.column(text).kind == "code"
         }
         groups = list[str]()
-        for column in sorted(told, key=lambda c: c.kind != "code"):
+        for column in sorted(columns, key=lambda c: c.kind != "code"):
             text = column.text
             if text == leaf or text in own or sizes[text] == 1:
                 continue
@@ -157,7 +157,7 @@ class ListShape:
         Names are in a column of names, or in one that is called like the codes without a word for
         codes: ``Ethnic group`` beside ``Ethnic group Code``.
         """
-        found = TextByName()
+        names = TextByName()
         for level in levels:
             mine = self.column(level)
             words = [mine.words, *([()] if level == levels[-1] else [])]
@@ -167,8 +167,8 @@ class ListShape:
                 fits = is_name or (is_plain and column.words == mine.words)
                 fits = fits and column.text != level
                 if fits and _pairs(full, level, column.text) == full[level].n_unique():
-                    found.setdefault(level, column.text)
-        return found
+                    names.setdefault(level, column.text)
+        return names
 
     def name_of(self, code: str) -> str | None:
         """Return the column with a name for each code, if there is one."""
@@ -198,21 +198,21 @@ class ListShape:
         One length alone, or codes that continue no other: empty.
         """
         codes = self.frame[column].drop_nulls().unique()
-        found = sorted(codes.str.len_chars().unique().to_list())
-        if not 2 <= len(found) <= MOST_DEPTHS:
+        lengths = sorted(codes.str.len_chars().unique().to_list())
+        if not 2 <= len(lengths) <= MOST_DEPTHS:
             return ()
-        for shorter, longer in pairwise(found):
+        for shorter, longer in pairwise(lengths):
             heads = codes.filter(codes.str.len_chars() == longer).str.head(shorter)
             if not heads.is_in(codes.implode()).all():
                 return ()
-        return tuple(found)
+        return tuple(lengths)
 
     def bureau_lengths(self, column: str) -> tuple[int, ...]:
         """Return how many digits each level has of a Census Bureau's GEOID; empty of others."""
         codes = self.frame[column].drop_nulls()
         length = codes.str.len_chars().unique().to_list()
-        known = self.column(column).words in {("geoid",), ("geocode",)}
-        if not known or len(length) != 1 or not codes.str.contains(r"^\d+$").all():
+        is_geoid = self.column(column).words in {("geoid",), ("geocode",)}
+        if not is_geoid or len(length) != 1 or not codes.str.contains(r"^\d+$").all():
             return ()
         return tuple(n for n in BUREAU if n <= length[0]) if length[0] in BUREAU else ()
 

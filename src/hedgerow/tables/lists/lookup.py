@@ -21,7 +21,7 @@ import polars as pl
 from hedgerow.arrays import Array, Int64
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.lists.areas import beside, names_of
+from hedgerow.tables.lists.areas import insert_names, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
@@ -102,9 +102,9 @@ class Lookup:
             return [header for header in headers if header not in {*columns.codes, columns.area}]
 
         read = read_areas(source, None, numbers=without_codes, role=ROLE)
-        found = columns_of(read.columns)
-        number, level, own = found.axis, found.level, list(found.codes)
-        column, names = found.area, found.names
+        layout = columns_of(read.columns)
+        number, level, own = layout.axis, layout.level, list(layout.codes)
+        column, names = layout.area, layout.names
         every = read.drop_nulls(column).unique()
         axis = tree.axes[number]
         every = _collapsed(every, own, axis, level)
@@ -143,7 +143,7 @@ class Lookup:
         Raises:
             TableError: it has a column called like that.
         """
-        return beside(frame, self.areas.name, self.areas, self.names)
+        return insert_names(frame, self.areas.name, self.areas, self.names)
 
     def notes(self, tree: Tree) -> list[str]:
         """Return what the areas leave out, in sentences for people; all of it is public."""
@@ -177,15 +177,15 @@ class Lookup:
         Returns:
             For each group int64 (nodes): the area of each node, -1 for none.
         """
-        found: list[Int64] = []
+        groups: list[Int64] = []
         for area in range(len(self)):
             members = self.members(area)
-            free = next((each for each in found if (each[members] < 0).all()), None)
+            free = next((each for each in groups if (each[members] < 0).all()), None)
             if free is None:
                 free = np.full(nodes, -1, dtype=np.int64)
-                found.append(free)
+                groups.append(free)
             free[members] = area
-        return found
+        return groups
 
 
 _SHARE = re.compile(

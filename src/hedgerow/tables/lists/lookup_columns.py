@@ -50,7 +50,7 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said, there, levels = TextByName(), _known(tree), _levels_by_name(tree)
+        said, there, levels = TextByName(), _names_in_release(tree), _levels_by_name(tree)
         for header, name in codes.items():
             if name not in there and name not in levels:
                 raise TableError(
@@ -74,24 +74,24 @@ class LookupColumns:
         called |= {name: header for header, name in said.items()}
         axis, level, own = _level_in(tree, list(called), subject)
         own = [called[each] for each in own]
-        known = {*(called[name] for name in there & called.keys()), *own}
-        area, names = _area_columns(headers, known, own, area, names, subject)
+        of_axis = {*(called[name] for name in there & called.keys()), *own}
+        area, names = _area_columns(headers, of_axis, own, area, names, subject)
         return cls(axis, level, tuple(own), area, names)
 
 
 def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
     """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    found = list[tuple[int, int, list[str]]]()
+    places = list[tuple[int, int, list[str]]]()
     for number, axis in enumerate(tree.axes):
         ways = [(k, list(axis.keys(k).columns)) for k in range(axis.depth, 0, -1)]
         if axis.product is None:
             ways = [way for k, own in ways for way in ((k, own), (k, [axis.levels[k - 1]]))]
         there = [(number, *way) for way in ways if set(way[1]) <= set(names)]
-        found += there[:1]
-    if len(found) != 1:
+        places += there[:1]
+    if len(places) != 1:
         every = [column for axis in tree.axes for column in axis.columns]
-        which = " and ".join(repr(tree.axes[number].name) for number, *_ in found)
-        fault = f"has codes of the axes {which}" if found else "has no column of an axis's codes"
+        which = " and ".join(repr(tree.axes[number].name) for number, *_ in places)
+        fault = f"has codes of the axes {which}" if places else "has no column of an axis's codes"
         said = next(iter(_levels_by_name(tree)), "")
         say = f"say which level's codes a column has: --area-codes COLUMN={shorten(said, 60)}"
         raise TableError(
@@ -99,7 +99,7 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
             f"release ({shorten(', '.join(every), 200)}); its columns are "
             f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
-    return found[0]
+    return places[0]
 
 
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
     }
 
 
-def _known(tree: Tree) -> set[str]:
+def _names_in_release(tree: Tree) -> set[str]:
     """Return all that levels and columns are called in the release."""
     return {name for axis in tree.axes for name in (*axis.columns, *axis.levels)}
 
@@ -129,14 +129,14 @@ def _is_of_names(header: str) -> bool:
 
 def _area_columns(
     headers: Sequence[str],
-    known: set[str],
+    of_axis: set[str],
     codes: Sequence[str],
     column: str | None,
     names: str | None,
     subject: str,
 ) -> tuple[str, str | None]:
     """Return the column of areas, and that of their names if there is one."""
-    others = [header for header in headers if header not in known]
+    others = [header for header in headers if header not in of_axis]
     for given, what in ((column, "areas"), (names, "names")):
         if given is not None and given not in others:
             raise TableError(

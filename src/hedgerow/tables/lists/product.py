@@ -31,12 +31,12 @@ class Product:
     """What the levels of a product axis tell of its columns.
 
     Attributes:
-        told: for each level 1..L how many columns it and the levels above it tell; ascending, and
-            all of them at last.
+        column_ends: for each level 1..L how many columns it and the levels above it tell;
+            ascending, and all of them at last.
         words: for each column its code at each node of the level that is the first to tell it.
     """
 
-    told: tuple[int, ...]
+    column_ends: tuple[int, ...]
     words: tuple[pl.Series, ...]
 
 
@@ -47,12 +47,12 @@ class Order:
     Attributes:
         levels: L names.
         columns: in the order in which they are told.
-        told: for each level 1..L how many columns it and the levels above it tell.
+        column_ends: for each level 1..L how many columns it and the levels above it tell.
     """
 
     levels: Texts
     columns: Texts
-    told: tuple[int, ...]
+    column_ends: tuple[int, ...]
 
     @classmethod
     def of(cls, product: Sequence[str], columns: Sequence[str], subject: str) -> "Order":
@@ -67,16 +67,16 @@ class Order:
         Raises:
             TableError: an entry that is no column, a column that is told twice or never.
         """
-        levels, told, ends = list[str](), list[str](), list[int]()
+        levels, order, ends = list[str](), list[str](), list[int]()
         for place, entry in enumerate(product, start=1):
-            left = [column for column in columns if column not in told]
+            left = [column for column in columns if column not in order]
             parts = [entry] if entry in columns else _JOINS.split(entry)
             unknown = [part for part in parts if part not in columns]
             # a name for the columns that are left, and no misspelt one
             may_be_rest = place == len(product) and left and unknown == parts
             if may_be_rest and (entry == USUAL_REST or nearest(entry, left) is None):
                 levels.append(entry)
-                told += left
+                order += left
             else:
                 if unknown:
                     raise TableError(
@@ -85,19 +85,19 @@ class Order:
                         f'last name that is none of them, such as "{USUAL_REST}", stands for all '
                         f"that are left)"
                     )
-                twice = [part for i, part in enumerate(parts) if part in told or part in parts[:i]]
+                twice = [part for i, part in enumerate(parts) if part in order or part in parts[:i]]
                 if twice:
                     raise TableError(f"{subject}: product must name column {twice[0]!r} once")
                 levels.append(" × ".join(parts))
-                told += parts
-            ends.append(len(told))
-        left = [column for column in columns if column not in told]
+                order += parts
+            ends.append(len(order))
+        left = [column for column in columns if column not in order]
         if left:
             raise TableError(
                 f"{subject}: product leaves out {', '.join(left)}, so that leaves are not told "
                 f'apart; end it with "{USUAL_REST}", which stands for all columns that are left'
             )
-        return cls(tuple(levels), tuple(told), tuple(ends))
+        return cls(tuple(levels), tuple(order), tuple(ends))
 
 
 def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
@@ -143,14 +143,14 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
 
 
 def nest_product(
-    leaves: pl.DataFrame, levels: Sequence[str], told: Sequence[int], subject: str
+    leaves: pl.DataFrame, levels: Sequence[str], column_ends: Sequence[int], subject: str
 ) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...], Product]:
     """Return labels and child ranges of every level, and what each tells.
 
     Args:
         leaves: text codes, one row a leaf, the columns in the order in which they are told.
         levels: L names.
-        told: for each level how many columns it and the levels above it tell.
+        column_ends: for each level how many columns it and the levels above it tell.
         subject: how messages name the axis.
 
     Raises:
@@ -158,8 +158,8 @@ def nest_product(
     """
     leaves = leaves.sort(leaves.columns)
     labels, words, child_start = list[pl.Series](), list[pl.Series](), list[Int64]()
-    starts = level_starts(leaves, told)
-    for name, count, (start, children) in zip(levels, told, starts, strict=True):
+    starts = level_starts(leaves, column_ends)
+    for name, count, (start, children) in zip(levels, column_ends, starts, strict=True):
         nodes = leaves[start].select(leaves.columns[:count])
         label = nodes.select(pl.concat_str(pl.all(), separator=BETWEEN_CODES).alias(name))[name]
         if count > 1 and label.n_unique() < len(label):
@@ -172,7 +172,7 @@ def nest_product(
         words += nodes.get_columns()[len(words) :]
     if len(start) < len(leaves):
         raise TableError(f"{subject}: two leaves have the same codes")
-    return tuple(labels), tuple(child_start), Product(tuple(told), tuple(words))
+    return tuple(labels), tuple(child_start), Product(tuple(column_ends), tuple(words))
 
 
 def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:

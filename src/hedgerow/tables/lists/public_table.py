@@ -58,11 +58,11 @@ def as_called(
         TableError: an axis that the table has no codes of, or columns that fit no axis.
     """
     own = dict(given or {})
-    found = []
+    fitting_axes = []
     for own_axis in axes:
         axis, ways = own_axis, [own_axis, *_as_listed(own_axis, _names_of_others(own_axis, axes))]
         if axis.name in own:
-            axis = _told_by(axis, tuple(own[axis.name]))
+            axis = _renamed(axis, tuple(own[axis.name]))
             ways = [axis]
         fitting = next((way for way in ways if _has_codes(names, way)), None)
         if fitting is None:
@@ -77,23 +77,23 @@ def as_called(
                 f"{hint.replace('AXIS', axis.name)}",
                 confidential=f"its columns are {shorten(', '.join(names), 500)}",
             )
-        found.append(fitting)
-    return found
+        fitting_axes.append(fitting)
+    return fitting_axes
 
 
 def listed_names(axes: Sequence[Axis]) -> dict[str, tuple[Axis, str]]:
     """Return further names of columns, each with the axis and the column of it that is meant."""
-    found = dict[str, tuple[Axis, str]]()
+    by_name = dict[str, tuple[Axis, str]]()
     for axis in axes:
         taken = _names_of_others(axis, axes) | set(axis.columns)
         if axis.product is not None:
             continue
         for level, column in zip(axis.levels, axis.columns, strict=True):
-            found |= {} if level in taken else {level: (axis, column)}
+            by_name |= {} if level in taken else {level: (axis, column)}
         reading = axis.reading
         if reading is not None and len(reading.columns) == 1 and reading.columns[0] not in taken:
-            found[reading.columns[0]] = axis, axis.columns[-1]
-    return found
+            by_name[reading.columns[0]] = axis, axis.columns[-1]
+    return by_name
 
 
 def _names_of_others(axis: Axis, axes: Sequence[Axis]) -> set[str]:
@@ -116,10 +116,10 @@ def _as_listed(axis: Axis, taken: set[str]) -> Iterator[Axis]:
     alone = () if len(of_rule) > 1 else (axis.columns[-1:], axis.levels[-1:])
     for columns in (axis.columns, axis.levels, of_rule, *alone):
         if columns and taken.isdisjoint(columns):
-            yield _told_by(axis, columns)
+            yield _renamed(axis, columns)
 
 
-def _told_by(axis: Axis, columns: Texts) -> Axis:
+def _renamed(axis: Axis, columns: Texts) -> Axis:
     """Return the axis with the columns of all its levels, or with those of its codes.
 
     Raises:
@@ -152,14 +152,14 @@ def _has_codes(names: Sequence[str], axis: Axis) -> bool:
 
 
 def read_public_table(
-    source: Any, known: Mapping[str, bool], numbers: Mapping[str, int | None], subject: str
+    source: Any, is_pointed: Mapping[str, bool], numbers: Mapping[str, int | None], subject: str
 ) -> pl.DataFrame:
     """Read a public table: the columns of codes that are known, and some of whole numbers.
 
     Args:
         source: a file, a `hedgerow.tables.read.Query`, or a data frame.
-        known: columns that hold codes, where the table has them, and whether the codes of their
-            axis end in ``.0`` themselves; others are left alone.
+        is_pointed: columns that hold codes, where the table has them, and whether the codes of
+            their axis end in ``.0`` themselves; others are left alone.
         numbers: columns that must be there, of whole numbers from 0 on; and what an empty cell of
             each stands for, None where each row needs a number.
         subject: how messages name it.
@@ -173,7 +173,7 @@ def read_public_table(
             with anything but a whole number from 0 on; more than a quarter of the memory.
     """
     with open_table(source, subject, public=True) as (db, table):
-        codes = [name for name in dict.fromkeys(table.names) if name in known]
+        codes = [name for name in dict.fromkeys(table.names) if name in is_pointed]
         for name in numbers:
             if name in codes:
                 raise TableError(f"{subject}: column {name!r} holds codes, and no numbers")
@@ -185,7 +185,7 @@ def read_public_table(
         kinds = load(db, table, [*codes, *numbers])
         check_fits(db, kinds, subject)
         chosen = [
-            f"{text if known[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
+            f"{text if is_pointed[name] else unpointed_sql(text)} AS {sql_identifier(name)}"
             for name, text in zip(codes, coded(db, table, codes, kinds[: len(codes)]), strict=True)
         ]
         for i, (name, empty) in enumerate(numbers.items(), start=len(codes)):

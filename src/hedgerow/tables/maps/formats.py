@@ -86,17 +86,17 @@ def read_map(path: Path, subject: str, fault: type[HedgerowError] = TableError) 
             start = file.read(100)
         if start.startswith(PACKED) or path.suffix.lower() in {".zip", ".gz", ".shz"}:
             raise fault(f"{subject} is packed; unpack it, and name the file of areas in it")
-        told = READERS.get(path.suffix.lower())
-        if told is None:
+        reader = READERS.get(path.suffix.lower())
+        if reader is None:
             raise fault(
                 f"{subject} cannot be read: it must end in {', '.join(READERS)}; give {FORMATS}"
             )
-        if not told.begins.match(start):
+        if not reader.begins.match(start):
             raise fault(
                 f"{subject} cannot be read: it ends in {path.suffix}, and does not begin as "
-                f"{told.name} does; give {FORMATS}"
+                f"{reader.name} does; give {FORMATS}"
             )
-        areas = told.read(path)
+        areas = reader.read(path)
 
     def values(name: str) -> Sequence[Any]:
         with _explained(subject, fault):
@@ -170,9 +170,9 @@ def _json_crs(whole: Json) -> Crs:
     """Return the coordinate reference system: longitude and latitude, unless an old file says."""
     match whole.get("crs"):
         case {"type": "name", "properties": {"name": str(name)}}:
-            told = re.fullmatch(r"(?:urn:ogc:def:crs:)?(EPSG|ESRI|OGC):[\w.]*:?(\w{1,12})", name)
-            if told is None or told[1] != "OGC":
-                return Crs.of_code(told[1], told[2]) if told else Crs()
+            code = re.fullmatch(r"(?:urn:ogc:def:crs:)?(EPSG|ESRI|OGC):[\w.]*:?(\w{1,12})", name)
+            if code is None or code[1] != "OGC":
+                return Crs.of_code(code[1], code[2]) if code else Crs()
     return Crs.of_code("EPSG", "4326")
 
 

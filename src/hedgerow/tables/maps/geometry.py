@@ -31,10 +31,10 @@ class Crs:
     """A coordinate reference system as a file states it, if it states one that is known.
 
     Attributes:
-        known: of pyproj; None where it is not known.
+        system: of pyproj; None where it is not known.
     """
 
-    known: Any = None
+    system: Any = None
 
     @classmethod
     def of_code(cls, authority: str, code: str) -> "Crs":
@@ -48,9 +48,9 @@ class Crs:
             return cls()
 
         def made(crs: Any) -> Any:
-            told = crs.from_wkt(text)
-            known = told.to_authority()  # in full, where a shapefile has the names alone
-            return told if known is None else crs.from_authority(*known)
+            system = crs.from_wkt(text)
+            authority = system.to_authority()  # in full, where a shapefile has the names alone
+            return system if authority is None else crs.from_authority(*authority)
 
         return cls._made(made)
 
@@ -68,19 +68,19 @@ class Crs:
         except ImportError:
             raise MachineError("shapes need pyproj: pip install 'hedgerow[geo]'") from None
         try:
-            known = make(pyproj.CRS)
-            return cls(None if known.is_engineering else known)  # "undefined", in full
+            system = make(pyproj.CRS)
+            return cls(None if system.is_engineering else system)  # "undefined", in full
         except pyproj.exceptions.CRSError:
             return cls()
 
     @property
     def may_be_geographic(self) -> bool:
         """Whether coordinates are degrees, as far as the file says."""
-        return self.known is None or bool(self.known.is_geographic)
+        return self.system is None or bool(self.system.is_geographic)
 
     def to_json(self) -> Json | None:
         """Return PROJJSON; None of a system that is not known."""
-        return None if self.known is None else self.known.to_json_dict()
+        return None if self.system is None else self.system.to_json_dict()
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,10 +90,10 @@ def _allowed(
 def _check_table(file: sqlite3.Connection, name: str) -> None:
     """Raise unless a file has a table of that name which stores its rows."""
     select = f"SELECT type, rootpage, sql FROM {SCHEMA} WHERE name = ?"
-    found = file.execute(select, [name]).fetchall()
+    rows = file.execute(select, [name]).fetchall()
     word = rf"CREATE\s+TABLE\s+[\"'`\[]?{re.escape(name.replace(chr(34), chr(34) * 2))}\b"
-    is_table = len(found) == 1 and found[0][0] == "table" and found[0][1] > 0
-    if not is_table or not re.match(word, found[0][2], re.IGNORECASE):
+    is_table = len(rows) == 1 and rows[0][0] == "table" and rows[0][1] > 0
+    if not is_table or not re.match(word, rows[0][2], re.IGNORECASE):
         raise NoMap(
             f"its {name!r} is missing, a view or a virtual table, and only tables are read; export "
             "the layer to a new GeoPackage"
@@ -102,15 +102,15 @@ def _check_table(file: sqlite3.Connection, name: str) -> None:
 
 def _column(path: Path, table: str, name: str) -> Sequence[Any]:
     """Return a column of a layer whose values are together no larger than a map may be."""
-    found, size = [], 0
+    values, size = [], 0
     select = f"SELECT {sql_identifier(name)} FROM {sql_identifier(table)} NOT INDEXED"
     with closing(_opened(path)) as file:
         for (value,) in file.execute(select):
             size += 64 + len(value) if isinstance(value, bytes | str) else 64
             if size > MOST_BYTES_UNPACKED:
                 raise NoMap(f"its column {name!r} has more than 0.6 GB; simplify it first")
-            found.append(value)
-    return found
+            values.append(value)
+    return values
 
 
 def _binary(value: Any) -> bytes | None:
@@ -127,13 +127,13 @@ def _binary(value: Any) -> bytes | None:
 
 def _crs(file: sqlite3.Connection, system: int) -> Crs:
     """Return the coordinate reference system that a layer names by its number."""
-    found = file.execute(
+    row = file.execute(
         f"SELECT organization, organization_coordsys_id, definition FROM {SYSTEMS} "
         f"WHERE srs_id = ?",
         [system],
     ).fetchone()
-    if found is None:
+    if row is None:
         return Crs()
-    authority, code, text = found
-    known = Crs.of_code("EPSG", str(code)) if str(authority).upper() == "EPSG" else Crs()
-    return known if known.known is not None else Crs.of_text(str(text))
+    authority, code, text = row
+    crs = Crs.of_code("EPSG", str(code)) if str(authority).upper() == "EPSG" else Crs()
+    return crs if crs.system is not None else Crs.of_text(str(text))

@@ -49,8 +49,8 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     """
     subject = f"the file of shapes {shorten(str(path), 200)!r}"
     given = read_map(Path(path), subject)
-    level, known = _level(given, codes, key, subject)
-    shapes, labels = dict(zip(known, given.geometry, strict=True)), codes.labels
+    level, file_codes = _level(given, codes, key, subject)
+    shapes, labels = dict(zip(file_codes, given.geometry, strict=True)), codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
     for label, one, may_lack in zip(
         labels[level - 1], own, codes.placeless[level - 1], strict=True
@@ -138,11 +138,13 @@ def _level(
         if column is None:
             continue
         read = given.codes(column)
-        known = pl.Series(read, dtype=pl.String)
-        is_missing = ~labels.is_in(known.implode()) & ~pl.Series(codes.placeless[level - 1])
+        file_codes = pl.Series(read, dtype=pl.String)
+        is_missing = ~labels.is_in(file_codes.implode()) & ~pl.Series(codes.placeless[level - 1])
         missing = labels.filter(is_missing)
         if missing.is_empty():
-            twice = known.filter(known.is_duplicated() & known.is_in(labels.implode()))
+            twice = file_codes.filter(
+                file_codes.is_duplicated() & file_codes.is_in(labels.implode())
+            )
             if len(twice):
                 raise TableError(
                     f"{subject} has two shapes of {shorten(twice[0], 40)!r}; it needs one an area"
@@ -153,8 +155,8 @@ def _level(
                     f"has {len(labels):,}; give shapes of a coarser level"
                 )
             return level, read
-        told = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
-        lacking.append((len(missing), f"{told}, such as {shorten(missing[0], 40)!r}"))
+        fault = f"{len(missing):,} of {len(labels):,} codes of {labels.name!r} have no shape"
+        lacking.append((len(missing), f"{fault}, such as {shorten(missing[0], 40)!r}"))
     if not lacking:
         raise TableError(
             f"no column of {subject} ({shorten(', '.join(there), 200)}) is called like one of the "

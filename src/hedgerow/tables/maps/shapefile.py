@@ -58,10 +58,10 @@ def read_shapefile(path: Path) -> Areas:
     # the name of the coding of a table's texts, as a .cpg states it
     stated_name = (_part(path, ".cpg") or b"").decode("ascii", "replace").strip()
     number = re.sub(r"\D", "", stated_name)
-    known = stated_name.lower().startswith("utf") or not number
+    is_named = stated_name.lower().startswith("utf") or not number
     stated, coding = (
         _part(path, ".prj"),
-        (stated_name or None if known else CODINGS.get(number, f"cp{number}")),
+        (stated_name or None if is_named else CODINGS.get(number, f"cp{number}")),
     )
 
     def values(name: str) -> Sequence[Any]:
@@ -131,13 +131,13 @@ def _owners(outers: Array, holes: Array) -> NDArray[np.int64]:
     owner = np.full(len(holes), 0 if len(outers) == 1 else -1)
     if len(outers) == 1 or not len(holes):
         return owner
-    tree, sizes, found = shapely.STRtree(outers), shapely.area(outers), 0
+    tree, sizes, pairs = shapely.STRtree(outers), shapely.area(outers), 0
     own = shapely.area(shapely.polygons(holes))
     for begin in range(0, len(holes), AT_ONCE):
         corners = shapely.get_point(holes[begin : begin + AT_ONCE], 0)
         hole, outer = tree.query(corners, predicate="intersects")
-        found += len(hole)
-        if found > MOST_NESTED:
+        pairs += len(hole)
+        if pairs > MOST_NESTED:
             raise NoMap("it has an area of which too many rings lie on one another")
         fits = sizes[outer] >= own[hole + begin]
         order = np.argsort(-sizes[outer[fits]], kind="stable")  # the least one is written last

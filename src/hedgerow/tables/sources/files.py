@@ -245,12 +245,12 @@ def local_places(text: str) -> list[Path]:
     Raises:
         TableError: a pattern has too many alternatives.
     """
-    found = LOCAL.fullmatch(text)
-    if found is None:
+    uri = LOCAL.fullmatch(text)
+    if uri is None:
         return []
     paths = {
         meant
-        for path in (found[1], re.split("[?;]", found[1])[0])
+        for path in (uri[1], re.split("[?;]", uri[1])[0])
         for each in (path, unquote(path))
         for meant in (each, re.sub(r"\\(.)", lambda letter: glob.escape(letter[1]), each))
     }
@@ -260,17 +260,17 @@ def local_places(text: str) -> list[Path]:
 def _alternatives(pattern: str) -> list[str]:
     """Return the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
     every, braces = [pattern], re.compile(r"\{([^{}]*)\}")
-    while found := braces.search(every[0]):  # each has as many as the first
-        if len(every) * (found[1].count(",") + 1) > MOST_PLACES:
+    while match := braces.search(every[0]):  # each has as many as the first
+        if len(every) * (match[1].count(",") + 1) > MOST_PLACES:
             raise TableError(
                 f"the table's path stands for more than {MOST_PLACES:,} paths, with its "
                 f"alternatives in braces; write * in place of some"
             )
         every = [
-            each[: found.start()] + alternative + each[found.end() :]
+            each[: match.start()] + alternative + each[match.end() :]
             for each in every
-            if (found := braces.search(each))
-            for alternative in found[1].split(",")
+            if (match := braces.search(each))
+            for alternative in match[1].split(",")
         ]
     return [each.replace("[^", "[!") for each in every]
 

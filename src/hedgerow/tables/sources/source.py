@@ -292,8 +292,8 @@ def check_fits(db: Database, kinds: Sequence[str], subject: str, relation: str =
     a_row = len(kinds) * BYTES_A_TEXT + (len(kinds) - len(lengths)) * LONGEST_NUMBER
     for each in (f"count(*) * {a_row}", f"sum({' + '.join(lengths) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):
-            found = db.execute(f"SELECT {each} FROM {relation}").fetchall()
-        size += found[0][0] or 0
+            rows = db.execute(f"SELECT {each} FROM {relation}").fetchall()
+        size += rows[0][0] or 0
         if usable is not None and size > usable // 4:
             raise _too_large(subject)
 
@@ -371,8 +371,8 @@ def _coded(db: Database, source: Source, column: str, field: str, kind: str) -> 
         number = float_sql(source, column, field)
         fraction = fraction_sql(number, kind if kind in EXACT else "DOUBLE")
         with translate_duckdb_errors(source.subject, "cannot be read to its end"):
-            found = db.execute(f"SELECT 1 FROM loaded WHERE {fraction} LIMIT 1").fetchall()
-        if found:
+            rows = db.execute(f"SELECT 1 FROM loaded WHERE {fraction} LIMIT 1").fetchall()
+        if rows:
             raise outside_limits(source.subject, f"holds {FRACTIONS}; {CODES}", column=column)
         return whole_sql(number)
     whole = kind.endswith(("INT", "INTEGER", ",0)"))

@@ -118,9 +118,9 @@ def settle_root(
     rows = np.array([0, len(low)]), np.arange(len(low))
     said = np.clip(said, -LIMIT, LIMIT)
     fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
-    known = False, nan if total is None else float(total)
-    sums = _root_sums(rows, (said, covariance), (low, high, known))
-    bounds = free.astype(np.float64), sums, sums, known
+    total_bound = False, nan if total is None else float(total)
+    sums = _root_sums(rows, (said, covariance), (low, high, total_bound))
+    bounds = free.astype(np.float64), sums, sums, total_bound
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
     place = residuals.sum_place
     own = near, support.group[0]
@@ -143,45 +143,46 @@ def _root_sums(
     from 0. They are the same fit with one cell a row, and the cells are fitted below them. Deeper
     down sums are those of the parent, and there cells tell more of them than they move.
     """
-    (said, covariance), (low, high, known) = given, limits
-    width, found = said.shape[1], np.zeros((len(said), 1))
+    (said, covariance), (low, high, total_bound) = given, limits
+    width, row_sums = said.shape[1], np.zeros((len(said), 1))
     one = np.zeros(0, dtype=np.int64), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
-    bounds = np.ones_like(found), low.astype(np.float64), high.astype(np.float64), known
-    fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), found)
+    bounds = np.ones_like(row_sums), low.astype(np.float64), high.astype(np.float64), total_bound
+    fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), row_sums)
     # To the last digit, as cells keep both these sums and the total; a fit of absurd estimates may
     # end at 0.
-    if known[1] > 0 and found.any():
-        found *= known[1] / found.sum()
-    return found.ravel()
+    if total_bound[1] > 0 and row_sums.any():
+        row_sums *= total_bound[1] / row_sums.sum()
+    return row_sums.ravel()
 
 
 def _covariances(
     components: Sequence[Component], level: int, nodes: range, begin: Int64
 ) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
-    start, found = starts_within(components[0].support.start[level], nodes), np.zeros(begin[-1])
+    start, matrices = starts_within(components[0].support.start[level], nodes), np.zeros(begin[-1])
     for residual, component in enumerate(components):
         blocks = component.blocks(level, nodes)
-        _gather((start, begin), blocks, component.combined[level], residual, found)
-    return found
+        _gather((start, begin), blocks, component.combined[level], residual, matrices)
+    return matrices
 
 
 @kernel
 def _gather(
-    nodes: tuple[Int64, Int64], blocks: Blocks, matrices: Float64, residual: int, found: Float64
+    nodes: tuple[Int64, Int64], blocks: Blocks, matrices: Float64, residual: int, out: Float64
 ) -> None:
     """Copy the blocks of each node to their places in its matrix."""
     (start, begin), (rows, at), node = nodes, blocks, 0
     for b in range(len(at) - 1):
         k, first = rows[b + 1] - rows[b], rows[b] - rows[0]
+        # Blocks ascend, so the node of each is looked for from the last one on.
         while first + k > start[node + 1]:
             node += 1
         many, place = start[node + 1] - start[node], first - start[node]
         for i in range(k):
             line = begin[node] + (residual * many + place + i) * many + place
             for j in range(k):
-                found[line + j] = matrices[at[b] + i * k + j]
+                out[line + j] = matrices[at[b] + i * k + j]
 
 
 @kernel

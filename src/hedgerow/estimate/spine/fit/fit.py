@@ -91,10 +91,10 @@ def fit_family(
             kept to the tolerance.
     """
     # In coordinates the sums Σ_c x_c = n are residual by residual.
-    extents, known = cells[0], bounds[0].copy()
-    turn_rows(known, extents)
+    extents, counts = cells[0], bounds[0].copy()
+    turn_rows(counts, extents)
     residuals = 1 << len(extents)
-    joint = np.empty((residuals, len(known), len(known)))
+    joint = np.empty((residuals, len(counts), len(counts)))
     variances = variances_of(given[1], rows[0], residuals)
     largest, damped = variances.max(), given[1].copy()
     # Between the best and the worst variance, so that neither step is idle.
@@ -102,7 +102,7 @@ def fit_family(
     # Where it begins: D is C, the limit of small ρ, and q is 0.
     x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
     invert_sums(damped, rows, joint)
-    _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+    _keep(cells, rows, given[0], (damped, joint), (counts, bounds[3]), q, x)
     if _is_within(rows[1], bounds, x, y):
         return 0
     _begin(rows, variances[:, -1], bounds, rho, x, y, u)
@@ -116,7 +116,7 @@ def fit_family(
         np.subtract(y, u, q)
         turn_rows(q, extents)
         np.subtract(q, given[0], q)
-        _keep(cells, rows, given[0], (damped, joint), (known, bounds[3]), q, x)
+        _keep(cells, rows, given[0], (damped, joint), (counts, bounds[3]), q, x)
         if number % CHECK:
             _project(rows[1], bounds, x, q, y, u)
             continue
@@ -141,15 +141,16 @@ def _keep(
     rows: ChildRows,
     z: Float64,
     matrices: tuple[Float64, Float64],
-    known: tuple[Float64, tuple[bool, float]],
+    targets: tuple[Float64, tuple[bool, float]],
     q: Float64,
     x: Float64,
 ) -> None:
     """Write the x nearest to the estimates and to y - u that keeps the sums, as cells."""
-    if known[1][0]:
-        keep_sums(cells[1], rows, z, matrices, known[0], q, x)
+    if targets[1][0]:
+        keep_sums(cells[1], rows, z, matrices, targets[0], q, x)
     else:
-        keep_total(cells[1], z, matrices[0], known[1][1], q, x)
+        keep_total(cells[1], z, matrices[0], targets[1][1], q, x)
+    # Residuals do not mix in coordinates, where sums are kept; bounds are those of cells.
     turn_rows(x, cells[0])
 
 
@@ -159,6 +160,7 @@ def _project(slot: Int64, bounds: Bounds, x: Float64, q: Float64, y: Float64, u:
     above, low, high, _ = bounds
     for row in range(len(x)):
         for k in range(x.shape[1]):
+            # Over-relaxed, which saves rounds; u is what the projection then takes off.
             q[row, k] = RELAXED * x[row, k] + (1 - RELAXED) * y[row, k] + u[row, k]
         project_row(row, (above, slot[row]), (low[row], high[row]), q, y)
         for k in range(x.shape[1]):
@@ -172,6 +174,7 @@ def _is_within(slot: Int64, bounds: Bounds, x: Float64, y: Float64) -> bool:
     for row in range(len(x)):
         project_row(row, (above, slot[row]), (low[row], high[row]), x, y)
         for k in range(x.shape[1]):
+            # One cell beyond its bounds is enough: rounds are needed.
             if abs(x[row, k] - y[row, k]) > WITHIN:
                 return False
     return True

@@ -233,6 +233,8 @@ def _put(slopes: Slopes, free: Int64, limits: Limits, x: Float64, wanted: float,
     most = abs(gap) if unit > 0 else min(-gap, x[row, k])
     if only < 0:
         most = min(most, high[row] - total[row] if unit > 0 else total[row] - low[row])
+    # A quarter of the gap at once: each unit changes the cost of the next, and far from the sum
+    # single units would take too long.
     _move(slopes, row, k, unit * max(most // 4, 1.0), total, x)
 
 
@@ -289,6 +291,7 @@ def _cheapest(
 def _half(slopes: Slopes, row: int, k: int) -> float:
     """Return half the gradient of the objective at a cell."""
     half = 0.0
+    # Kept sums of each marginal: a gradient takes 2ᵏ numbers, and no pass over cells.
     for marginal in range(len(slopes[0])):
         half += slopes[1][row, slopes[0][marginal, k]]
     return half
@@ -297,6 +300,7 @@ def _half(slopes: Slopes, row: int, k: int) -> float:
 @kernel
 def unit_cost(slopes: Slopes, row: int, k: int, unit: int) -> float:
     """Return what one record more (``unit`` 1) or less (-1) in a cell adds to the objective."""
+    # Exact, as the objective is quadratic.
     return float(2 * unit * _half(slopes, row, k) + _curvature(slopes, row))
 
 
@@ -304,6 +308,7 @@ def unit_cost(slopes: Slopes, row: int, k: int, unit: int) -> float:
 def _curvature(slopes: Slopes, row: int) -> float:
     """Return half the second derivative of the objective in a cell of a row."""
     place, _, near, line, row_start, child = slopes
+    # A cell is in one sum of each marginal, so the diagonal of N counts once for each.
     return float(len(place) * near[line[row] + row - row_start[child[row]]])
 
 
@@ -312,6 +317,7 @@ def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Flo
     """Put units into a cell, or take some out, and keep slopes and sums true."""
     place, slope, near, line, row_start, child = slopes
     first, last = row_start[child[row]], row_start[child[row] + 1]
+    # N couples the rows of one child alone: other slopes stay as they are.
     for other in range(first, last):
         change = units * near[line[row] + other - first]
         for marginal in range(len(place)):
@@ -329,6 +335,7 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
         for row in range(row_start[c], row_start[c + 1]):
             child[row], line[row] = c, begin
             begin += row_start[c + 1] - row_start[c]
+    # The slopes of the metric serve each call, so moves go into a copy.
     return place, slope.copy(), near, line, row_start, child
 
 
@@ -351,19 +358,21 @@ def metric_of(
         sums: of all marginals.
     """
     (row_start, slot), (weights, group), begin = rows, near, 0
-    found, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
+    metric, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
         first, m = row_start[c], row_start[c + 1] - row_start[c]
-        own = found[begin : begin + m * m].reshape(m, m)
+        own = metric[begin : begin + m * m].reshape(m, m)
+        # Groups alone: the metric of the fit itself, inverted once a child.
         if len(weights) == 0:
             own[:] = given[1][begin : begin + m * m].reshape(m, m)
             invert(own)
         for i in range(m):
             for j in range(m):
                 if len(weights) == 0:
+                    # Bounds hold the fit off its own optimum, so the gradient there is not 0.
                     gap = fit[first + j, 0] - given[0][first + j, 0]
                     slope[first + i, 0] += own[i, j] * gap
                 else:
                     own[i, j] = weights[group[slot[first + i]], group[slot[first + j]]]
         begin += m * m
-    return found, slope
+    return metric, slope

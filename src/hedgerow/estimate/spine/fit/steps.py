@@ -26,7 +26,7 @@ def keep_sums(
     rows: ChildRows,
     z: Float64,
     matrices: tuple[Float64, Float64],
-    known: Float64,
+    counts: Float64,
     q: Float64,
     x: Float64,
 ) -> None:
@@ -37,12 +37,12 @@ def keep_sums(
         rows: where the rows of a child begin; the row of the node above of each.
         z: float64 (rows, W).
         matrices: D; and (Σ D)⁻¹, float64 (residuals, rows of the node, rows of the node).
-        known: float64 (rows of the node, W): n.
+        counts: float64 (rows of the node, W): n.
         q: float64 (rows, W): y - u - z.
         x: float64 (rows, W): out.
     """
     (row_start, slot), (damped, joint) = rows, matrices
-    every, missing, share = np.arange(len(x)), known.copy(), np.zeros_like(known)
+    every, missing, share = np.arange(len(x)), counts.copy(), np.zeros_like(counts)
     residuals, begin = len(joint), 0
     # z + D q of each child.
     x[:] = z
@@ -54,7 +54,7 @@ def keep_sums(
     for row in range(len(x)):
         for k in range(x.shape[1]):
             missing[slot[row], k] -= x[row, k]
-    _add_product(runs, joint, (missing, every[: len(known)]), (share, every[: len(known)]))
+    _add_product(runs, joint, (missing, every[: len(counts)]), (share, every[: len(counts)]))
     # And D λ of each child.
     begin = 0
     for c in range(len(row_start) - 1):
@@ -67,6 +67,7 @@ def keep_sums(
 def _matrix(matrices: Float64, begin: int, residuals: int, m: int) -> tuple[Float64, int]:
     """Return a child's matrices, and where the next one's begin."""
     end = begin + residuals * m * m
+    # A view: matrices of children differ in size, and stand one behind the other.
     return matrices[begin:end].reshape(residuals, m, m), end
 
 
@@ -76,14 +77,14 @@ def _add_product(
 ) -> None:
     """Add a child's matrices times some rows of a table to rows of another one."""
     start, residual = runs
-    (given, at), (found, to) = source, target
+    (given, at), (result, to) = source, target
     for i in range(matrix.shape[1]):
         # One coordinate alone would pay more for views of rows than for the product.
         if given.shape[1] == 1:
             for j in range(matrix.shape[1]):
-                found[to[i], 0] += matrix[0, i, j] * given[at[j], 0]
+                result[to[i], 0] += matrix[0, i, j] * given[at[j], 0]
             continue
-        out = found[to[i]]
+        out = result[to[i]]
         for j in range(matrix.shape[1]):
             row = given[at[j]]
             for r in range(len(residual)):
@@ -154,13 +155,14 @@ def invert_sums(damped: Float64, rows: ChildRows, joint: Float64) -> None:
 @kernel
 def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float64:
     """Return the variance of each row's coordinates of each residual: float64 (rows, residuals)."""
-    found, begin = np.empty((row_start[-1], residuals)), 0
+    variances, begin = np.empty((row_start[-1], residuals)), 0
     for c in range(len(row_start) - 1):
         first, last = row_start[c], row_start[c + 1]
         own, begin = _matrix(covariance, begin, residuals, last - first)
+        # Gathered once, as the diagonals lie apart from each other in memory.
         for i in range(last - first):
-            found[first + i] = own[:, i, i]
-    return found
+            variances[first + i] = own[:, i, i]
+    return variances
 
 
 @kernel
@@ -180,14 +182,14 @@ def project_row(
         out: float64 (rows, W).
     """
     # Tables and numbers of rows: views of short rows would take longer than the work on them.
-    (known, upper), (low, high), total = above, within, 0.0
+    (upper_counts, upper), (low, high), total = above, within, 0.0
     for k in range(point.shape[1]):
-        out[row, k] = max(point[row, k], 0.0) if known[upper, k] > 0 else 0.0
+        out[row, k] = max(point[row, k], 0.0) if upper_counts[upper, k] > 0 else 0.0
         total += out[row, k]
     if total < low or total > high:
-        wanted, free = low if total < low else high, point[row][known[upper] > 0]
+        wanted, free = low if total < low else high, point[row][upper_counts[upper] > 0]
         shift = -np.inf
         if wanted > 0 and len(free) > 0:
             shift = level_of(free, np.ones(len(free)), wanted)
         for k in range(point.shape[1]):
-            out[row, k] = max(point[row, k] + shift, 0.0) if known[upper, k] > 0 else 0.0
+            out[row, k] = max(point[row, k] + shift, 0.0) if upper_counts[upper, k] > 0 else 0.0

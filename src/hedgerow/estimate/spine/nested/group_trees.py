@@ -107,8 +107,10 @@ class GroupTrees:
 
     def places(self, level: int) -> Int32:
         """Return which of its group's nodes of a level each leaf lies below: int32 (leaves)."""
-        found = self.squares.shape.ancestors(self.squares.depth, self.group_level + level)
-        return (found - np.repeat(self.start[level][:-1], self.widths(self.depth))).astype(np.int32)
+        ancestors = self.squares.shape.ancestors(self.squares.depth, self.group_level + level)
+        return (ancestors - np.repeat(self.start[level][:-1], self.widths(self.depth))).astype(
+            np.int32
+        )
 
     def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
@@ -131,11 +133,11 @@ class GroupTrees:
         said = [leaves]
         for level in range(self.depth - 1, -1, -1):
             rows, own, b = self._rows(level, group), above[level], self.group_level + level
-            found = np.empty(int(rows[1][-1]))
+            subtree_sums = np.empty(int(rows[1][-1]))
             weights = self.squares.own_weight(b), self.squares.child_weight(b)
-            given = found if own is None else own
-            _pass_up(rows, self._family(level), weights, given, said[0], found)
-            said.insert(0, found)
+            given = subtree_sums if own is None else own
+            _pass_up(rows, self._family(level), weights, given, said[0], subtree_sums)
+            said.insert(0, subtree_sums)
         whole, rest = said[0], np.zeros(len(said[0]))
         for level in range(self.depth):
             below, upper = said[level + 1], rest
@@ -146,14 +148,14 @@ class GroupTrees:
 
     def sums(self, group: Int32, leaves: Array) -> list[Array]:
         """Return the sums of a table of leaves at every level: of its type (nodes of the rows)."""
-        found = [leaves]
+        by_level = [leaves]
         for level in range(self.depth - 1, -1, -1):
             rows = self._rows(level, group)
             above = np.empty(int(rows[1][-1]), dtype=leaves.dtype)
             weights = np.zeros(self.start[level][-1]), np.ones(self.start[level][-1])
-            _pass_up(rows, self._family(level), weights, above, found[0], above)
-            found.insert(0, above)
-        return found
+            _pass_up(rows, self._family(level), weights, above, by_level[0], above)
+            by_level.insert(0, above)
+        return by_level
 
     def with_gains(self, group: Int32, x: Float64, rest: Float64) -> Float64:
         """Return the leaves of rows, e + g x, in the place of their rests."""
@@ -210,7 +212,7 @@ def _pass_up(
     weights: tuple[Float64, Float64],
     own: Array,
     below: Array,
-    found: Array,
+    out: Array,
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
     (group, upper, lower), (start, child_start) = rows, family
@@ -229,12 +231,12 @@ def _pass_up(
             total *= child_weight[node]
             if own_weight[node] > 0.0:
                 total += own_weight[node] * own[here]
-            found[here] = total
+            out[here] = total
 
 
 @kernel
 def _pass_down(
-    rows: Rows, family: Family, share: Float64, above: Float64, said: Float64, found: Float64
+    rows: Rows, family: Family, share: Float64, above: Float64, said: Float64, out: Float64
 ) -> None:
     """Write ``said + share · (above - Σ said)`` for every node of the next level."""
     (group, upper, lower), (start, child_start) = rows, family
@@ -248,7 +250,7 @@ def _pass_down(
             for c in range(last - first):
                 gap -= said[at + c]
             for c in range(last - first):
-                found[at + c] = said[at + c] + share[first + c] * gap
+                out[at + c] = said[at + c] + share[first + c] * gap
             at += last - first
 
 
@@ -256,6 +258,7 @@ def _pass_down(
 def _add_gains(group: Int32, offset: Int64, gain: Float64, x: Float64, table: Float64) -> None:
     """Add to each leaf of rows its gain times the number of its row, in place."""
     at = 0
+    # Leaves stand row by row, so `at` runs through them once.
     for row in range(len(group)):
         for i in range(offset[group[row]], offset[group[row] + 1]):
             table[at] += gain[i] * x[row]

@@ -198,20 +198,20 @@ def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:
     Raises:
         EstimateError: one that is not above 0, none for a level, or an infinite one of the last.
     """
-    found = np.array(variances, dtype=np.float64)
-    if found.shape != (axis.depth + 1,) or not (found > 0).all() or not np.isfinite(found[-1]):
+    own = np.array(variances, dtype=np.float64)
+    if own.shape != (axis.depth + 1,) or not (own > 0).all() or not np.isfinite(own[-1]):
         raise EstimateError(
             f"an axis needs a variance above 0 for each of its {axis.depth + 1} levels, a finite "
             "one for the last"
         )
-    return found
+    return own
 
 
 def _information(
     support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
 ) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    found = list[Float64]()
+    information = list[Float64]()
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined(0)
@@ -220,5 +220,5 @@ def _information(
         for b, s in enumerate(coarse):
             if np.isfinite(s) and not (is_known and (level, b) == (0, 0)):
                 here += support.together(b) / s
-        found.append(here / variance)
-    return found
+        information.append(here / variance)
+    return information

@@ -87,8 +87,8 @@ def settle_below(
     counts = np.bincount(parent, minlength=upper.stop - upper.start)
     members = run_starts(counts), np.argsort(parent, kind="stable")
     column_sums = trees.sums(group_above, above)
-    known, totals = (ONE_CELL, [groups], OWN), column_sums[0][:, None]
-    counts = settle_families(*known, part, level, said[1][:, None], totals).ravel()
+    model, totals = (ONE_CELL, [groups], OWN), column_sums[0][:, None]
+    counts = settle_families(*model, part, level, said[1][:, None], totals).ravel()
     each, u = trees.sums(group, said[0]), rests.combined[level][rows]
     for k in range(trees.depth):
         start, below = trees.row_start(k, group), trees.row_start(k + 1, group)

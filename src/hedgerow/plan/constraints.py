@@ -32,7 +32,7 @@ FREE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Constraints:
     """What public facts say, in numbers. Levels are those of `AxisShape`: no single children.
 
     Attributes:
@@ -120,7 +120,7 @@ class Known:
         return int(self.widths[self.has[1]].sum())
 
 
-def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
+def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
     """Return what public facts say of a tree, in numbers.
 
     Args:
@@ -147,16 +147,18 @@ def known_cells(tree: Tree, facts: Sequence[Fact]) -> Known:
     if placed.emptying:
         nodes, groups = np.nonzero(may)
         has = nodes.astype(np.int64), groups.astype(np.int64)
-    shapes, told = (placed.shape, placed.tree), (placed.axis, placed.group_of)
+    shapes, of_groups = (placed.shape, placed.tree), (placed.axis, placed.group_of)
     least, most = placed.limits(widths, has) if placed.bounds else (0, UNBOUNDED)
-    return Known(*shapes, *told, zeros, has, placed.bounds, least, most)
+    return Constraints(*shapes, *of_groups, zeros, has, placed.bounds, least, most)
 
 
-def describe_facts(tree: Tree, facts: Sequence[Fact], known: Known) -> str:
+def describe_facts(tree: Tree, facts: Sequence[Fact], constraints: Constraints) -> str:
     """Return what is public, in lines: a table or rule each, and what they leave together."""
     subjects = [SECTION if isinstance(fact, Zeros) else f"{fact.subject}:" for fact in facts]
     each = zip(subjects, facts_in_words(tree, facts), strict=True)
-    return "\n".join([FREE, *(f"  {subject} {words}" for subject, words in each), known.words])
+    return "\n".join(
+        [FREE, *(f"  {subject} {words}" for subject, words in each), constraints.words]
+    )
 
 
 def facts_in_words(tree: Tree, facts: Sequence[Fact]) -> list[str]:
@@ -212,21 +214,21 @@ def _attribute_leaves(tree: Tree) -> pl.DataFrame:
 
 def _by_rule(rule: Zeros, leaves: pl.DataFrame) -> Flags:
     """Return the attribute cells that a rule leaves empty: bool (attribute cells)."""
-    found = np.ones(len(leaves), dtype=np.bool_)
+    is_zero = np.ones(len(leaves), dtype=np.bool_)
     for column, codes in rule.codes:
         if column not in leaves.columns:
             raise PlanError(
                 f"{SECTION} zeros: no attribute has a column {shown(column)}; they have "
                 f"{', '.join(leaves.columns)[:300]}{did_you_mean(column, leaves.columns)}"
             )
-        known = leaves[column].unique()
+        labels = leaves[column].unique()
         for code in codes:
-            if not (known == code).any():
+            if not (labels == code).any():
                 raise PlanError(
                     f"{SECTION} zeros: {column} has no code {shown(code)}"
-                    f"{did_you_mean(code, known.head(1000))}"
+                    f"{did_you_mean(code, labels.head(1000))}"
                 )
-        found &= leaves[column].is_in(codes).to_numpy()
-    if not found.any():
+        is_zero &= leaves[column].is_in(codes).to_numpy()
+    if not is_zero.any():
         raise PlanError(f"{SECTION} zeros: no cell has {rule.words}, so the rule says nothing")
-    return found
+    return is_zero
