@@ -187,7 +187,8 @@ def record(file):
 
 
 if CALLS in os.environ and __name__ != "__main__":
-    _calls, _now = defaultdict(set), set()
+    _calls: dict[str, set[str]] = defaultdict(set)
+    _now: set[object] = set()
 
     def _note(frame, event, _):
         if event == "call":

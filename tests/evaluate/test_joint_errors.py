@@ -26,6 +26,11 @@ from tests.release.pairs import (
 DRAWS = 5_000
 LAPLACE = {"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(6)}
 RANDOM = random_tree(np.random.default_rng(3), axes=2, depth=2, widest=3)
+OPTIONS: dict[str, dict[str, object]] = {
+    "public total": {},
+    "measured total": {"neighbours": hr.AddRemove()},
+    "laplace": {"neighbours": hr.AddRemove(), **LAPLACE},
+}
 PLANS = {
     "public total": cube(RANDOM),
     "measured total": cube(RANDOM, neighbours=hr.AddRemove()),
@@ -34,11 +39,7 @@ PLANS = {
     **{
         f"{name}, {words}": named(WORKLOADS[name], **options)
         for name in ("margins that overlap", "a chain with margins")
-        for words, options in {
-            "public total": {},
-            "measured total": {"neighbours": hr.AddRemove()},
-            "laplace": {"neighbours": hr.AddRemove(), **LAPLACE},
-        }.items()
+        for words, options in OPTIONS.items()
     },
 }
 
@@ -72,8 +73,10 @@ def test_errors_of_survivors_are_those_of_their_noisy_counts():
     assert np.abs(found - 30 * np.eye(7)).max() <= 6 * np.sqrt(2 * 30**2 / DRAWS)
 
 
-DUE = [(hr.Cube(), measure, levels) for measure in MEASURES for levels in [(2, 0), (1, 2), (1, 1)]]
-DUE += [(WORKLOADS["margins alone"], hr.All(), (2, 0))]
+DUE = [
+    *((hr.Cube(), measure, levels) for measure in MEASURES for levels in [(2, 0), (1, 2), (1, 1)]),
+    (WORKLOADS["margins alone"], hr.All(), (2, 0)),
+]
 
 
 @pytest.mark.parametrize(("workload", "measure", "levels"), DUE)
