@@ -170,7 +170,7 @@ def excesses(shape, variances, public):
 @pytest.mark.parametrize("kind", ["measured", "total", "level"])
 @pytest.mark.parametrize("seed", range(15))
 def test_the_own_draw_counts_h_and_no_other_more_than_what_is_left(kind, seed):
-    """`docs/proofs`, "Intervals", proves it for product variances, any cuboid being public."""
+    """`docs/proofs`, "Coefficients of an estimate": for product variances, any cuboid public."""
     rng = np.random.default_rng(seed)
     axes = 1 + seed % 3
     shape = CubeShape.of(

@@ -83,7 +83,7 @@ class ProductSolver(Solver):
         return alike and len(self.boxes) == 1
 
     def steps(self, cuboid: Levels) -> None:
-        """Return None: no coefficient of a product is above 1 - h (docs/proofs, "Intervals")."""
+        """Return None: none is above 1 - h (docs/proofs, "Coefficients of an estimate")."""
         del cuboid
 
     @property
