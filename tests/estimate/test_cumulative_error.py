@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 
 
@@ -26,7 +26,7 @@ def dense_covariance(axis, variances, total):
 @pytest.mark.parametrize("variances", [(3.0, 1.0, 2.0), (1.0, inf, 5.0)], ids=["all", "two levels"])
 def test_variances_are_those_of_generalised_least_squares(total, variances):
     axis = Ranges.equal_width("x", 0, 1, 17).axis((2, 3, 3))
-    error = CumulativeError.of_tree(axis.child_start, variances, total)
+    error = CutError.of_tree(axis.child_start, variances, total)
     covariance = dense_covariance(axis, variances, total)
     sums = np.tril(np.ones((18, 17)), -1)
     first, last = np.triu_indices(18)
